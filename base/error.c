@@ -71,7 +71,7 @@ void error_refuse(struct ckpt_error *error, const struct error_refusal *refusal,
 }
 
 /* "pid 12 (xz): a socket is open: fd 3 socket:[123]; advice" */
-static size_t describe(char *buf, size_t size, const struct error_refusal *refusal)
+static size_t error_describe(char *buf, size_t size, const struct error_refusal *refusal)
 {
 	const char *text = reason_text(refusal->reason);
 	int len;
@@ -94,7 +94,7 @@ int error_refused(struct ckpt_error *error, const char *what)
 	if (!error || !error->nr_refusals)
 		return 0;
 	if (!error->text[0]) {
-		len = describe(error->text, sizeof(error->text), &error->refusals[0]);
+		len = error_describe(error->text, sizeof(error->text), &error->refusals[0]);
 		if (error->nr_refusals > 1)
 			snprintf(error->text + len, sizeof(error->text) - len,
 				 " (and %u more against the %s)",

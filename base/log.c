@@ -54,7 +54,7 @@ int log_level_parse(const char *word, enum log_level *ret_level)
 	return -EINVAL;
 }
 
-static int prefix(const struct log *log, enum log_level level, char *line, size_t size)
+static int log_prefix(const struct log *log, enum log_level level, char *line, size_t size)
 {
 	struct timespec now;
 	struct tm tm;
@@ -77,7 +77,7 @@ void log_line(const struct log *log, enum log_level level, const char *format, .
 
 	if (level > log->level)
 		return;
-	len = (size_t)prefix(log, level, line, sizeof(line));
+	len = (size_t)log_prefix(log, level, line, sizeof(line));
 	va_start(ap, format);
 	vsnprintf(line + len, sizeof(line) - len - 1, format, ap);
 	va_end(ap);

@@ -63,7 +63,7 @@ int reactor_create(struct reactor **ret_reactor)
 	return 0;
 }
 
-static void bury(struct reactor *reactor)
+static void reactor_bury(struct reactor *reactor)
 {
 	struct reactor_source *source;
 
@@ -79,7 +79,7 @@ void reactor_destroy(struct reactor *reactor)
 		return;
 	while (reactor->sources)
 		reactor_remove(reactor->sources);
-	bury(reactor);
+	reactor_bury(reactor);
 	close(reactor->epoll);
 	free(reactor);
 }
@@ -99,7 +99,7 @@ int reactor_run(struct reactor *reactor)
 			if (!source->dead)
 				source->dispatch(source, events[i].events);
 		}
-		bury(reactor);
+		reactor_bury(reactor);
 	}
 	reactor->stop = false;
 	return 0;
@@ -111,7 +111,7 @@ void reactor_stop(struct reactor *reactor)
 }
 
 /* Takes over @fd if @own_fd, also on failure. */
-static int add(struct reactor *reactor, int fd, bool own_fd, uint32_t events,
+static int reactor_add(struct reactor *reactor, int fd, bool own_fd, uint32_t events,
 	       struct reactor_source **ret_source)
 {
 	struct reactor_source *source = calloc(1, sizeof(*source));
@@ -173,7 +173,7 @@ int reactor_fd(struct reactor *reactor, int fd, uint32_t events,
 	       reactor_fd_fn fn, void *arg, struct reactor_source **ret_source)
 {
 	struct reactor_source *source;
-	int err = add(reactor, fd, false, events, &source);
+	int err = reactor_add(reactor, fd, false, events, &source);
 
 	if (err)
 		return err;
@@ -213,7 +213,7 @@ int reactor_timer(struct reactor *reactor, uint64_t ms, reactor_timer_fn fn,
 		close(fd);
 		return err;
 	}
-	err = add(reactor, fd, true, EPOLLIN, &source);
+	err = reactor_add(reactor, fd, true, EPOLLIN, &source);
 	if (err)
 		return err;
 	source->dispatch = dispatch_timer;
@@ -246,7 +246,7 @@ int reactor_child(struct reactor *reactor, pid_t pid, reactor_child_fn fn,
 
 	if (fd < 0)
 		return -errno;
-	err = add(reactor, fd, true, EPOLLIN, &source);
+	err = reactor_add(reactor, fd, true, EPOLLIN, &source);
 	if (err)
 		return err;
 	source->dispatch = dispatch_child;
@@ -279,7 +279,7 @@ int reactor_signals(struct reactor *reactor, const sigset_t *set,
 	fd = signalfd(-1, set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (fd < 0)
 		return -errno;
-	err = add(reactor, fd, true, EPOLLIN, &source);
+	err = reactor_add(reactor, fd, true, EPOLLIN, &source);
 	if (err)
 		return err;
 	source->dispatch = dispatch_signals;

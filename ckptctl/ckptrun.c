@@ -92,7 +92,7 @@ static int take_collectives(struct cli *cli, json_t *ranks)
 	return 0;
 }
 
-static int take_option(struct cli *cli, struct options *o, int c)
+static int ckptrun_take_option(struct cli *cli, struct options *o, int c)
 {
 	int status = cli_auto_run_option(cli, o->args, c);
 
@@ -146,7 +146,7 @@ static int take_option(struct cli *cli, struct options *o, int c)
 }
 
 /* In a Slurm allocation its nodes, if nobody said which. */
-static int place(struct cli *cli, struct options *o)
+static int ckptrun_place(struct cli *cli, struct options *o)
 {
 	if (o->no_slurm || json_object_get(o->ranks, "nodes") || !slurm_is_here())
 		return 0;
@@ -155,7 +155,7 @@ static int place(struct cli *cli, struct options *o)
 }
 
 /* Which library, if nobody said. */
-static int complete(struct cli *cli, const struct options *o, const char *program)
+static int ckptrun_complete(struct cli *cli, const struct options *o, const char *program)
 {
 	const char *dir = json_string_value(json_object_get(o->args, "cwd"));
 	enum ranks_mpi mpi = RANKS_NONE;
@@ -193,7 +193,7 @@ static int check_direct(struct cli *cli, const struct options *o)
 	return cli_usage(cli, "a job with --direct cannot be checkpointed: leave that out, or --auto and --every");
 }
 
-static void plan(struct cli *cli, json_t *args)
+static void ckptrun_plan(struct cli *cli, json_t *args)
 {
 	const json_t *ranks = json_object_get(args, "ranks"), *node;
 	size_t i;
@@ -209,10 +209,10 @@ static void plan(struct cli *cli, json_t *args)
 	puts("");
 }
 
-static int run(struct cli *cli, int argc, char **argv)
+static int ckptrun_run(struct cli *cli, int argc, char **argv)
 {
 	struct options o = {
-		.flags = { .pipes = true, .plan = plan },
+		.flags = { .pipes = true, .plan = ckptrun_plan },
 		.args = json_object(), .ranks = json_object(),
 	};
 	int c, status = 0;
@@ -224,14 +224,14 @@ static int run(struct cli *cli, int argc, char **argv)
 			json_decref(o.ranks);
 			return CLI_DONE;
 		}
-		status = take_option(cli, &o, c);
+		status = ckptrun_take_option(cli, &o, c);
 	}
 	if (!status && optind >= argc)
 		status = cli_usage(cli, "which program?");
 	if (!status)
-		status = place(cli, &o);
+		status = ckptrun_place(cli, &o);
 	if (!status)
-		status = complete(cli, &o, argv[optind]);
+		status = ckptrun_complete(cli, &o, argv[optind]);
 	if (!status)
 		status = check_direct(cli, &o);
 	json_object_set_new(o.args, "ranks", o.ranks);
@@ -241,7 +241,7 @@ static int run(struct cli *cli, int argc, char **argv)
 static const struct cli_verb program = {
 	.name = "ckptrun",
 	.alone = true,
-	.run = run,
+	.run = ckptrun_run,
 	.args = "[-n RANKS] [--hosts NODE,...] [OPTIONS] [--] PROGRAM [ARGUMENT...]",
 	.help = "start a job of several ranks, of an MPI program or of any",
 	.options =
@@ -277,7 +277,7 @@ int main(int argc, char **argv)
 	int status = cli_begin(&cli, argc, argv);
 
 	if (!status)
-		status = run(&cli, argc, argv);
+		status = ckptrun_run(&cli, argc, argv);
 	cli_disconnect(&cli);
 	return cli_end(&cli, status);
 }

@@ -11,7 +11,7 @@
 
 #include "base/duration.h"
 
-static int take(struct cli *cli, json_t *settings, const char *option, const char *name)
+static int cli_auto_take(struct cli *cli, json_t *settings, const char *option, const char *name)
 {
 	int64_t ms;
 
@@ -26,11 +26,11 @@ int cli_auto_option(struct cli *cli, json_t *settings, int c)
 {
 	switch (c) {
 	case CLI_AUTO_EVERY:
-		return take(cli, settings, "--every", "every_ms");
+		return cli_auto_take(cli, settings, "--every", "every_ms");
 	case CLI_AUTO_MTBF:
-		return take(cli, settings, "--mtbf", "mtbf_ms");
+		return cli_auto_take(cli, settings, "--mtbf", "mtbf_ms");
 	case CLI_AUTO_NODE_MTBF:
-		return take(cli, settings, "--node-mtbf", "node_mtbf_ms");
+		return cli_auto_take(cli, settings, "--node-mtbf", "node_mtbf_ms");
 	default:
 		return -1;
 	}

@@ -16,7 +16,7 @@
 #include "libckptctl/handle.h"
 #include "base/outcome.h"
 
-static void progress(const char *phase, uint64_t done, uint64_t total, void *arg)
+static void cli_call_progress(const char *phase, uint64_t done, uint64_t total, void *arg)
 {
 	struct engine_progress p = { .phase = phase, .done = done, .total = total };
 
@@ -31,7 +31,7 @@ static const char *socket_path(const struct cli *cli)
 	return path && *path ? path : CKPT_SOCKET_DEFAULT;
 }
 
-static const char *advice(int err)
+static const char *cli_call_advice(int err)
 {
 	switch (err) {
 	case -ENOENT:
@@ -52,12 +52,12 @@ struct ckpt *cli_connect(struct cli *cli, json_t **ret_outcome)
 		return cli->connection;
 	err = ckpt_connect(cli->socket, &cli->connection);
 	if (!err) {
-		ckpt_set_progress(cli->connection, progress, cli);
+		ckpt_set_progress(cli->connection, cli_call_progress, cli);
 		handle_set_wait(cli->connection, cli_wait, cli);
 		return cli->connection;
 	}
 	*ret_outcome = outcome_error(err, "cannot connect to ckptd: %s: %s%s", socket_path(cli),
-				     strerror(-err), advice(err));
+				     strerror(-err), cli_call_advice(err));
 	return NULL;
 }
 

@@ -115,7 +115,7 @@ static long range_size(const char *range)
 	return last - first + 1;
 }
 
-static void join(json_t *array, size_t i, const char *text)
+static void cli_job_join(json_t *array, size_t i, const char *text)
 {
 	const char *before = json_string_value(json_array_get(array, i));
 
@@ -138,9 +138,9 @@ int cli_job_map(struct cli *cli, char *list, json_t *args, long long *ret_n)
 			*name++ = '\0';
 		size = name && !*name ? 0 : range_size(range);
 		n += size;
-		join(open, 0, range);
+		cli_job_join(open, 0, range);
 		if (name) {
-			join(map, node_place(nodes, map, name),
+			cli_job_join(map, node_place(nodes, map, name),
 			     json_string_value(json_array_get(open, 0)));
 			json_array_set_new(open, 0, json_string(""));
 		}

@@ -28,7 +28,7 @@ int cli_name(struct cli *cli, json_t *args, const char *name)
 	return 0;
 }
 
-static char *absolute(const char *path)
+static char *cli_path_absolute(const char *path)
 {
 	char cwd[PATH_MAX];
 	char *joined;
@@ -38,7 +38,7 @@ static char *absolute(const char *path)
 	return asprintf(&joined, "%s/%s", cwd, path) < 0 ? NULL : joined;
 }
 
-static int set(struct cli *cli, json_t *args, const char *name, const char *path)
+static int cli_path_set(struct cli *cli, json_t *args, const char *name, const char *path)
 {
 	char text[256];
 
@@ -57,8 +57,8 @@ int cli_path(struct cli *cli, json_t *args, const char *name, const char *option
 
 	if (status)
 		return status;
-	text = absolute(path);
-	status = set(cli, args, name, text);
+	text = cli_path_absolute(path);
+	status = cli_path_set(cli, args, name, text);
 	free(text);
 	return status;
 }
@@ -67,5 +67,5 @@ int cli_path_here(struct cli *cli, json_t *args, const char *name)
 {
 	char cwd[PATH_MAX];
 
-	return set(cli, args, name, getcwd(cwd, sizeof(cwd)) ? cwd : "/");
+	return cli_path_set(cli, args, name, getcwd(cwd, sizeof(cwd)) ? cwd : "/");
 }

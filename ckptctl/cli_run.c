@@ -20,7 +20,7 @@
 
 extern char **environ;
 
-static json_t *strings(char **list)
+static json_t *cli_run_strings(char **list)
 {
 	json_t *array = json_array();
 
@@ -30,7 +30,7 @@ static json_t *strings(char **list)
 }
 
 /* What a request cannot hold is left out, and said. */
-static json_t *environment(void)
+static json_t *cli_run_environment(void)
 {
 	json_t *array = json_array();
 	char **variable, name[128];
@@ -46,15 +46,15 @@ static json_t *environment(void)
 }
 
 /* What is not said follows from what we are connected to; an exit status, or 0. */
-static int complete(struct cli *cli, json_t *args, const struct cli_run *flags, char **argv)
+static int cli_run_complete(struct cli *cli, json_t *args, const struct cli_run *flags, char **argv)
 {
 	bool tty = flags->tty || (!flags->detach && !flags->pipes &&
 				  isatty(STDIN_FILENO) && isatty(STDOUT_FILENO));
 	mode_t mask = umask(022);
 
 	umask(mask);
-	json_object_set_new(args, "argv", strings(argv));
-	json_object_set_new(args, "env", environment());
+	json_object_set_new(args, "argv", cli_run_strings(argv));
+	json_object_set_new(args, "env", cli_run_environment());
 	json_object_set_new(args, "umask", json_integer(mask));
 	if (!json_object_get(args, "stdin") && tty)
 		json_object_set_new(args, "stdin", json_string("tty"));
@@ -71,7 +71,7 @@ static int complete(struct cli *cli, json_t *args, const struct cli_run *flags, 
 	return json_object_get(args, "cwd") ? 0 : cli_path_here(cli, args, "cwd");
 }
 
-static void print(struct cli *cli, json_t *result)
+static void cli_run_print(struct cli *cli, json_t *result)
 {
 	printf("%lld\n", (long long)cli_int(result, "job"));
 	/* It runs, whatever becomes of our output. */
@@ -79,7 +79,7 @@ static void print(struct cli *cli, json_t *result)
 		cli_say("job %lld was started", (long long)cli_int(result, "job"));
 }
 
-static int follow(struct cli *cli, json_t *outcome)
+static int cli_run_follow(struct cli *cli, json_t *outcome)
 {
 	const unsigned int how = CLI_FOLLOW_SIGNALS | CLI_FOLLOW_INPUT;
 	json_t *job = json_object_get(outcome, "result");
@@ -100,7 +100,7 @@ int cli_run_finish(struct cli *cli, const struct cli_run *flags, json_t *args, c
 	bool started;
 
 	if (!status)
-		status = complete(cli, args, flags, argv);
+		status = cli_run_complete(cli, args, flags, argv);
 	if (status) {
 		json_decref(args);
 		return status;
@@ -112,7 +112,7 @@ int cli_run_finish(struct cli *cli, const struct cli_run *flags, json_t *args, c
 	cli->hold = !flags->detach;
 	outcome = cli_call(cli, "run", args);
 	started = outcome_is_ok(outcome);
-	status = flags->detach ? cli_finish(cli, outcome, print) : follow(cli, outcome);
+	status = flags->detach ? cli_finish(cli, outcome, cli_run_print) : cli_run_follow(cli, outcome);
 	if (!started && !cli->unanswered && flags->failed)
 		cli_say("%s", flags->failed);
 	return status;

@@ -51,7 +51,7 @@ static void ending_signals(sigset_t *set)
 
 /* ----------------------------------------------------------- sign of life */
 
-static void tell(struct wait *w)
+static void cli_wait_tell(struct wait *w)
 {
 	cli_progress_end(w->cli);
 	cli_say("ckptd has not answered for %lld s; is it stopped (systemctl status ckptd)? Ctrl-C ends this command; jobs that run are not affected",
@@ -71,7 +71,7 @@ static int connect_again(int sock, int probe)
 	return 0;
 }
 
-static void ask(struct wait *w)
+static void cli_wait_ask(struct wait *w)
 {
 	static const char request[] = "{\"verb\": \"alive\", \"args\": {}}";
 	int probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -87,7 +87,7 @@ static void ask(struct wait *w)
 	if (probe >= 0)
 		close(probe);
 	if (err == -EAGAIN && !w->told)
-		tell(w);
+		cli_wait_tell(w);
 	w->probe_at += QUIET_AGAIN_MS;
 }
 
@@ -122,7 +122,7 @@ static bool is_enough(const struct wait *w)
 }
 
 /* As the signal would have ended us. */
-static void leave(struct wait *w)
+static void cli_wait_leave(struct wait *w)
 {
 	int signo = w->cli->signal_held;
 	sigset_t set;
@@ -157,7 +157,7 @@ static int timeout_of(const struct wait *w)
 }
 
 /* 1: it can be read or written. */
-static int turn(struct wait *w)
+static int cli_wait_turn(struct wait *w)
 {
 	struct pollfd fds[3] = {
 		{ .fd = w->sock, .events = w->events },
@@ -174,11 +174,11 @@ static int turn(struct wait *w)
 	if (fds[2].revents)
 		has_answered(w);
 	if (is_enough(w))
-		leave(w);
+		cli_wait_leave(w);
 	if (w->probe < 0 && clock_monotonic_ms() >= w->probe_at)
-		ask(w);
+		cli_wait_ask(w);
 	else if (w->probe >= 0 && !w->told && clock_monotonic_ms() >= w->probe_at + SIGN_OF_LIFE_MS)
-		tell(w);
+		cli_wait_tell(w);
 	return 0;
 }
 
@@ -197,7 +197,7 @@ int cli_wait(int sock, short events, void *arg)
 	if (cli->hold)
 		w.signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	while (!ret)
-		ret = turn(&w);
+		ret = cli_wait_turn(&w);
 	if (w.signals >= 0)
 		close(w.signals);
 	if (w.probe >= 0)

@@ -15,7 +15,7 @@ static const struct option longs[] = {
 	{ NULL }
 };
 
-static int run(struct cli *cli, int argc, char **argv)
+static int cmd_attach_run(struct cli *cli, int argc, char **argv)
 {
 	json_t *args = json_object(), *outcome;
 	unsigned int how = 0;
@@ -45,7 +45,7 @@ static int run(struct cli *cli, int argc, char **argv)
 
 const struct cli_verb cmd_attach = {
 	.name = "attach",
-	.run = run,
+	.run = cmd_attach_run,
 	.args = "[--history BYTES] [--input] JOB",
 	.help = "attach to a running job; Ctrl-] or a signal detaches",
 	.options =

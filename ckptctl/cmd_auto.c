@@ -16,7 +16,7 @@ static const struct option longs[] = {
 	{ NULL }
 };
 
-static void print(struct cli *cli, json_t *result)
+static void cmd_auto_print(struct cli *cli, json_t *result)
 {
 	printf("job %lld: checkpoints by itself: ", (long long)cli_int(result, "job"));
 	if (json_is_true(json_object_get(result, "on")))
@@ -26,7 +26,7 @@ static void print(struct cli *cli, json_t *result)
 }
 
 /* JOB [on|off] */
-static int operands(struct cli *cli, int argc, char **argv, json_t *args, json_t *settings)
+static int cmd_auto_operands(struct cli *cli, int argc, char **argv, json_t *args, json_t *settings)
 {
 	const char *word = optind + 1 < argc ? argv[optind + 1] : NULL;
 	int64_t job, generation;
@@ -47,7 +47,7 @@ static int operands(struct cli *cli, int argc, char **argv, json_t *args, json_t
 	return 0;
 }
 
-static int run(struct cli *cli, int argc, char **argv)
+static int cmd_auto_run(struct cli *cli, int argc, char **argv)
 {
 	json_t *args = json_object(), *settings = json_object();
 	int c, status = 0;
@@ -58,18 +58,18 @@ static int run(struct cli *cli, int argc, char **argv)
 			status = cli_usage(cli, "wrong option");
 	}
 	if (!status)
-		status = operands(cli, argc, argv, args, settings);
+		status = cmd_auto_operands(cli, argc, argv, args, settings);
 	json_decref(settings);
 	if (status) {
 		json_decref(args);
 		return status;
 	}
-	return cli_finish(cli, cli_call(cli, "auto", args), print);
+	return cli_finish(cli, cli_call(cli, "auto", args), cmd_auto_print);
 }
 
 const struct cli_verb cmd_auto = {
 	.name = "auto",
-	.run = run,
+	.run = cmd_auto_run,
 	.args = "JOB [on|off] [--every DURATION]",
 	.help = "let ckptd take checkpoints of a job by itself",
 	.options =

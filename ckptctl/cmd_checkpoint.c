@@ -34,7 +34,7 @@ static const char *on_nodes(const json_t *result, char *text, size_t size)
 	return text;
 }
 
-static void print(struct cli *cli, json_t *result)
+static void cmd_checkpoint_print(struct cli *cli, json_t *result)
 {
 	char pause[32], total[32], mapped[32], stored[32], quiesce[32], nodes[32];
 	int64_t excluded = cli_int(result, "pages_excluded");
@@ -64,7 +64,7 @@ static void print(struct cli *cli, json_t *result)
 		       cli_ns((uint64_t)cli_int(result, "quiesce_ns"), quiesce));
 }
 
-static int take_option(struct cli *cli, json_t *args, int c)
+static int cmd_checkpoint_take_option(struct cli *cli, json_t *args, int c)
 {
 	long long number;
 
@@ -102,25 +102,25 @@ static int take_option(struct cli *cli, json_t *args, int c)
 	}
 }
 
-static int run(struct cli *cli, int argc, char **argv)
+static int cmd_checkpoint_run(struct cli *cli, int argc, char **argv)
 {
 	json_t *args = json_object();
 	int c, status = 0;
 
 	while (!status && (c = cli_getopt(cli, argc, argv, "kn", longs)) != -1)
-		status = take_option(cli, args, c);
+		status = cmd_checkpoint_take_option(cli, args, c);
 	if (!status)
 		status = cli_job_operand(cli, argc, argv, args);
 	if (status) {
 		json_decref(args);
 		return status;
 	}
-	return cli_finish(cli, cli_call(cli, "checkpoint", args), print);
+	return cli_finish(cli, cli_call(cli, "checkpoint", args), cmd_checkpoint_print);
 }
 
 const struct cli_verb cmd_checkpoint = {
 	.name = "checkpoint",
-	.run = run,
+	.run = cmd_checkpoint_run,
 	.args = "[OPTIONS] JOB",
 	.help = "take a checkpoint of a job",
 	.options =

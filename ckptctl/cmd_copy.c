@@ -28,17 +28,17 @@ static const struct option longs[] = {
 	{ NULL }
 };
 
-static void progress(uint64_t done, uint64_t total, void *arg)
+static void cmd_copy_progress(uint64_t done, uint64_t total, void *arg)
 {
 	struct engine_progress p = { .phase = "copy", .done = done, .total = total };
 
 	cli_progress(&p, arg);
 }
 
-static json_t *copy(struct cli *cli, const char *from, const char *to,
+static json_t *cmd_copy_image(struct cli *cli, const char *from, const char *to,
 		    struct level_bucket *bucket)
 {
-	struct level_options options = { .progress = progress, .arg = cli, .bucket = bucket };
+	struct level_options options = { .progress = cmd_copy_progress, .arg = cli, .bucket = bucket };
 	struct op_env env = { .key = cli->key, .first_use = true };
 	struct ckpt_error error = {};
 	struct image_key *key = NULL;
@@ -106,7 +106,7 @@ static int copy_over(struct cli *cli, const struct way *way, char **operands, in
 	return cli_finish(cli, cli_call(cli, "store", args), print_over);
 }
 
-static void print(struct cli *cli, json_t *result)
+static void cmd_copy_print(struct cli *cli, json_t *result)
 {
 	char bytes[32];
 
@@ -126,12 +126,12 @@ static int run_here(struct cli *cli, const struct way *way, char **operands)
 	if (status)
 		return status;
 	level_bucket_init(&bucket, (uint64_t)way->limit << 20, 0);
-	outcome = copy(cli, operands[0], operands[1], &bucket);
+	outcome = cmd_copy_image(cli, operands[0], operands[1], &bucket);
 	cli_progress_end(cli);
-	return cli_finish(cli, outcome, print);
+	return cli_finish(cli, outcome, cmd_copy_print);
 }
 
-static int run(struct cli *cli, int argc, char **argv)
+static int cmd_copy_run(struct cli *cli, int argc, char **argv)
 {
 	struct way way = {};
 	int c, nr;
@@ -165,7 +165,7 @@ static int run(struct cli *cli, int argc, char **argv)
 
 const struct cli_verb cmd_copy = {
 	.name = "copy",
-	.run = run,
+	.run = cmd_copy_run,
 	.args = "[--limit MIB] DIR COPY | --to node:NODE DIR [NAME] | --from node:NODE [--owner NODE] NAME COPY",
 	.help = "copy an image to another directory or node, checked and durable",
 	.options =

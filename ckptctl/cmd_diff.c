@@ -12,7 +12,7 @@
 
 #include "base/outcome.h"
 
-static void print(struct cli *cli, json_t *result)
+static void cmd_diff_print(struct cli *cli, json_t *result)
 {
 	char *text;
 
@@ -26,7 +26,7 @@ static void print(struct cli *cli, json_t *result)
 	free(text);
 }
 
-static int run(struct cli *cli, int argc, char **argv)
+static int cmd_diff_run(struct cli *cli, int argc, char **argv)
 {
 	json_t *outcome, *args;
 	bool equal;
@@ -47,13 +47,13 @@ static int run(struct cli *cli, int argc, char **argv)
 	outcome = cli_call(cli, "diff", args);
 	equal = json_is_true(json_object_get(json_object_get(outcome, "result"),
 					     "equal"));
-	status = cli_finish(cli, outcome, print);
+	status = cli_finish(cli, outcome, cmd_diff_print);
 	return status == CLI_DONE && !equal ? CLI_FAILED : status;
 }
 
 const struct cli_verb cmd_diff = {
 	.name = "diff",
-	.run = run,
+	.run = cmd_diff_run,
 	.args = "DIR|JOB:GENERATION[/NODE] DIR|JOB:GENERATION[/NODE]",
 	.help = "say what differs between two images",
 };

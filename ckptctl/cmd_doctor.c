@@ -17,7 +17,7 @@ static const struct option longs[] = {
 	{ NULL }
 };
 
-static void print(struct cli *cli, json_t *result)
+static void cmd_doctor_print(struct cli *cli, json_t *result)
 {
 	json_t *checks = json_object_get(result, "checks");
 	size_t i;
@@ -36,7 +36,7 @@ static void print(struct cli *cli, json_t *result)
 }
 
 /* The refusals of a tree become the refusals of the verb. */
-static int finish(struct cli *cli, json_t *outcome)
+static int cmd_doctor_finish(struct cli *cli, json_t *outcome)
 {
 	json_t *result = json_object_get(outcome, "result");
 	json_t *tree = json_object_get(result, "tree");
@@ -47,7 +47,7 @@ static int finish(struct cli *cli, json_t *outcome)
 	status = json_is_true(json_object_get(result, "ready")) ? CLI_DONE :
 		 CLI_REFUSED;
 	json_incref(tree);
-	cli_finish(cli, outcome, print);
+	cli_finish(cli, outcome, cmd_doctor_print);
 	if (tree && !outcome_is_ok(tree)) {
 		fflush(stdout);
 		cli->json = false;	/* that is printed */
@@ -57,7 +57,7 @@ static int finish(struct cli *cli, json_t *outcome)
 	return tree_status ? tree_status : status;
 }
 
-static int run(struct cli *cli, int argc, char **argv)
+static int cmd_doctor_run(struct cli *cli, int argc, char **argv)
 {
 	json_t *args = json_object();
 	int64_t job, generation;
@@ -91,12 +91,12 @@ static int run(struct cli *cli, int argc, char **argv)
 		json_decref(args);
 		return cli_usage(cli, "%s is no job, or too much", argv[optind]);
 	}
-	return finish(cli, cli_call(cli, "doctor", args));
+	return cmd_doctor_finish(cli, cli_call(cli, "doctor", args));
 }
 
 const struct cli_verb cmd_doctor = {
 	.name = "doctor",
-	.run = run,
+	.run = cmd_doctor_run,
 	.args = "[JOB | --pid PID]",
 	.help = "say whether this node, a job or a tree can be checkpointed",
 	.options =

@@ -40,7 +40,7 @@ static const struct option longs[] = {
 	{ NULL }
 };
 
-static void print(struct cli *cli, json_t *result)
+static void cmd_dump_print(struct cli *cli, json_t *result)
 {
 	char pause[32], total[32], stored[32], mapped[32];
 	int64_t excluded = cli_int(result, "pages_excluded");
@@ -109,7 +109,7 @@ static int take_exclude(struct cli *cli, json_t *args, int c)
 }
 
 /* 0, or the exit status of wrong usage. */
-static int take_option(struct cli *cli, json_t *args, int c)
+static int cmd_dump_take_option(struct cli *cli, json_t *args, int c)
 {
 	long long number;
 
@@ -158,13 +158,13 @@ static int take_option(struct cli *cli, json_t *args, int c)
 	}
 }
 
-static int run(struct cli *cli, int argc, char **argv)
+static int cmd_dump_run(struct cli *cli, int argc, char **argv)
 {
 	json_t *args = json_pack("{s:[], s:[]}", "pids", "exclude");
 	int c, status = 0;
 
 	while (!status && (c = cli_getopt(cli, argc, argv, "p:d:kn", longs)) != -1)
-		status = take_option(cli, args, c);
+		status = cmd_dump_take_option(cli, args, c);
 	if (!status && optind < argc)
 		status = cli_usage(cli, "%s is too much", argv[optind]);
 	if (!status && !json_array_size(json_object_get(args, "pids")))
@@ -181,12 +181,12 @@ static int run(struct cli *cli, int argc, char **argv)
 		json_decref(args);
 		return status;
 	}
-	return cli_finish(cli, cli_call(cli, "dump", args), print);
+	return cli_finish(cli, cli_call(cli, "dump", args), cmd_dump_print);
 }
 
 const struct cli_verb cmd_dump = {
 	.name = "dump",
-	.run = run,
+	.run = cmd_dump_run,
 	.args = "--pid PID --dir DIR [OPTIONS]",
 	.help = "checkpoint one process tree into a directory",
 	.options =

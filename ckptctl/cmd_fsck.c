@@ -16,7 +16,7 @@ static const struct option longs[] = {
 	{ NULL }
 };
 
-static void print(struct cli *cli, json_t *result)
+static void cmd_fsck_print(struct cli *cli, json_t *result)
 {
 	json_t *row;
 	size_t i;
@@ -39,7 +39,7 @@ static void print(struct cli *cli, json_t *result)
 	       (long long)cli_int(result, "open"));
 }
 
-static int run(struct cli *cli, int argc, char **argv)
+static int cmd_fsck_run(struct cli *cli, int argc, char **argv)
 {
 	json_t *args = json_object(), *outcome;
 	int c, status = 0;
@@ -59,13 +59,13 @@ static int run(struct cli *cli, int argc, char **argv)
 	}
 	outcome = cli_call(cli, "fsck", args);
 	open = cli_int(json_object_get(outcome, "result"), "open");
-	status = cli_finish(cli, outcome, print);
+	status = cli_finish(cli, outcome, cmd_fsck_print);
 	return status == CLI_DONE && open ? CLI_FAILED : status;
 }
 
 const struct cli_verb cmd_fsck = {
 	.name = "fsck",
-	.run = run,
+	.run = cmd_fsck_run,
 	.args = "[--deep] [--repair] [JOB]",
 	.help = "check what is in the image directory, and tidy up",
 	.options =

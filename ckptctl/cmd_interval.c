@@ -24,7 +24,7 @@ static const struct option longs[] = {
 	{ NULL }
 };
 
-static bool is(const json_t *object, const char *name)
+static bool cmd_interval_is(const json_t *object, const char *name)
 {
 	return json_is_true(json_object_get(object, name));
 }
@@ -71,14 +71,14 @@ static void print_basis(const json_t *result)
 	       cli_ns((uint64_t)cli_int(on, "background_ns"), background),
 	       (long long)cli_int(on, "slowdown_percent"));
 	cli_ns((uint64_t)cli_int(on, "restart_ns"), restart);
-	if (is(on, "restart_assumed"))
+	if (cmd_interval_is(on, "restart_assumed"))
 		printf("  a restart is taken to need %s, as long as a checkpoint\n", restart);
 	else
 		printf("  a restart needs %s, by the median of %lld\n", restart,
 		       (long long)cli_int(on, "restarts"));
 }
 
-static void print(struct cli *cli, json_t *result)
+static void cmd_interval_print(struct cli *cli, json_t *result)
 {
 	const json_t *levels = json_object_get(result, "levels");
 	char every[32], mtbf[32], young[32], daly[32];
@@ -95,11 +95,11 @@ static void print(struct cli *cli, json_t *result)
 	duration_text(cli_int(result, "young_ms"), young);
 	if (levels)
 		puts("  by the multilevel formula, of first order");
-	else if (is(result, "limited"))
+	else if (cmd_interval_is(result, "limited"))
 		printf("  Daly's formula says %s; it is longer, as one is not written faster\n", daly);
 	else
 		printf("  by Daly's formula, which %s here; Young's says %s\n",
-		       is(result, "valid") ? "holds" : "does not hold", young);
+		       cmd_interval_is(result, "valid") ? "holds" : "does not hold", young);
 	if (levels)
 		print_levels(levels);
 }
@@ -134,7 +134,7 @@ static int take_level(struct cli *cli, json_t *args)
 	return 0;
 }
 
-static int take_option(struct cli *cli, json_t *args, int c)
+static int cmd_interval_take_option(struct cli *cli, json_t *args, int c)
 {
 	long long percent;
 	int status = cli_auto_option(cli, args, c);
@@ -154,25 +154,25 @@ static int take_option(struct cli *cli, json_t *args, int c)
 	}
 }
 
-static int run(struct cli *cli, int argc, char **argv)
+static int cmd_interval_run(struct cli *cli, int argc, char **argv)
 {
 	json_t *args = json_object();
 	int c, status = 0;
 
 	while (!status && (c = cli_getopt(cli, argc, argv, "", longs)) != -1)
-		status = take_option(cli, args, c);
+		status = cmd_interval_take_option(cli, args, c);
 	if (!status)
 		status = cli_job_operand(cli, argc, argv, args);
 	if (status) {
 		json_decref(args);
 		return status;
 	}
-	return cli_finish(cli, cli_call(cli, "interval", args), print);
+	return cli_finish(cli, cli_call(cli, "interval", args), cmd_interval_print);
 }
 
 const struct cli_verb cmd_interval = {
 	.name = "interval",
-	.run = run,
+	.run = cmd_interval_run,
 	.args = "[OPTIONS] JOB",
 	.help = "how often to take a checkpoint of a job",
 	.options =

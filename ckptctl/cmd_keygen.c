@@ -44,7 +44,7 @@ struct keygen {
 	bool given;	/* any of these */
 };
 
-static int check(struct cli *cli, struct keygen *k)
+static int cmd_keygen_check(struct cli *cli, struct keygen *k)
 {
 	char address[256];
 	uint16_t port;
@@ -61,7 +61,7 @@ static int check(struct cli *cli, struct keygen *k)
 	return 0;
 }
 
-static json_t *failure(const struct keygen *k, const char *path, int err,
+static json_t *cmd_keygen_failure(const struct keygen *k, const char *path, int err,
 		       const struct ckpt_error *error)
 {
 	if (err == -EEXIST)
@@ -75,7 +75,7 @@ static json_t *failure(const struct keygen *k, const char *path, int err,
 	return outcome_error(err, "%s", error->text);
 }
 
-static json_t *keygen(const struct keygen *k)
+static json_t *cmd_keygen_make(const struct keygen *k)
 {
 	struct ckpt_error error = {};
 	char path[PATH_MAX], text[NODE_KEY_TEXT];
@@ -90,7 +90,7 @@ static json_t *keygen(const struct keygen *k)
 	err = k->show ? node_key_load(path, &key, &error) :
 	      node_key_create(path, k->force, &key, &error);
 	if (err)
-		return failure(k, path, err, &error);
+		return cmd_keygen_failure(k, path, err, &error);
 	node_key_text(key.public, text);
 	node_key_wipe(&key);
 	return outcome_ok(json_pack("{s:s, s:s, s:s, s:s, s:o}", "file", path,
@@ -99,12 +99,12 @@ static json_t *keygen(const struct keygen *k)
 				    json_sprintf("%s %s %s", k->node, k->address, text)));
 }
 
-static void print(struct cli *cli, json_t *result)
+static void cmd_keygen_print(struct cli *cli, json_t *result)
 {
 	puts(cli_str(result, "line"));
 }
 
-static void next(const json_t *outcome, const struct keygen *k)
+static void cmd_keygen_next(const json_t *outcome, const struct keygen *k)
 {
 	const json_t *result = json_object_get(outcome, "result");
 
@@ -120,7 +120,7 @@ static void print_encryption(struct cli *cli, json_t *result)
 	printf("key %s in %s\n", cli_str(result, "key"), cli_str(result, "file"));
 }
 
-static json_t *encryption(const char *path)
+static json_t *cmd_keygen_encryption(const char *path)
 {
 	struct ckpt_error error = {};
 	struct image_key *key = NULL;
@@ -151,7 +151,7 @@ static int make_encryption(struct cli *cli, const struct keygen *k)
 	if (cli->secret[0] != '/')
 		return cli_usage(cli, "%s is no absolute path: a key is made as a file, and keyctl padd user NAME @u <FILE puts it into the keyring",
 				 cli->secret);
-	status = cli_finish(cli, encryption(cli->secret), print_encryption);
+	status = cli_finish(cli, cmd_keygen_encryption(cli->secret), print_encryption);
 	fflush(stdout);
 	if (status == CLI_DONE && !cli->json)
 		cli_say("keep a copy of it where images are not; encryption_key = %s in ckptd.conf of all nodes has images of jobs encrypted",
@@ -159,7 +159,7 @@ static int make_encryption(struct cli *cli, const struct keygen *k)
 	return status;
 }
 
-static int take_option(struct cli *cli, struct keygen *k, int c)
+static int cmd_keygen_take_option(struct cli *cli, struct keygen *k, int c)
 {
 	k->given = true;
 	switch (c) {
@@ -185,14 +185,14 @@ static int take_option(struct cli *cli, struct keygen *k, int c)
 	}
 }
 
-static int run(struct cli *cli, int argc, char **argv)
+static int cmd_keygen_run(struct cli *cli, int argc, char **argv)
 {
 	struct keygen k = { .dir = DIR_DEFAULT };
 	json_t *outcome;
 	int c, status;
 
 	while ((c = cli_getopt(cli, argc, argv, "d:N:a:fs", longs)) != -1) {
-		status = take_option(cli, &k, c);
+		status = cmd_keygen_take_option(cli, &k, c);
 		if (status)
 			return status;
 	}
@@ -202,22 +202,22 @@ static int run(struct cli *cli, int argc, char **argv)
 		return cli_usage(cli, "--force and --show exclude each other");
 	if (cli->secret)
 		return make_encryption(cli, &k);
-	status = check(cli, &k);
+	status = cmd_keygen_check(cli, &k);
 	if (status)
 		return status;
-	outcome = keygen(&k);
+	outcome = cmd_keygen_make(&k);
 	json_incref(outcome);
-	status = cli_finish(cli, outcome, print);
+	status = cli_finish(cli, outcome, cmd_keygen_print);
 	fflush(stdout);
 	if (!cli->json)
-		next(outcome, &k);
+		cmd_keygen_next(outcome, &k);
 	json_decref(outcome);
 	return status;
 }
 
 const struct cli_verb cmd_keygen = {
 	.name = "keygen",
-	.run = run,
+	.run = cmd_keygen_run,
 	.args = "[--node NAME] [--address ADDRESS[:PORT]] [--dir DIR] [--force | --show] | --encryption-key FILE",
 	.help = "make the key by which other nodes know this one",
 	.options =

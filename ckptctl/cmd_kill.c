@@ -33,7 +33,7 @@ static int parse_signal(const char *text)
 	return -1;
 }
 
-static int run(struct cli *cli, int argc, char **argv)
+static int cmd_kill_run(struct cli *cli, int argc, char **argv)
 {
 	int64_t job, generation;
 	int signo = SIGTERM;
@@ -55,7 +55,7 @@ static int run(struct cli *cli, int argc, char **argv)
 
 const struct cli_verb cmd_kill = {
 	.name = "kill",
-	.run = run,
+	.run = cmd_kill_run,
 	.args = "JOB [SIGNAL]",
 	.help = "send a signal to a job (default TERM); KILL ends all of it",
 };

@@ -96,7 +96,7 @@ static const char *node_names(const json_t *nodes, char *text, size_t size)
 	return text;
 }
 
-static void number_cell(struct cli_table *table, const json_t *row, const char *name)
+static void cmd_list_number_cell(struct cli_table *table, const json_t *row, const char *name)
 {
 	if (json_object_get(row, name))
 		cli_table_cell(table, "%lld", (long long)cli_int(row, name));
@@ -122,8 +122,8 @@ static void print_generation(struct cli_table *table, const json_t *job,
 		       cli_ns((uint64_t)cli_int(row, "pause_ns"), pause));
 	cli_table_cell(table, "%s", bad ? "-" :
 		       cli_bytes((uint64_t)cli_int(row, "bytes_stored"), stored));
-	number_cell(table, row, "processes");
-	number_cell(table, row, "threads");
+	cmd_list_number_cell(table, row, "processes");
+	cmd_list_number_cell(table, row, "threads");
 	cli_table_cell(table, "%s", node_names(json_object_get(row, "nodes"), nodes,
 					       sizeof(nodes)));
 	if (with_levels)
@@ -133,7 +133,7 @@ static void print_generation(struct cli_table *table, const json_t *job,
 		       killed ? "job ended by it" : cli_str(row, "error"));
 }
 
-static void print(struct cli *cli, json_t *result)
+static void cmd_list_print(struct cli *cli, json_t *result)
 {
 	json_t *jobs = json_object_get(result, "jobs");
 	bool with_levels = has_levels(jobs);
@@ -150,7 +150,7 @@ static void print(struct cli *cli, json_t *result)
 	cli_table_end(table);
 }
 
-static int run(struct cli *cli, int argc, char **argv)
+static int cmd_list_run(struct cli *cli, int argc, char **argv)
 {
 	json_t *args = json_object();
 	int c, status = 0;
@@ -167,12 +167,12 @@ static int run(struct cli *cli, int argc, char **argv)
 		json_decref(args);
 		return status;
 	}
-	return cli_finish(cli, cli_call(cli, "list", args), print);
+	return cli_finish(cli, cli_call(cli, "list", args), cmd_list_print);
 }
 
 const struct cli_verb cmd_list = {
 	.name = "list",
-	.run = run,
+	.run = cmd_list_run,
 	.args = "[--rebuild] [JOB]",
 	.help = "list what jobs can be restarted from",
 	.options =

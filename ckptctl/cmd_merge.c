@@ -15,7 +15,7 @@ static const struct option longs[] = {
 	{ NULL }
 };
 
-static void print(struct cli *cli, json_t *result)
+static void cmd_merge_print(struct cli *cli, json_t *result)
 {
 	long long job = (long long)cli_int(result, "job");
 	long long generation = (long long)cli_int(result, "generation");
@@ -37,7 +37,7 @@ static void print(struct cli *cli, json_t *result)
 		       cli_ns((uint64_t)cli_int(result, "total_ns"), took));
 }
 
-static int run(struct cli *cli, int argc, char **argv)
+static int cmd_merge_run(struct cli *cli, int argc, char **argv)
 {
 	int64_t job, generation = 0;
 	long long given = 0;
@@ -62,12 +62,12 @@ static int run(struct cli *cli, int argc, char **argv)
 	args = json_pack("{s:I, s:b}", "job", (json_int_t)job, "dry_run", dry_run);
 	if (generation || given)
 		json_object_set_new(args, "generation", json_integer(generation ? generation : given));
-	return cli_finish(cli, cli_call(cli, "merge", args), print);
+	return cli_finish(cli, cli_call(cli, "merge", args), cmd_merge_print);
 }
 
 const struct cli_verb cmd_merge = {
 	.name = "merge",
-	.run = run,
+	.run = cmd_merge_run,
 	.args = "[--generation N] [--dry-run] JOB[:GENERATION]",
 	.help = "store in a generation what it needs of earlier ones",
 	.options =

@@ -51,7 +51,7 @@ static void print_node(struct cli_table *table, const json_t *node)
 		       cli_str(node, "remark") : "");
 }
 
-static void print(struct cli *cli, json_t *result)
+static void cmd_nodes_print(struct cli *cli, json_t *result)
 {
 	struct cli_table *table = cli_table_new(columns);
 	json_t *nodes = json_object_get(result, "nodes");
@@ -76,7 +76,7 @@ static bool all_answer(const json_t *outcome)
 	return true;
 }
 
-static int run(struct cli *cli, int argc, char **argv)
+static int cmd_nodes_run(struct cli *cli, int argc, char **argv)
 {
 	json_t *outcome;
 	bool well;
@@ -88,13 +88,13 @@ static int run(struct cli *cli, int argc, char **argv)
 		return cli_usage(cli, "%s is too much", argv[optind]);
 	outcome = cli_call(cli, "nodes", json_object());
 	well = all_answer(outcome);
-	status = cli_finish(cli, outcome, print);
+	status = cli_finish(cli, outcome, cmd_nodes_print);
 	return status ? status : well ? CLI_DONE : CLI_FAILED;
 }
 
 const struct cli_verb cmd_nodes = {
 	.name = "nodes",
-	.run = run,
+	.run = cmd_nodes_run,
 	.args = "",
 	.help = "list the nodes of the hosts file, and whether they answer",
 };

@@ -15,7 +15,7 @@ static const struct option longs[] = {
 	{ NULL }
 };
 
-static void print(struct cli *cli, json_t *result)
+static void cmd_pin_print(struct cli *cli, json_t *result)
 {
 	const char *done = json_is_true(json_object_get(result, "pinned")) ? "pinned" : "unpinned";
 	const char *name;
@@ -28,7 +28,7 @@ static void print(struct cli *cli, json_t *result)
 		       done, name);
 }
 
-static int run(struct cli *cli, int argc, char **argv)
+static int cmd_pin_run(struct cli *cli, int argc, char **argv)
 {
 	int64_t job, generation = 0;
 	long long given = 0;
@@ -50,7 +50,7 @@ static int run(struct cli *cli, int argc, char **argv)
 	args = json_pack("{s:I}", "job", (json_int_t)job);
 	if (generation || given)
 		json_object_set_new(args, "generation", json_integer(generation ? generation : given));
-	return cli_finish(cli, cli_call(cli, cli->verb->name, args), print);
+	return cli_finish(cli, cli_call(cli, cli->verb->name, args), cmd_pin_print);
 }
 
 static const char options[] =
@@ -58,7 +58,7 @@ static const char options[] =
 
 const struct cli_verb cmd_pin = {
 	.name = "pin",
-	.run = run,
+	.run = cmd_pin_run,
 	.args = "[--generation N] JOB[:GENERATION]",
 	.help = "keep a generation: rm and prune leave it alone",
 	.options = options,
@@ -66,7 +66,7 @@ const struct cli_verb cmd_pin = {
 
 const struct cli_verb cmd_unpin = {
 	.name = "unpin",
-	.run = run,
+	.run = cmd_pin_run,
 	.args = "[--generation N] JOB[:GENERATION]",
 	.help = "let a pinned generation go when its time comes",
 	.options = options,

@@ -32,7 +32,7 @@ static void print_rows(const json_t *job, const char *list, const char *word)
 		       cli_bytes((uint64_t)cli_int(row, "bytes"), size), cli_str(row, "why"));
 }
 
-static void print(struct cli *cli, json_t *result)
+static void cmd_prune_print(struct cli *cli, json_t *result)
 {
 	bool dry_run = json_is_true(json_object_get(result, "dry_run"));
 	json_t *job, *row;
@@ -56,7 +56,7 @@ static void print(struct cli *cli, json_t *result)
 }
 
 /* Was something not done? Of all jobs some are other nodes': that was not asked for. */
-static bool failed(const json_t *result, bool named)
+static bool cmd_prune_failed(const json_t *result, bool named)
 {
 	const json_t *jobs = json_object_get(result, "jobs");
 	json_t *job;
@@ -71,7 +71,7 @@ static bool failed(const json_t *result, bool named)
 }
 
 /* 0; else an exit status. */
-static int option(struct cli *cli, int c, json_t *args)
+static int cmd_prune_option(struct cli *cli, int c, json_t *args)
 {
 	long long number;
 	uint64_t size;
@@ -95,14 +95,14 @@ static int option(struct cli *cli, int c, json_t *args)
 	return cli_usage(cli, "wrong option");
 }
 
-static int run(struct cli *cli, int argc, char **argv)
+static int cmd_prune_run(struct cli *cli, int argc, char **argv)
 {
 	json_t *args = json_object(), *outcome;
 	int c, status = 0;
 	bool bad, named;
 
 	while (!status && (c = cli_getopt(cli, argc, argv, "n", longs)) != -1)
-		status = option(cli, c, args);
+		status = cmd_prune_option(cli, c, args);
 	if (!status && optind < argc)
 		status = cli_job_operand(cli, argc, argv, args);
 	if (status) {
@@ -111,14 +111,14 @@ static int run(struct cli *cli, int argc, char **argv)
 	}
 	named = json_object_get(args, "job");
 	outcome = cli_call(cli, "prune", args);
-	bad = failed(json_object_get(outcome, "result"), named);
-	status = cli_finish(cli, outcome, print);
+	bad = cmd_prune_failed(json_object_get(outcome, "result"), named);
+	status = cli_finish(cli, outcome, cmd_prune_print);
 	return status == CLI_DONE && bad ? CLI_FAILED : status;
 }
 
 const struct cli_verb cmd_prune = {
 	.name = "prune",
-	.run = run,
+	.run = cmd_prune_run,
 	.args = "[--keep N] [--keep-every K] [--max-size SIZE] [--dry-run] [JOB]",
 	.help = "remove the generations that a rule does not keep",
 	.options =

@@ -45,7 +45,7 @@ static const char *silent_node(const json_t *job)
 	return json_string_value(json_array_get(json_object_get(job, "silent_nodes"), 0));
 }
 
-static void print_row(struct cli_table *table, const json_t *job)
+static void cmd_ps_print_row(struct cli_table *table, const json_t *job)
 {
 	char when[32], command[256];
 
@@ -75,14 +75,14 @@ static void print_row(struct cli_table *table, const json_t *job)
 	cli_table_cell(table, "%s", command);
 }
 
-static void print(struct cli *cli, json_t *result)
+static void cmd_ps_print(struct cli *cli, json_t *result)
 {
 	struct cli_table *table = cli_table_new(columns);
 	json_t *jobs = json_object_get(result, "jobs");
 	size_t i;
 
 	for (i = 0; i < json_array_size(jobs); i++)
-		print_row(table, json_array_get(jobs, i));
+		cmd_ps_print_row(table, json_array_get(jobs, i));
 	cli_table_end(table);
 }
 
@@ -94,7 +94,7 @@ static const struct cli_column mpi_columns[] = {
 	{ .name = "SEQUENCE", .right = true }, { .name = "HELD" }, { .name = NULL }
 };
 
-static void number_cell(struct cli_table *table, const json_t *row, const char *name)
+static void cmd_ps_number_cell(struct cli_table *table, const json_t *row, const char *name)
 {
 	if (json_object_get(row, name))
 		cli_table_cell(table, "%lld", (long long)cli_int(row, name));
@@ -113,9 +113,9 @@ static void print_rank(struct cli_table *table, const json_t *row)
 	cli_table_cell(table, "%s%s",
 		       json_is_true(json_object_get(row, "gathers")) ? "waits to begin " : "",
 		       json_object_get(row, "call") ? cli_str(row, "call") : "-");
-	number_cell(table, row, "peer");
+	cmd_ps_number_cell(table, row, "peer");
 	cli_table_cell(table, "%s", json_object_get(row, "comm") ? cli_str(row, "comm") : "-");
-	number_cell(table, row, "sequence");
+	cmd_ps_number_cell(table, row, "sequence");
 	cli_table_cell(table, "%s", json_is_true(json_object_get(row, "held")) ? "yes" : "no");
 }
 
@@ -146,7 +146,7 @@ static int run_ranks(struct cli *cli, int argc, char **argv)
 	return cli_finish(cli, cli_call(cli, "ranks", args), print_ranks);
 }
 
-static int run(struct cli *cli, int argc, char **argv)
+static int cmd_ps_run(struct cli *cli, int argc, char **argv)
 {
 	bool all = false, mpi = false;
 	int c;
@@ -162,12 +162,12 @@ static int run(struct cli *cli, int argc, char **argv)
 		return run_ranks(cli, argc, argv);
 	if (optind < argc)
 		return cli_usage(cli, "%s is too much", argv[optind]);
-	return cli_finish(cli, cli_call(cli, "ps", json_pack("{s:b}", "all", all)), print);
+	return cli_finish(cli, cli_call(cli, "ps", json_pack("{s:b}", "all", all)), cmd_ps_print);
 }
 
 const struct cli_verb cmd_ps = {
 	.name = "ps",
-	.run = run,
+	.run = cmd_ps_run,
 	.args = "[--all | --mpi JOB]",
 	.help = "list running jobs",
 	.options =

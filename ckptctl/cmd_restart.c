@@ -38,7 +38,7 @@ static void print_steps(const json_t *steps)
 		printf("%s\n", json_string_value(step));
 }
 
-static void print(struct cli *cli, json_t *result)
+static void cmd_restart_print(struct cli *cli, json_t *result)
 {
 	char total[32], bytes[32], phases[CLI_PHASES];
 	const json_t *nodes = json_object_get(result, "nodes");
@@ -81,7 +81,7 @@ static int take_env(struct cli *cli, json_t *args)
 	return ranks_env_check(env, why, sizeof(why)) ? cli_usage(cli, "--env: %s", why) : 0;
 }
 
-static int take_option(struct cli *cli, json_t *args, int c)
+static int cmd_restart_take_option(struct cli *cli, json_t *args, int c)
 {
 	long long number, n;
 
@@ -116,7 +116,7 @@ static int take_option(struct cli *cli, json_t *args, int c)
 	}
 }
 
-static int call(struct cli *cli, json_t *args)
+static int cmd_restart_call(struct cli *cli, json_t *args)
 {
 	bool follow = json_object_get(args, "attach") &&
 		      !json_object_get(args, "dry_run");
@@ -126,19 +126,19 @@ static int call(struct cli *cli, json_t *args)
 	outcome = cli_call(cli, "restart", args);
 
 	if (!follow || !outcome_is_ok(outcome))
-		return cli_finish(cli, outcome, print);
+		return cli_finish(cli, outcome, cmd_restart_print);
 	cli_progress_end(cli);
 	return cli_job_follow(cli, outcome, CLI_FOLLOW_SIGNALS);
 }
 
-static int run(struct cli *cli, int argc, char **argv)
+static int cmd_restart_run(struct cli *cli, int argc, char **argv)
 {
 	json_t *args = json_object();
 	int64_t job, generation = 0, given;
 	int c, status = 0;
 
 	while (!status && (c = cli_getopt(cli, argc, argv, "g:an", longs)) != -1)
-		status = take_option(cli, args, c);
+		status = cmd_restart_take_option(cli, args, c);
 	given = cli_int(args, "generation");
 	if (!status && optind + 1 != argc)
 		status = cli_usage(cli, "one job is needed");
@@ -153,12 +153,12 @@ static int run(struct cli *cli, int argc, char **argv)
 	json_object_set_new(args, "job", json_integer(job));
 	if (generation)
 		json_object_set_new(args, "generation", json_integer(generation));
-	return call(cli, args);
+	return cmd_restart_call(cli, args);
 }
 
 const struct cli_verb cmd_restart = {
 	.name = "restart",
-	.run = run,
+	.run = cmd_restart_run,
 	.args = "[OPTIONS] JOB[:GENERATION]",
 	.help = "restart a job from a checkpoint, here or over nodes",
 	.options =

@@ -51,7 +51,7 @@ static const int forwarded[] = {
 	SIGWINCH,
 };
 
-static void print(struct cli *cli, json_t *result)
+static void cmd_restore_print(struct cli *cli, json_t *result)
 {
 	json_t *pids = json_object_get(result, "pids");
 	char total[32], bytes[32];
@@ -126,14 +126,14 @@ static void foreground_externals(struct cli *cli)
 }
 
 /* The tree wrote to where we do, perhaps not to the end of a line. */
-static int finish(struct cli *cli, json_t *outcome, int status)
+static int cmd_restore_finish(struct cli *cli, json_t *outcome, int status)
 {
 	if (cli->json)
 		fputc('\n', stderr);
 	return cli_finish_attached(cli, outcome, status);
 }
 
-static int foreground(struct cli *cli, json_t *args)
+static int cmd_restore_foreground(struct cli *cli, json_t *args)
 {
 	unsigned int nr_roots;
 	pid_t roots[OP_ROOTS_MAX];
@@ -143,7 +143,7 @@ static int foreground(struct cli *cli, json_t *args)
 	foreground_externals(cli);
 	outcome = restore_here(cli, args, roots, &nr_roots);
 	if (!outcome_is_ok(outcome) || !nr_roots)
-		return cli_finish(cli, outcome, print);
+		return cli_finish(cli, outcome, cmd_restore_print);
 	cli_progress_end(cli);
 	status = wait_for_root(roots[0]);
 	if (status < 0) {
@@ -151,7 +151,7 @@ static int foreground(struct cli *cli, json_t *args)
 		outcome = outcome_error(status, "the tree runs on, but its root vanished: somebody else reaped it");
 		status = CLI_FAILED;
 	}
-	return finish(cli, outcome, status);
+	return cmd_restore_finish(cli, outcome, status);
 }
 
 /* The parent that stays: holds nothing, waits for every child it gets. */
@@ -173,7 +173,7 @@ static void reap_until_alone(void)
 	_exit(CLI_DONE);
 }
 
-static void detached(struct cli *cli, json_t *args, int report)
+static void cmd_restore_detached(struct cli *cli, json_t *args, int report)
 {
 	unsigned int nr_roots;
 	pid_t roots[OP_ROOTS_MAX];
@@ -194,7 +194,7 @@ static void detached(struct cli *cli, json_t *args, int report)
 	reap_until_alone();
 }
 
-static int detach(struct cli *cli, json_t *args)
+static int cmd_restore_detach(struct cli *cli, json_t *args)
 {
 	json_t *outcome = NULL;
 	int ends[2];
@@ -207,7 +207,7 @@ static int detach(struct cli *cli, json_t *args)
 	pid = fork();
 	if (!pid) {
 		close(ends[0]);
-		detached(cli, args, ends[1]);
+		cmd_restore_detached(cli, args, ends[1]);
 	}
 	close(ends[1]);
 	in = fdopen(ends[0], "r");
@@ -217,7 +217,7 @@ static int detach(struct cli *cli, json_t *args)
 		fclose(in);
 	if (!outcome)
 		outcome = outcome_error(-ECHILD, "the restoring process died; nothing was left running");
-	return cli_finish(cli, outcome, print);
+	return cli_finish(cli, outcome, cmd_restore_print);
 }
 
 /* ------------------------------------------------------------- by ckptd */
@@ -233,7 +233,7 @@ static int by_daemon(struct cli *cli, json_t *args, bool wait)
 	if (cli->nr_externals)
 		return cli_usage(cli, "--external needs --standalone");
 	if (!wait)
-		return cli_finish(cli, cli_call(cli, "restore", json_incref(args)), print);
+		return cli_finish(cli, cli_call(cli, "restore", json_incref(args)), cmd_restore_print);
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
 		return cli_finish(cli, outcome_error(-errno, "socketpair: %s",
 						     strerror(errno)), NULL);
@@ -248,11 +248,11 @@ static int by_daemon(struct cli *cli, json_t *args, bool wait)
 	cli_progress_end(cli);
 	ret = terminal_run(pair[0], TERMINAL_SIGNALS, &end);
 	if (ret == 1)
-		return finish(cli, outcome, WIFSIGNALED(end.status) ?
+		return cmd_restore_finish(cli, outcome, WIFSIGNALED(end.status) ?
 			      128 + WTERMSIG(end.status) : WEXITSTATUS(end.status));
 	json_decref(outcome);
 	outcome = outcome_error(ret, "the tree runs on, but its reaper went away");
-	return finish(cli, outcome, CLI_FAILED);
+	return cmd_restore_finish(cli, outcome, CLI_FAILED);
 }
 
 struct restore_flags {
@@ -260,7 +260,7 @@ struct restore_flags {
 	bool dry_run;
 };
 
-static int take_option(struct cli *cli, json_t *args,
+static int cmd_restore_take_option(struct cli *cli, json_t *args,
 		       struct restore_flags *flags, int c)
 {
 	enum restore_pidns pidns;
@@ -292,14 +292,14 @@ static int take_option(struct cli *cli, json_t *args,
 	}
 }
 
-static int run(struct cli *cli, int argc, char **argv)
+static int cmd_restore_run(struct cli *cli, int argc, char **argv)
 {
 	struct restore_flags flags = { 0 };
 	json_t *args = json_object();
 	int c, status = 0;
 
 	while (!status && (c = cli_getopt(cli, argc, argv, "d:Dn", longs)) != -1)
-		status = take_option(cli, args, &flags, c);
+		status = cmd_restore_take_option(cli, args, &flags, c);
 	if (!status && optind < argc)
 		status = cli_usage(cli, "%s is too much", argv[optind]);
 	if (!status && !json_object_get(args, "dir"))
@@ -307,15 +307,15 @@ static int run(struct cli *cli, int argc, char **argv)
 	if (!status && !cli->standalone)
 		status = by_daemon(cli, args, !flags.detach && !flags.dry_run);
 	else if (!status)
-		status = flags.detach && !flags.dry_run ? detach(cli, args) :
-			 foreground(cli, args);
+		status = flags.detach && !flags.dry_run ? cmd_restore_detach(cli, args) :
+			 cmd_restore_foreground(cli, args);
 	json_decref(args);
 	return status;
 }
 
 const struct cli_verb cmd_restore = {
 	.name = "restore",
-	.run = run,
+	.run = cmd_restore_run,
 	.args = "--dir DIR [OPTIONS]",
 	.help = "bring one process tree back from a directory",
 	.options =

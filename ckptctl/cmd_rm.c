@@ -16,7 +16,7 @@ static const struct option longs[] = {
 	{ NULL }
 };
 
-static void print(struct cli *cli, json_t *result)
+static void cmd_rm_print(struct cli *cli, json_t *result)
 {
 	json_t *removed = json_object_get(result, "removed");
 	bool dry_run = json_is_true(json_object_get(result, "dry_run"));
@@ -51,10 +51,10 @@ static int remove_one(struct cli *cli, const char *text, const char *level, bool
 		json_object_set_new(args, "generation", json_integer(generation));
 	if (level)
 		json_object_set_new(args, "level", json_string(level));
-	return cli_finish(cli, cli_call(cli, "rm", args), print);
+	return cli_finish(cli, cli_call(cli, "rm", args), cmd_rm_print);
 }
 
-static int run(struct cli *cli, int argc, char **argv)
+static int cmd_rm_run(struct cli *cli, int argc, char **argv)
 {
 	bool force = false, dry_run = false;
 	const char *level = NULL;
@@ -88,7 +88,7 @@ static int run(struct cli *cli, int argc, char **argv)
 
 const struct cli_verb cmd_rm = {
 	.name = "rm",
-	.run = run,
+	.run = cmd_rm_run,
 	.args = "[--force] [--dry-run] [--level LEVEL] JOB[:GENERATION]...",
 	.help = "remove generations, or jobs with all of them",
 	.options =

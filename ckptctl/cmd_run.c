@@ -23,7 +23,7 @@ static const struct option longs[] = {
 	{ NULL }
 };
 
-static int take_option(struct cli *cli, json_t *args, struct cli_run *flags, int c)
+static int cmd_run_take_option(struct cli *cli, json_t *args, struct cli_run *flags, int c)
 {
 	int status = cli_auto_run_option(cli, args, c);
 
@@ -57,14 +57,14 @@ static int take_option(struct cli *cli, json_t *args, struct cli_run *flags, int
 	}
 }
 
-static int run(struct cli *cli, int argc, char **argv)
+static int cmd_run_main(struct cli *cli, int argc, char **argv)
 {
 	struct cli_run flags = { 0 };
 	json_t *args = json_object();
 	int c, status = 0;
 
 	while (!status && (c = cli_getopt(cli, argc, argv, "+N:di:o:e:tC:n", longs)) != -1)
-		status = take_option(cli, args, &flags, c);
+		status = cmd_run_take_option(cli, args, &flags, c);
 	if (!status && optind >= argc)
 		status = cli_usage(cli, "which command?");
 	return cli_run_finish(cli, &flags, args, argv + optind, status);
@@ -72,7 +72,7 @@ static int run(struct cli *cli, int argc, char **argv)
 
 const struct cli_verb cmd_run = {
 	.name = "run",
-	.run = run,
+	.run = cmd_run_main,
 	.args = "[OPTIONS] -- COMMAND [ARGUMENT...]",
 	.help = "start a job",
 	.options =

@@ -59,12 +59,12 @@ static void print_value(const char *name, const json_t *value, int depth)
 	free(text);
 }
 
-static void print(struct cli *cli, json_t *result)
+static void cmd_show_print(struct cli *cli, json_t *result)
 {
 	print_members(result, 0);
 }
 
-static int run(struct cli *cli, int argc, char **argv)
+static int cmd_show_run(struct cli *cli, int argc, char **argv)
 {
 	json_t *args = json_object();
 	int c, status;
@@ -86,12 +86,12 @@ static int run(struct cli *cli, int argc, char **argv)
 		json_decref(args);
 		return status;
 	}
-	return cli_finish(cli, cli_call(cli, "show", args), print);
+	return cli_finish(cli, cli_call(cli, "show", args), cmd_show_print);
 }
 
 const struct cli_verb cmd_show = {
 	.name = "show",
-	.run = run,
+	.run = cmd_show_run,
 	.args = "[--records] [--runs] DIR|JOB:GENERATION[/NODE]",
 	.help = "print what an image holds",
 	.options =

@@ -60,7 +60,7 @@ static void pages_cell(struct cli_table *table, const json_t *row, const char *n
 		       cli_bytes((uint64_t)cli_int(row, name) * PAGE, text) : "-");
 }
 
-static void number_cell(struct cli_table *table, const json_t *row, const char *name)
+static void cmd_stats_number_cell(struct cli_table *table, const json_t *row, const char *name)
 {
 	if (json_object_get(row, name))
 		cli_table_cell(table, "%lld", (long long)cli_int(row, name));
@@ -80,9 +80,9 @@ static void byte_cells(struct cli_table *table, const json_t *row)
 	pages_cell(table, row, "pages_same");
 	bytes_cell(table, row, "bytes_raw");
 	bytes_cell(table, row, "bytes_stored");
-	number_cell(table, row, "processes");
-	number_cell(table, row, "threads");
-	number_cell(table, row, "nodes");
+	cmd_stats_number_cell(table, row, "processes");
+	cmd_stats_number_cell(table, row, "threads");
+	cmd_stats_number_cell(table, row, "nodes");
 }
 
 static void phase_cells(struct cli_table *table, const json_t *row)
@@ -105,14 +105,14 @@ static void phase_cells(struct cli_table *table, const json_t *row)
 	bytes_cell(table, row, "bytes_stored");
 }
 
-static bool is(const json_t *row, const char *name)
+static bool cmd_stats_is(const json_t *row, const char *name)
 {
 	return json_is_true(json_object_get(row, name));
 }
 
 typedef void (*cells_fn)(struct cli_table *table, const json_t *row);
 
-static void print_row(struct cli_table *table, const json_t *row, cells_fn cells)
+static void cmd_stats_print_row(struct cli_table *table, const json_t *row, cells_fn cells)
 {
 	char when[32];
 
@@ -120,10 +120,10 @@ static void print_row(struct cli_table *table, const json_t *row, cells_fn cells
 	cli_table_cell(table, "%lld", (long long)cli_int(row, "generation"));
 	cli_table_cell(table, "%s", cli_time(cli_int(row, "taken"), when));
 	cells(table, row);
-	cli_table_cell(table, "%s%s%s%s", is(row, "auto") ? "auto " : "",
-		       is(row, "killed") ? "job ended by it " : "",
-		       is(row, "in_place") ? "stop and copy " : "",
-		       is(row, "kept") ? "" : "removed");
+	cli_table_cell(table, "%s%s%s%s", cmd_stats_is(row, "auto") ? "auto " : "",
+		       cmd_stats_is(row, "killed") ? "job ended by it " : "",
+		       cmd_stats_is(row, "in_place") ? "stop and copy " : "",
+		       cmd_stats_is(row, "kept") ? "" : "removed");
 }
 
 static void print_table(const json_t *result, const struct cli_column *which, cells_fn cells)
@@ -133,7 +133,7 @@ static void print_table(const json_t *result, const struct cli_column *which, ce
 	size_t i;
 
 	json_array_foreach(rows, i, row)
-		print_row(table, row, cells);
+		cmd_stats_print_row(table, row, cells);
 	cli_table_row(table);
 	cli_table_cell(table, "median");
 	cli_table_cell(table, "of %zu", json_array_size(rows));
@@ -150,7 +150,7 @@ static void print_bytes(struct cli *cli, json_t *result)
 		printf("job %lld has no checkpoint yet\n", (long long)cli_int(result, "job"));
 }
 
-static void print(struct cli *cli, json_t *result)
+static void cmd_stats_print(struct cli *cli, json_t *result)
 {
 	const json_t *rows = json_object_get(result, "checkpoints"), *row;
 	char took[32], bytes[32], phases[CLI_PHASES];
@@ -174,7 +174,7 @@ static void print(struct cli *cli, json_t *result)
 		       cli_job_phases(row, phases));
 }
 
-static int run(struct cli *cli, int argc, char **argv)
+static int cmd_stats_run(struct cli *cli, int argc, char **argv)
 {
 	static const struct option longs[] = { { "bytes", no_argument, NULL, 'b' }, { NULL } };
 	json_t *args = json_object();
@@ -193,12 +193,12 @@ static int run(struct cli *cli, int argc, char **argv)
 		json_decref(args);
 		return status;
 	}
-	return cli_finish(cli, cli_call(cli, "stats", args), bytes ? print_bytes : print);
+	return cli_finish(cli, cli_call(cli, "stats", args), bytes ? print_bytes : cmd_stats_print);
 }
 
 const struct cli_verb cmd_stats = {
 	.name = "stats",
-	.run = run,
+	.run = cmd_stats_run,
 	.args = "[--bytes] JOB",
 	.help = "what the checkpoints of a job have cost",
 	.options =

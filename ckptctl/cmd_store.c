@@ -97,7 +97,7 @@ static const struct action *find_action(const char *word)
 	return NULL;
 }
 
-static int run(struct cli *cli, int argc, char **argv)
+static int cmd_store_run(struct cli *cli, int argc, char **argv)
 {
 	const struct action *action;
 	const char *owner = NULL;
@@ -133,7 +133,7 @@ static int run(struct cli *cli, int argc, char **argv)
 
 const struct cli_verb cmd_store = {
 	.name = "store",
-	.run = run,
+	.run = cmd_store_run,
 	.args = "[--owner NODE] NODE [list | space | verify [--deep] NAME | rm NAME]",
 	.help = "what another node keeps of this one's images",
 	.options =

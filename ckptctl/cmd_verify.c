@@ -14,7 +14,7 @@ static const struct option longs[] = {
 	{ NULL }
 };
 
-static void print(struct cli *cli, json_t *result)
+static void cmd_verify_print(struct cli *cli, json_t *result)
 {
 	json_t *findings = json_object_get(result, "findings");
 	size_t i;
@@ -33,7 +33,7 @@ static void print(struct cli *cli, json_t *result)
 		puts("whole");
 }
 
-static int run(struct cli *cli, int argc, char **argv)
+static int cmd_verify_run(struct cli *cli, int argc, char **argv)
 {
 	json_t *args = json_object();
 	int c, status;
@@ -54,12 +54,12 @@ static int run(struct cli *cli, int argc, char **argv)
 		json_decref(args);
 		return status;
 	}
-	return cli_finish(cli, cli_call(cli, "verify", args), print);
+	return cli_finish(cli, cli_call(cli, "verify", args), cmd_verify_print);
 }
 
 const struct cli_verb cmd_verify = {
 	.name = "verify",
-	.run = run,
+	.run = cmd_verify_run,
 	.args = "[--deep] DIR|JOB:GENERATION[/NODE]",
 	.help = "check that an image is whole and was written with this node's key",
 	.options =

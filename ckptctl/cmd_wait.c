@@ -25,7 +25,7 @@ static bool went_away(const json_t *outcome)
 }
 
 /* A ckptd that was there and went away is waited for; takes over @args. */
-static json_t *ask(struct cli *cli, json_t *args)
+static json_t *cmd_wait_ask(struct cli *cli, json_t *args)
 {
 	const struct timespec pause = { .tv_nsec = 1000000000 / LOOKS_A_SECOND };
 	json_t *outcome = cli_call(cli, "wait", json_incref(args));
@@ -46,7 +46,7 @@ static json_t *ask(struct cli *cli, json_t *args)
 	return outcome;
 }
 
-static int run(struct cli *cli, int argc, char **argv)
+static int cmd_wait_run(struct cli *cli, int argc, char **argv)
 {
 	json_t *args = json_object(), *outcome;
 	int status, job_status;
@@ -59,7 +59,7 @@ static int run(struct cli *cli, int argc, char **argv)
 		json_decref(args);
 		return status;
 	}
-	outcome = ask(cli, args);
+	outcome = cmd_wait_ask(cli, args);
 	job_status = (int)cli_int(json_object_get(outcome, "result"), "exit_status");
 	status = cli_finish(cli, outcome, NULL);
 	return status ? status : job_status;
@@ -67,7 +67,7 @@ static int run(struct cli *cli, int argc, char **argv)
 
 const struct cli_verb cmd_wait = {
 	.name = "wait",
-	.run = run,
+	.run = cmd_wait_run,
 	.args = "JOB",
 	.help = "wait until a job has ended, hand on its exit status",
 };

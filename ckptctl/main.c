@@ -22,7 +22,7 @@ static const struct cli_verb *const verbs[] = {
 #undef X
 };
 
-static void help(FILE *out)
+static void ckptctl_help(FILE *out)
 {
 	size_t i;
 
@@ -33,7 +33,7 @@ static void help(FILE *out)
 	fputs("\nckptctl VERB --help says more; see also ckptctl(1).\n", out);
 }
 
-static const struct cli_verb *find(const char *name)
+static const struct cli_verb *ckptctl_find(const char *name)
 {
 	size_t i;
 
@@ -44,7 +44,7 @@ static const struct cli_verb *find(const char *name)
 	return NULL;
 }
 
-static int run(struct cli *cli, int argc, char **argv)
+static int ckptctl_run(struct cli *cli, int argc, char **argv)
 {
 	int c, status;
 
@@ -56,15 +56,15 @@ static int run(struct cli *cli, int argc, char **argv)
 		}
 		if (c != 'h')
 			cli_wrong(cli, -EINVAL, "wrong option");
-		help(c == 'h' ? stdout : stderr);
+		ckptctl_help(c == 'h' ? stdout : stderr);
 		return c == 'h' ? CLI_DONE : CLI_USAGE;
 	}
 	if (optind >= argc) {
 		cli_wrong(cli, -EINVAL, "which verb?");
-		help(stderr);
+		ckptctl_help(stderr);
 		return CLI_USAGE;
 	}
-	cli->verb = find(argv[optind]);
+	cli->verb = ckptctl_find(argv[optind]);
 	if (!cli->verb) {
 		cli_wrong(cli, -EINVAL, "there is no verb %s; see ckptctl --help", argv[optind]);
 		return CLI_USAGE;
@@ -82,5 +82,5 @@ int main(int argc, char **argv)
 	struct cli cli = { .progress = isatty(STDERR_FILENO) };
 	int status = cli_begin(&cli, argc, argv);
 
-	return cli_end(&cli, status ? status : run(&cli, argc, argv));
+	return cli_end(&cli, status ? status : ckptctl_run(&cli, argc, argv));
 }

@@ -61,16 +61,16 @@ enum ranks_mpi mpi_of_library(const char *name, size_t len)
 /* ------------------------------------------------------------------- ELF */
 
 /* NULL: not all of it is in the file. */
-static const void *at(const struct file *f, uint64_t offset, uint64_t len)
+static const void *mpi_detect_at(const struct file *f, uint64_t offset, uint64_t len)
 {
 	if (offset > f->len || len > f->len - offset)
 		return NULL;
 	return f->data + offset;
 }
 
-static const Elf64_Phdr *headers(const struct file *f, unsigned int *ret_nr)
+static const Elf64_Phdr *mpi_detect_headers(const struct file *f, unsigned int *ret_nr)
 {
-	const Elf64_Ehdr *eh = at(f, 0, sizeof(*eh));
+	const Elf64_Ehdr *eh = mpi_detect_at(f, 0, sizeof(*eh));
 
 	if (!eh || memcmp(eh->e_ident, ELFMAG, SELFMAG) ||
 	    eh->e_ident[EI_CLASS] != ELFCLASS64 || eh->e_ident[EI_DATA] != ELFDATA2LSB ||
@@ -78,13 +78,13 @@ static const Elf64_Phdr *headers(const struct file *f, unsigned int *ret_nr)
 	    eh->e_phoff % 8)
 		return NULL;
 	*ret_nr = eh->e_phnum;
-	return at(f, eh->e_phoff, (uint64_t)eh->e_phnum * sizeof(Elf64_Phdr));
+	return mpi_detect_at(f, eh->e_phoff, (uint64_t)eh->e_phnum * sizeof(Elf64_Phdr));
 }
 
-static const Elf64_Phdr *header(const struct file *f, uint32_t type)
+static const Elf64_Phdr *mpi_detect_header(const struct file *f, uint32_t type)
 {
 	unsigned int i, nr = 0;
-	const Elf64_Phdr *ph = headers(f, &nr);
+	const Elf64_Phdr *ph = mpi_detect_headers(f, &nr);
 
 	for (i = 0; ph && i < nr; i++) {
 		if (ph[i].p_type == type)
@@ -97,22 +97,22 @@ static const Elf64_Phdr *header(const struct file *f, uint32_t type)
 static const char *segment_at(const struct file *f, uint64_t vaddr, size_t *ret_len)
 {
 	unsigned int i, nr = 0;
-	const Elf64_Phdr *ph = headers(f, &nr);
+	const Elf64_Phdr *ph = mpi_detect_headers(f, &nr);
 
 	for (i = 0; ph && i < nr; i++) {
 		if (ph[i].p_type != PT_LOAD || vaddr < ph[i].p_vaddr ||
 		    vaddr - ph[i].p_vaddr >= ph[i].p_filesz)
 			continue;
-		if (!at(f, ph[i].p_offset, ph[i].p_filesz))
+		if (!mpi_detect_at(f, ph[i].p_offset, ph[i].p_filesz))
 			return NULL;
 		*ret_len = ph[i].p_filesz - (vaddr - ph[i].p_vaddr);
-		return at(f, ph[i].p_offset + (vaddr - ph[i].p_vaddr), *ret_len);
+		return mpi_detect_at(f, ph[i].p_offset + (vaddr - ph[i].p_vaddr), *ret_len);
 	}
 	return NULL;
 }
 
 /* -ENOTUNIQ when there was another. */
-static int add(enum ranks_mpi *mpi, enum ranks_mpi found)
+static int mpi_detect_add(enum ranks_mpi *mpi, enum ranks_mpi found)
 {
 	if (found == RANKS_NONE || found == *mpi)
 		return 0;
@@ -124,9 +124,9 @@ static int add(enum ranks_mpi *mpi, enum ranks_mpi found)
 
 static int scan_needed(const struct file *f, enum ranks_mpi *mpi)
 {
-	const Elf64_Phdr *ph = header(f, PT_DYNAMIC);
+	const Elf64_Phdr *ph = mpi_detect_header(f, PT_DYNAMIC);
 	const Elf64_Dyn *dyn = ph && !(ph->p_offset % 8) ?
-		at(f, ph->p_offset, ph->p_filesz) : NULL;
+		mpi_detect_at(f, ph->p_offset, ph->p_filesz) : NULL;
 	size_t i, nr = dyn ? ph->p_filesz / sizeof(*dyn) : 0, len = 0;
 	const char *strings = NULL;
 	int err = 0;
@@ -139,7 +139,7 @@ static int scan_needed(const struct file *f, enum ranks_mpi *mpi)
 		uint64_t name = dyn[i].d_un.d_val;
 
 		if (dyn[i].d_tag == DT_NEEDED && name < len)
-			err = add(mpi, mpi_of_library(strings + name,
+			err = mpi_detect_add(mpi, mpi_of_library(strings + name,
 						      strnlen(strings + name, len - name)));
 	}
 	return err;
@@ -155,7 +155,7 @@ static int scan_list(char *text, enum ranks_mpi *mpi)
 	for (line = strtok_r(text, "\n", &save); line && !err;
 	     line = strtok_r(NULL, "\n", &save)) {
 		line += strspn(line, " \t");
-		err = add(mpi, mpi_of_library(line, strcspn(line, " \t")));
+		err = mpi_detect_add(mpi, mpi_of_library(line, strcspn(line, " \t")));
 	}
 	return err;
 }
@@ -206,21 +206,21 @@ static int ask_linker(const char *linker, const char *program, enum ranks_mpi *m
 
 /* --------------------------------------------------------------- program */
 
-static int scan(const struct file *f, const char *path, enum ranks_mpi *mpi)
+static int mpi_detect_scan(const struct file *f, const char *path, enum ranks_mpi *mpi)
 {
 	const Elf64_Phdr *interp;
 	unsigned int nr = 0;
 	const char *linker;
 	int err;
 
-	if (!headers(f, &nr))
+	if (!mpi_detect_headers(f, &nr))
 		return -ENOEXEC;
 	err = scan_needed(f, mpi);
 	if (err || *mpi != RANKS_NONE)
 		return err;
-	interp = header(f, PT_INTERP);
+	interp = mpi_detect_header(f, PT_INTERP);
 	linker = interp && interp->p_filesz > 1 ?
-		at(f, interp->p_offset, interp->p_filesz) : NULL;
+		mpi_detect_at(f, interp->p_offset, interp->p_filesz) : NULL;
 	if (!linker || linker[0] != '/' || linker[interp->p_filesz - 1])
 		return 0;
 	return ask_linker(linker, path, mpi);
@@ -243,13 +243,13 @@ static int scan_file(const char *path, enum ranks_mpi *mpi)
 		return -errno;
 	f.data = map;
 	f.len = (size_t)st.st_size;
-	err = scan(&f, path, mpi);
+	err = mpi_detect_scan(&f, path, mpi);
 	munmap(map, f.len);
 	return err;
 }
 
 /* As execvp() will look for it. */
-static int find(const char *program, const char *dir, char *buf, size_t size)
+static int mpi_detect_find(const char *program, const char *dir, char *buf, size_t size)
 {
 	const char *path = getenv("PATH"), *end;
 	struct stat st;
@@ -300,7 +300,7 @@ int mpi_program_check(const char *program, const char *dir)
 {
 	char path[PATH_MAX];
 	struct stat st;
-	int err = find(program, dir, path, sizeof(path));
+	int err = mpi_detect_find(program, dir, path, sizeof(path));
 
 	if (err)
 		return err;
@@ -313,7 +313,7 @@ int mpi_detect(const char *program, const char *dir, enum ranks_mpi *ret_mpi)
 	char path[PATH_MAX];
 	int err;
 
-	err = find(program, dir, path, sizeof(path));
+	err = mpi_detect_find(program, dir, path, sizeof(path));
 	if (!err)
 		err = scan_file(path, &mpi);
 	if (!err && mpi == RANKS_NONE && runs_others(path))

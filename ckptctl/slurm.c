@@ -20,7 +20,7 @@
 
 #define INSTEAD	"; say which nodes with --hosts, or --no-slurm for this one"
 
-static const char *variable(const char *name)
+static const char *slurm_variable(const char *name)
 {
 	const char *value = getenv(name);
 
@@ -29,7 +29,7 @@ static const char *variable(const char *name)
 
 bool slurm_is_here(void)
 {
-	return variable("SLURM_JOB_NODELIST");
+	return slurm_variable("SLURM_JOB_NODELIST");
 }
 
 /* ----------------------------------------------------------------- nodes */
@@ -59,7 +59,7 @@ static json_t *read_names(int fd)
 }
 
 /* What it complains of it says on our standard error. */
-static json_t *expand(struct cli *cli, const char *list)
+static json_t *slurm_expand(struct cli *cli, const char *list)
 {
 	json_t *names = NULL;
 	int ends[2], status = -1;
@@ -120,20 +120,20 @@ static json_t *map_of_tasks(const char *tasks, size_t nr, long long n)
 /* srun starts us once for each task, and each of us would start the whole job. */
 static bool is_many(void)
 {
-	const char *tasks = variable("SLURM_STEP_NUM_TASKS");
+	const char *tasks = slurm_variable("SLURM_STEP_NUM_TASKS");
 
 	return tasks && strtol(tasks, NULL, 10) > 1;
 }
 
 int slurm_place(struct cli *cli, json_t *ranks)
 {
-	const char *tasks = variable("SLURM_NTASKS"), *each = variable("SLURM_TASKS_PER_NODE");
+	const char *tasks = slurm_variable("SLURM_NTASKS"), *each = slurm_variable("SLURM_TASKS_PER_NODE");
 	json_t *nodes, *map;
 	long long n;
 
 	if (is_many())
 		return cli_usage(cli, "srun starts ckptrun as several tasks, and each would start the whole job: start it once, from the batch script or with srun -n 1 ckptrun -n RANKS, or say --hosts or --no-slurm");
-	if (!json_object_get(ranks, "n") && variable("SLURM_STEP_NUM_TASKS"))
+	if (!json_object_get(ranks, "n") && slurm_variable("SLURM_STEP_NUM_TASKS"))
 		return cli_usage(cli, "in a step of srun Slurm says how many tasks the step has, and not the allocation: say how many ranks with -n");
 	if (!json_object_get(ranks, "n") && tasks) {
 		if (!cli_number(cli, tasks, "SLURM_NTASKS", 1, RANKS_MAX, &n))
@@ -143,7 +143,7 @@ int slurm_place(struct cli *cli, json_t *ranks)
 	n = json_integer_value(json_object_get(ranks, "n"));
 	if (!n)
 		return cli_usage(cli, "how many ranks? The Slurm allocation does not say (SLURM_NTASKS): say -n");
-	nodes = expand(cli, variable("SLURM_JOB_NODELIST"));
+	nodes = slurm_expand(cli, slurm_variable("SLURM_JOB_NODELIST"));
 	if (!nodes)
 		return CLI_FAILED;
 	json_object_set_new(ranks, "nodes", nodes);

@@ -344,7 +344,7 @@ static int on_signal(struct terminal *t)
 }
 
 /* One round; 1: ended, 2: detached, 0: go on. */
-static int turn(struct terminal *t)
+static int terminal_turn(struct terminal *t)
 {
 	struct pollfd fds[3] = {
 		{ .fd = t->sock, .events = POLLIN },
@@ -380,7 +380,7 @@ int terminal_run(int sock, unsigned int flags, struct terminal_end *ret_end)
 	else if (!ret && flags & TERMINAL_KEY)
 		set_key(&t);
 	while (!ret)
-		ret = turn(&t);
+		ret = terminal_turn(&t);
 	if (ret >= 0 && t.in_line && flags & TERMINAL_END_LINE)
 		write_out(&t, &t.out[1], "\n", 1);
 	put_back(&t);

@@ -9,7 +9,7 @@
  */
 #include "coord/coord_priv.h"
 
-static size_t align(size_t size)
+static size_t coord_align(size_t size)
 {
 	return (size + 15) & ~(size_t)15;
 }
@@ -21,19 +21,19 @@ static size_t max_actions(const struct coord_config *config)
 
 size_t coord_size(const struct coord_config *config)
 {
-	return align(sizeof(struct coord)) +
-	       align(config->max_comms * sizeof(struct target_entry)) +
-	       align(config->max_channels * sizeof(struct coord_channel)) +
-	       align(config->max_channels * sizeof(uint32_t)) +
-	       align(config->max_channels * sizeof(struct channel_in)) +
-	       align(max_actions(config) * sizeof(struct coord_action));
+	return coord_align(sizeof(struct coord)) +
+	       coord_align(config->max_comms * sizeof(struct target_entry)) +
+	       coord_align(config->max_channels * sizeof(struct coord_channel)) +
+	       coord_align(config->max_channels * sizeof(uint32_t)) +
+	       coord_align(config->max_channels * sizeof(struct channel_in)) +
+	       coord_align(max_actions(config) * sizeof(struct coord_action));
 }
 
-static void *carve(char **memory, size_t size)
+static void *coord_carve(char **memory, size_t size)
 {
 	void *part = *memory;
 
-	*memory += align(size);
+	*memory += coord_align(size);
 	return part;
 }
 
@@ -56,7 +56,7 @@ int coord_create(void *memory, const struct coord_config *config,
 
 	if (!is_valid(config))
 		return -EINVAL;
-	c = carve(&at, sizeof(*c));
+	c = coord_carve(&at, sizeof(*c));
 	memset(c, 0, sizeof(*c));
 	c->config = *config;
 	c->want = *record;
@@ -70,12 +70,12 @@ int coord_create(void *memory, const struct coord_config *config,
 	if (config->generation > c->generation)
 		c->generation = config->generation;
 	c->wait.node = COORD_NONE;
-	c->targets = carve(&at, config->max_comms * sizeof(*c->targets));
-	c->out = carve(&at, config->max_channels * sizeof(*c->out));
-	c->out_state = carve(&at, config->max_channels * sizeof(*c->out_state));
-	c->in = carve(&at, config->max_channels * sizeof(*c->in));
+	c->targets = coord_carve(&at, config->max_comms * sizeof(*c->targets));
+	c->out = coord_carve(&at, config->max_channels * sizeof(*c->out));
+	c->out_state = coord_carve(&at, config->max_channels * sizeof(*c->out_state));
+	c->in = coord_carve(&at, config->max_channels * sizeof(*c->in));
 	c->max_actions = max_actions(config);
-	c->actions = carve(&at, c->max_actions * sizeof(*c->actions));
+	c->actions = coord_carve(&at, c->max_actions * sizeof(*c->actions));
 	coord_targets_clear(c);
 	coord_channels_clear(c);
 	coord_tree_build(c);
@@ -280,23 +280,23 @@ static void on_time(struct coord *c)
 		      c->config.limits.retry_max;
 }
 
-static void earliest(uint64_t *at, uint64_t other)
+static void coord_earliest(uint64_t *at, uint64_t other)
 {
 	if (other && (!*at || other < *at))
 		*at = other;
 }
 
-static void wake(struct coord *c)
+static void coord_wake(struct coord *c)
 {
 	uint64_t at = 0;
 
 	if (!c->retry_at && must_retry(c))
 		coord_retry_soon(c);
-	earliest(&at, c->retry_at);
-	earliest(&at, c->guard_at);
-	earliest(&at, c->term.deadline);
+	coord_earliest(&at, c->retry_at);
+	coord_earliest(&at, c->guard_at);
+	coord_earliest(&at, c->term.deadline);
 	if (!c->persisting && !coord_is_persisted(c))
-		earliest(&at, c->persist_at);
+		coord_earliest(&at, c->persist_at);
 	if (at && at != c->wake_at) {
 		coord_act(c, COORD_ACT_WAKE)->at = at;
 		c->wake_at = at;
@@ -338,7 +338,7 @@ size_t coord_step(struct coord *c, const struct coord_event *event,
 		coord_root_advance(c);
 		coord_tree_report(c, false);
 	}
-	wake(c);
+	coord_wake(c);
 	*ret_actions = c->actions;
 	return c->nr_actions;
 }

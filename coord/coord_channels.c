@@ -27,7 +27,7 @@ void coord_channels_clear(struct coord *c)
 	c->closed = false;
 }
 
-static struct channel_in *find(struct coord *c, uint32_t source, uint32_t dest)
+static struct channel_in *coord_channels_find(struct coord *c, uint32_t source, uint32_t dest)
 {
 	uint64_t hash = ((uint64_t)source << 32 | dest) * 0x9e3779b97f4a7c15ull;
 	uint32_t i, at, size = c->config.max_channels;
@@ -50,7 +50,7 @@ static struct channel_in *find(struct coord *c, uint32_t source, uint32_t dest)
 	return NULL;
 }
 
-static void check(struct coord *c, const struct channel_in *in)
+static void coord_channels_check(struct coord *c, const struct channel_in *in)
 {
 	struct coord_wait wait = {
 		.node = c->config.self, .rank = in->dest, .peer = in->source,
@@ -61,9 +61,9 @@ static void check(struct coord *c, const struct channel_in *in)
 		coord_node_fail(c, COORD_WHY_COUNTERS, -EPROTO, &wait);
 }
 
-static void announce(struct coord *c, const struct coord_channel *channel)
+static void coord_channels_announce(struct coord *c, const struct coord_channel *channel)
 {
-	struct channel_in *in = find(c, channel->source, channel->dest);
+	struct channel_in *in = coord_channels_find(c, channel->source, channel->dest);
 
 	if (!in) {
 		coord_node_fail(c, COORD_WHY_TABLE, -ENOSPC, NULL);
@@ -75,12 +75,12 @@ static void announce(struct coord *c, const struct coord_channel *channel)
 	in->announced = channel->count;
 	c->nr_in++;
 	c->nr_open += in->received < in->announced;
-	check(c, in);
+	coord_channels_check(c, in);
 }
 
 void coord_channels_received(struct coord *c, const struct coord_channel *channel)
 {
-	struct channel_in *in = find(c, channel->source, channel->dest);
+	struct channel_in *in = coord_channels_find(c, channel->source, channel->dest);
 	bool open;
 
 	if (!in) {
@@ -93,7 +93,7 @@ void coord_channels_received(struct coord *c, const struct coord_channel *channe
 	in->received = channel->count;
 	if (open && in->received >= in->announced)
 		c->nr_open--;
-	check(c, in);
+	coord_channels_check(c, in);
 }
 
 void coord_channels_sent(struct coord *c, const struct coord_channel *channel)
@@ -108,11 +108,11 @@ void coord_channels_sent(struct coord *c, const struct coord_channel *channel)
 	c->out[c->nr_out++] = *channel;
 	if (c->config.node_of[channel->dest] == c->config.self) {
 		c->out_state[c->nr_out - 1] = 1;
-		announce(c, channel);
+		coord_channels_announce(c, channel);
 	}
 }
 
-static void on_ack(struct coord *c, const struct coord_msg *msg)
+static void coord_channels_on_ack(struct coord *c, const struct coord_msg *msg)
 {
 	uint64_t i;
 
@@ -130,7 +130,7 @@ void coord_channels_on_msg(struct coord *c, const struct coord_msg *msg)
 	    c->order > COORD_ORDER_DRAIN || c->aborting || msg->count > COORD_BATCH)
 		return;
 	if (msg->kind == COORD_MSG_CHANNELS_ACK) {
-		on_ack(c, msg);
+		coord_channels_on_ack(c, msg);
 		return;
 	}
 	ack = coord_send(c, msg->from, COORD_MSG_CHANNELS_ACK);
@@ -139,7 +139,7 @@ void coord_channels_on_msg(struct coord *c, const struct coord_msg *msg)
 	ack->count = msg->count;
 	ack->serial = msg->serial;
 	for (i = 0; i < msg->count; i++)
-		announce(c, &msg->channels[i]);
+		coord_channels_announce(c, &msg->channels[i]);
 }
 
 /*

@@ -56,7 +56,7 @@ static void want_committed(struct coord *c, struct coord_id id)
 		c->want.prepared = (struct coord_id){ 0 };
 }
 
-static void persisted(struct coord *c, int error)
+static void coord_node_persisted(struct coord *c, int error)
 {
 	c->persisting = false;
 	if (!error) {
@@ -139,7 +139,7 @@ void coord_node_guard(struct coord *c)
 
 /* ---------------------------------------------------------------- actions */
 
-static void begin(struct coord *c, const struct coord_step *step)
+static void coord_node_begin(struct coord *c, const struct coord_step *step)
 {
 	c->begun = step->to;
 	switch (step->action) {
@@ -165,7 +165,7 @@ static bool record_counts(const struct coord *c, unsigned int level)
 }
 
 /* Whether a step whose action has no completion has reached its level. */
-static bool arrived(struct coord *c, const struct coord_step *step)
+static bool coord_node_arrived(struct coord *c, const struct coord_step *step)
 {
 	switch (step->action) {
 	case COORD_ACT_PERSIST:
@@ -194,10 +194,10 @@ void coord_node_pump(struct coord *c)
 		if (!step)
 			break;
 		if (step->action != COORD_ACT_PERSIST && c->begun != step->to)
-			begin(c, step);
+			coord_node_begin(c, step);
 		else if (step->action == COORD_ACT_PERSIST)
 			c->begun = step->to;
-		if (!arrived(c, step))
+		if (!coord_node_arrived(c, step))
 			break;
 		c->level = step->to;
 	}
@@ -210,7 +210,7 @@ void coord_node_caught_up(struct coord *c, uint64_t sum)
 		c->level = COORD_CAUGHT_UP;
 }
 
-static void aborted(struct coord *c, int error)
+static void coord_node_aborted(struct coord *c, int error)
 {
 	if (error)
 		return;		/* still aborting: the timer tries again */
@@ -226,14 +226,14 @@ void coord_node_done(struct coord *c, const struct coord_event *event)
 	unsigned int action = c->doing;
 
 	if (c->persisting && event->cookie == c->persist_cookie) {
-		persisted(c, event->error);
+		coord_node_persisted(c, event->error);
 		return;
 	}
 	if (!c->doing || event->cookie != c->cookie)
 		return;
 	c->doing = COORD_ACT_NONE;
 	if (action == COORD_ACT_ABORT || action == COORD_ACT_KILL) {
-		aborted(c, event->error);
+		coord_node_aborted(c, event->error);
 		return;
 	}
 	if (event->error) {
@@ -254,7 +254,7 @@ void coord_node_done(struct coord *c, const struct coord_event *event)
  * An order of another operation than the last came: take part in it if this node may.
  * Return: false: not (yet); the order is dropped, and the root repeats it
  */
-static bool enter(struct coord *c, enum coord_order order, struct coord_id id)
+static bool coord_node_enter(struct coord *c, enum coord_order order, struct coord_id id)
 {
 	if (id.attempt < c->id.attempt || c->aborting)
 		return false;
@@ -327,7 +327,7 @@ void coord_node_take(struct coord *c, enum coord_order order, struct coord_id id
 	bool first = order == COORD_ORDER_QUIESCE || order == COORD_ORDER_PLACE;
 	bool same = id_equal(id, c->id);
 
-	if (!same && !enter(c, order, id))
+	if (!same && !coord_node_enter(c, order, id))
 		return;
 	if (order <= c->order) {
 		coord_tree_report(c, true);

@@ -109,7 +109,7 @@ static void resume_restart(struct coord *c, const struct coord_report *all)
  * Every living node has answered.  A commit record of any of them decides for commit; a
  * checkpoint that is prepared somewhere and has no commit record is aborted.
  */
-static void decide(struct coord *c, const struct coord_report *all)
+static void coord_root_decide(struct coord *c, const struct coord_report *all)
 {
 	struct coord_term *term = &c->term;
 	struct coord_id doubt = term->active ? term->id : all->prepared;
@@ -151,7 +151,7 @@ static void decide(struct coord *c, const struct coord_report *all)
 
 /* --------------------------------------------------------------- progress */
 
-static void finish(struct coord *c)
+static void coord_root_finish(struct coord *c)
 {
 	if (c->order == COORD_ORDER_COMMIT)
 		coord_root_outcome(c, c->id, COORD_COMMITTED);
@@ -163,7 +163,7 @@ static void finish(struct coord *c)
 		c->term.active = false;
 }
 
-static bool settled(const struct coord *c, const struct coord_report *all)
+static bool coord_root_settled(const struct coord *c, const struct coord_report *all)
 {
 	if (!coord_tree_reached(c, all))
 		return false;
@@ -191,12 +191,12 @@ void coord_root_advance(struct coord *c)
 			coord_root_abort(c, all.reason, all.error, &all.wait);
 			continue;
 		}
-		if (!settled(c, &all))
+		if (!coord_root_settled(c, &all))
 			return;
 		if (c->order == COORD_ORDER_ANSWER)
-			decide(c, &all);
+			coord_root_decide(c, &all);
 		else if (barrier->next == COORD_ORDER_NONE)
-			finish(c);
+			coord_root_finish(c);
 		else
 			coord_root_order(c, barrier->next, c->id);
 		if (c->order == COORD_ORDER_NONE)
@@ -206,7 +206,7 @@ void coord_root_advance(struct coord *c)
 
 /* --------------------------------------------------------------- requests */
 
-static enum coord_reason busy(const struct coord *c)
+static enum coord_reason coord_root_busy(const struct coord *c)
 {
 	if (c->order == COORD_ORDER_ANSWER)
 		return COORD_WHY_RECOVERING;
@@ -224,10 +224,10 @@ static bool any_dead(const struct coord *c)
 }
 
 /* Reason to refuse the request now, with its *ret_error; NONE: it may begin. */
-static enum coord_reason refuse(const struct coord *c, enum coord_request request,
+static enum coord_reason coord_root_refuse(const struct coord *c, enum coord_request request,
 				int32_t *ret_error)
 {
-	enum coord_reason reason = busy(c);
+	enum coord_reason reason = coord_root_busy(c);
 
 	*ret_error = -EBUSY;
 	if (reason)
@@ -241,7 +241,7 @@ static enum coord_reason refuse(const struct coord *c, enum coord_request reques
 	return id_is(c->run) ? COORD_WHY_NONE : COORD_WHY_NOT_RUNNING;
 }
 
-static void reply(struct coord *c, const struct coord_event *event, int32_t error,
+static void coord_root_reply(struct coord *c, const struct coord_event *event, int32_t error,
 		  enum coord_reason reason)
 {
 	struct coord_action *act = coord_act(c, COORD_ACT_REPLY);
@@ -257,7 +257,7 @@ static void reply(struct coord *c, const struct coord_event *event, int32_t erro
 	act->node = coord_root(c);
 }
 
-static void start(struct coord *c, const struct coord_event *event)
+static void coord_root_start(struct coord *c, const struct coord_event *event)
 {
 	struct coord_term *term = &c->term;
 	bool restart = event->request == COORD_RESTART;
@@ -278,14 +278,14 @@ static void abort_request(struct coord *c, const struct coord_event *event)
 	const struct coord_barrier *barrier = coord_barrier(c->config.table, c->order);
 
 	if (c->order == COORD_ORDER_ABORT)
-		reply(c, event, -EALREADY, COORD_WHY_BUSY_ABORT);
+		coord_root_reply(c, event, -EALREADY, COORD_WHY_BUSY_ABORT);
 	else if (!c->term.active)
-		reply(c, event, -ESRCH, COORD_WHY_NOTHING);
+		coord_root_reply(c, event, -ESRCH, COORD_WHY_NOTHING);
 	else if (!barrier || !barrier->may_abort)
-		reply(c, event, -EBUSY, COORD_WHY_DECIDED);
+		coord_root_reply(c, event, -EBUSY, COORD_WHY_DECIDED);
 	else {
 		coord_root_abort(c, COORD_WHY_ASKED, -ECANCELED, NULL);
-		reply(c, event, 0, COORD_WHY_NONE);
+		coord_root_reply(c, event, 0, COORD_WHY_NONE);
 	}
 }
 
@@ -295,11 +295,11 @@ void coord_root_request(struct coord *c, const struct coord_event *event)
 	int32_t error;
 
 	if (event->request == COORD_STATUS) {
-		reply(c, event, 0, busy(c));
+		coord_root_reply(c, event, 0, coord_root_busy(c));
 		return;
 	}
 	if (!coord_is_root(c)) {
-		reply(c, event, -EREMOTE, c->expelled ? COORD_WHY_EXPELLED :
+		coord_root_reply(c, event, -EREMOTE, c->expelled ? COORD_WHY_EXPELLED :
 		      COORD_WHY_NOT_ROOT);
 		return;
 	}
@@ -307,9 +307,9 @@ void coord_root_request(struct coord *c, const struct coord_event *event)
 		abort_request(c, event);
 		return;
 	}
-	reason = refuse(c, event->request, &error);
+	reason = coord_root_refuse(c, event->request, &error);
 	if (reason)
-		reply(c, event, error, reason);
+		coord_root_reply(c, event, error, reason);
 	else
-		start(c, event);
+		coord_root_start(c, event);
 }

@@ -23,7 +23,7 @@ void coord_targets_clear(struct coord *c)
 	c->sum = 0;
 }
 
-static struct target_entry *find(const struct coord *c, uint64_t comm)
+static struct target_entry *coord_targets_find(const struct coord *c, uint64_t comm)
 {
 	uint32_t i, at, size = c->config.max_comms;
 
@@ -37,14 +37,14 @@ static struct target_entry *find(const struct coord *c, uint64_t comm)
 	return NULL;
 }
 
-static unsigned int neighbours(const struct coord *c)
+static unsigned int coord_targets_neighbours(const struct coord *c)
 {
 	return ((1u << c->nr_children) - 1) | (c->parent == COORD_NONE ? 0 : COORD_UP);
 }
 
 void coord_targets_raise(struct coord *c, const struct coord_target *target, unsigned int from)
 {
-	struct target_entry *entry = find(c, target->comm);
+	struct target_entry *entry = coord_targets_find(c, target->comm);
 	struct coord_action *act;
 
 	if (!entry) {
@@ -67,7 +67,7 @@ void coord_targets_raise(struct coord *c, const struct coord_target *target, uns
 	} else {
 		c->sum += target->seq - entry->seq;
 		entry->seq = target->seq;
-		entry->pending = neighbours(c) & ~from;
+		entry->pending = coord_targets_neighbours(c) & ~from;
 		entry->fresh = entry->pending;
 		if (c->level == COORD_CAUGHT_UP && c->order == COORD_ORDER_CATCH_UP)
 			c->level = COORD_QUIESCED;
@@ -78,7 +78,7 @@ void coord_targets_raise(struct coord *c, const struct coord_target *target, uns
 
 uint64_t coord_target(const struct coord *c, uint64_t comm)
 {
-	const struct target_entry *entry = find(c, comm);
+	const struct target_entry *entry = coord_targets_find(c, comm);
 
 	return entry && entry->used ? entry->seq : 0;
 }
@@ -94,12 +94,12 @@ bool coord_targets_settled(const struct coord *c)
 	return true;
 }
 
-static void on_ack(struct coord *c, const struct coord_msg *msg, unsigned int from)
+static void coord_targets_on_ack(struct coord *c, const struct coord_msg *msg, unsigned int from)
 {
 	unsigned int i;
 
 	for (i = 0; i < msg->count; i++) {
-		struct target_entry *entry = find(c, msg->targets[i].comm);
+		struct target_entry *entry = coord_targets_find(c, msg->targets[i].comm);
 
 		if (entry && entry->used && entry->seq == msg->targets[i].seq)
 			entry->pending &= ~from;
@@ -116,7 +116,7 @@ void coord_targets_on_msg(struct coord *c, const struct coord_msg *msg)
 	    c->order > COORD_ORDER_CATCH_UP || c->aborting || msg->count > COORD_BATCH)
 		return;
 	if (msg->kind == COORD_MSG_TARGETS_ACK) {
-		on_ack(c, msg, from);
+		coord_targets_on_ack(c, msg, from);
 		return;
 	}
 	ack = coord_send(c, msg->from, COORD_MSG_TARGETS_ACK);

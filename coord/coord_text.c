@@ -28,9 +28,9 @@ struct text {
 	size_t left;
 };
 
-static void put(struct text *text, const char *format, ...)
+static void coord_text_put(struct text *text, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
-static void put(struct text *text, const char *format, ...)
+static void coord_text_put(struct text *text, const char *format, ...)
 {
 	va_list ap;
 	int n;
@@ -49,24 +49,24 @@ static void put(struct text *text, const char *format, ...)
 static void put_node(struct text *text, const struct coord_wait *wait, const char *node)
 {
 	if (node)
-		put(text, "node %s", node);
+		coord_text_put(text, "node %s", node);
 	else
-		put(text, "node %u", wait->node);
+		coord_text_put(text, "node %u", wait->node);
 }
 
 static void put_rank(struct text *text, const struct coord_wait *wait, const char *node,
 		     const char *call)
 {
-	put(text, ": rank %u on ", wait->rank);
+	coord_text_put(text, ": rank %u on ", wait->rank);
 	put_node(text, wait, node);
 	if (call)
-		put(text, " is in %s", call);
+		coord_text_put(text, " is in %s", call);
 	if (wait->peer != COORD_NONE)
-		put(text, "%s waits for rank %u", call ? " and" : "", wait->peer);
+		coord_text_put(text, "%s waits for rank %u", call ? " and" : "", wait->peer);
 	if (wait->comm)
-		put(text, ", communicator %llx", (unsigned long long)wait->comm);
+		coord_text_put(text, ", communicator %llx", (unsigned long long)wait->comm);
 	if (wait->seq)
-		put(text, ", collective %llu of it", (unsigned long long)wait->seq);
+		coord_text_put(text, ", collective %llu of it", (unsigned long long)wait->seq);
 }
 
 int coord_describe(char *buf, size_t size, enum coord_reason reason,
@@ -76,16 +76,16 @@ int coord_describe(char *buf, size_t size, enum coord_reason reason,
 
 	if (!size)
 		return -EINVAL;
-	put(&text, "%s", coord_reason_text(reason));
+	coord_text_put(&text, "%s", coord_reason_text(reason));
 	if (!wait || wait->node == COORD_NONE)
 		return 0;
 	if (wait->rank != COORD_NONE) {
 		put_rank(&text, wait, node, call);
 		return 0;
 	}
-	put(&text, ": ");
+	coord_text_put(&text, ": ");
 	put_node(&text, wait, node);
 	if (wait->reason == COORD_WHY_NO_ANSWER)
-		put(&text, " does not answer");
+		coord_text_put(&text, " does not answer");
 	return 0;
 }

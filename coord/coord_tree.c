@@ -11,7 +11,7 @@
 #include "coord/coord_priv.h"
 
 /* The node at @position among the living. */
-static uint32_t nth(const struct coord *c, uint32_t position)
+static uint32_t coord_tree_nth(const struct coord *c, uint32_t position)
 {
 	uint32_t node;
 
@@ -34,13 +34,13 @@ void coord_tree_build(struct coord *c)
 			position++;
 		c->living++;
 	}
-	c->parent = position ? nth(c, (position - 1) / arity) : COORD_NONE;
+	c->parent = position ? coord_tree_nth(c, (position - 1) / arity) : COORD_NONE;
 	memset(c->children, 0, sizeof(c->children));
 	c->nr_children = 0;
 	for (child = position * arity + 1; child <= position * arity + arity; child++) {
 		if (child >= c->living)
 			break;
-		c->children[c->nr_children++].node = nth(c, child);
+		c->children[c->nr_children++].node = coord_tree_nth(c, child);
 	}
 }
 
@@ -75,12 +75,12 @@ unsigned int coord_tree_bit(const struct coord *c, uint32_t node)
 	return 0;
 }
 
-static struct coord_id later(struct coord_id a, struct coord_id b)
+static struct coord_id coord_tree_later(struct coord_id a, struct coord_id b)
 {
 	return a.attempt >= b.attempt ? a : b;
 }
 
-static struct coord_id earlier(struct coord_id a, struct coord_id b)
+static struct coord_id coord_tree_earlier(struct coord_id a, struct coord_id b)
 {
 	return a.attempt <= b.attempt ? a : b;
 }
@@ -95,7 +95,7 @@ static bool more_telling(const struct coord_wait *a, const struct coord_wait *b)
 	return a->rank < b->rank || (a->rank == b->rank && a->node < b->node);
 }
 
-static void add(struct coord_report *all, const struct coord_report *one)
+static void coord_tree_add(struct coord_report *all, const struct coord_report *one)
 {
 	if (one->level < all->level)
 		all->level = one->level;
@@ -117,13 +117,13 @@ static void add(struct coord_report *all, const struct coord_report *one)
 		all->sum_max = one->sum_max;
 	all->announced += one->announced;
 	all->received += one->received;
-	all->committed = later(all->committed, one->committed);
-	all->committed_min = earlier(all->committed_min, one->committed_min);
-	all->prepared = later(all->prepared, one->prepared);
-	all->live_min = earlier(all->live_min, one->live_min);
-	all->live = later(all->live, one->live);
-	all->run_min = earlier(all->run_min, one->run_min);
-	all->run_max = later(all->run_max, one->run_max);
+	all->committed = coord_tree_later(all->committed, one->committed);
+	all->committed_min = coord_tree_earlier(all->committed_min, one->committed_min);
+	all->prepared = coord_tree_later(all->prepared, one->prepared);
+	all->live_min = coord_tree_earlier(all->live_min, one->live_min);
+	all->live = coord_tree_later(all->live, one->live);
+	all->run_min = coord_tree_earlier(all->run_min, one->run_min);
+	all->run_max = coord_tree_later(all->run_max, one->run_max);
 	if (one->generation > all->generation)
 		all->generation = one->generation;
 }
@@ -137,7 +137,7 @@ void coord_tree_sum(const struct coord *c, struct coord_report *ret_report)
 		const struct coord_child *child = &c->children[i];
 
 		if (child->heard) {
-			add(ret_report, &child->report);
+			coord_tree_add(ret_report, &child->report);
 			continue;
 		}
 		ret_report->level = COORD_IDLE;

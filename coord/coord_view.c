@@ -114,7 +114,7 @@ void coord_view_on_dead(struct coord *c, uint32_t node)
 
 /* -------------------------------------------------------- views of others */
 
-static void expel(struct coord *c)
+static void coord_view_expel(struct coord *c)
 {
 	coord_node_drop(c);
 	c->expelled = true;
@@ -134,7 +134,7 @@ void coord_view_on_view(struct coord *c, const struct coord_msg *msg)
 		return;
 	}
 	if (nodes_has(&msg->view.dead, c->config.self)) {
-		expel(c);
+		coord_view_expel(c);
 		return;
 	}
 	c->greeted = true;
@@ -219,7 +219,7 @@ void coord_view_on_tell(struct coord *c, const struct coord_msg *msg)
 	coord_persist(c);
 }
 
-static void ask(struct coord *c)
+static void coord_view_ask(struct coord *c)
 {
 	struct coord_msg *msg;
 
@@ -240,7 +240,7 @@ void coord_view_retry(struct coord *c)
 
 	if (c->expelled) {
 		if (must_ask(c))
-			ask(c);
+			coord_view_ask(c);
 		return;
 	}
 	if (root == COORD_NONE || root == c->config.self)

@@ -118,7 +118,7 @@ static void go_up(const struct fence_tree *t)
 }
 
 /* The open fence is done: give the answer to our shim and the children; open the next one. */
-static int finish(struct fence_tree *t, const void *data, size_t len)
+static int fence_tree_finish(struct fence_tree *t, const void *data, size_t len)
 {
 	uint64_t number = t->open;
 	struct block answer = { 0 };
@@ -138,7 +138,7 @@ static int finish(struct fence_tree *t, const void *data, size_t len)
 }
 
 /* When all blocks of the subtree are there, join them and send them up; the root is done then. */
-static int advance(struct fence_tree *t)
+static int fence_tree_advance(struct fence_tree *t)
 {
 	struct block sum = { .there = true };
 	unsigned int i;
@@ -166,7 +166,7 @@ static int advance(struct fence_tree *t)
 		go_up(t);
 		return 0;
 	}
-	err = finish(t, sum.data, sum.len);
+	err = fence_tree_finish(t, sum.data, sum.len);
 	block_drop(&sum);
 	return err;
 }
@@ -196,7 +196,7 @@ int fence_tree_local(struct fence_tree *t, uint64_t number, const void *data, si
 	if (number != t->open)
 		return 0;
 	err = block_set(&t->block[0], data, len);
-	return err ? err : advance(t);
+	return err ? err : fence_tree_advance(t);
 }
 
 int fence_tree_up(struct fence_tree *t, unsigned int from, uint64_t number,
@@ -212,7 +212,7 @@ int fence_tree_up(struct fence_tree *t, unsigned int from, uint64_t number,
 	if (!t->open || number != t->open || t->block[1 + child].there)
 		return 0;
 	err = block_set(&t->block[1 + child], data, len);
-	return err ? err : advance(t);
+	return err ? err : fence_tree_advance(t);
 }
 
 int fence_tree_down(struct fence_tree *t, uint64_t number, const void *data, size_t len)
@@ -222,7 +222,7 @@ int fence_tree_down(struct fence_tree *t, uint64_t number, const void *data, siz
 	/* An answer without our blocks in it is no answer to this fence. */
 	if (number != t->open || !t->sum.there)
 		return 0;
-	return len > t->max ? -EMSGSIZE : finish(t, data, len);
+	return len > t->max ? -EMSGSIZE : fence_tree_finish(t, data, len);
 }
 
 /*

@@ -112,7 +112,7 @@ int hosts_find_key(const struct hosts *hosts, const uint8_t key[NODE_KEY_BYTES])
 	return -ENOENT;
 }
 
-static int add(struct parser *p, const struct host *host)
+static int hosts_add(struct parser *p, const struct host *host)
 {
 	struct hosts *hosts = &p->hosts;
 	int i;
@@ -175,7 +175,7 @@ static int parse_line(struct parser *p, char *line)
 		return complain(p, -EINVAL, "%.50s is no public key, which has 44 characters of base64",
 				key);
 	strcpy(host.name, name);
-	return add(p, &host);
+	return hosts_add(p, &host);
 }
 
 int hosts_parse(const char *text, size_t len, struct hosts *ret_hosts, char *why, size_t size)
@@ -211,7 +211,7 @@ int hosts_parse(const char *text, size_t len, struct hosts *ret_hosts, char *why
 	return err;
 }
 
-static int check_file(int fd, const char *path, char *why, size_t size)
+static int hosts_check_file(int fd, const char *path, char *why, size_t size)
 {
 	struct stat st;
 
@@ -243,7 +243,7 @@ int hosts_load(const char *path, struct hosts *ret_hosts, char *why, size_t size
 		snprintf(why, size, "%s: %s", path, strerror(-err));
 		return err;
 	}
-	err = check_file(fd, path, why, size);
+	err = hosts_check_file(fd, path, why, size);
 	while (!err && n && len <= HOSTS_FILE_MAX) {
 		n = read(fd, text + len, HOSTS_FILE_MAX + 1 - len);
 		if (n < 0) {

@@ -45,7 +45,7 @@ void node_key_wipe(struct node_key *key)
 	sodium_memzero(key, sizeof(*key));
 }
 
-static int check_file(int fd, const char *path, struct ckpt_error *error)
+static int node_key_check_file(int fd, const char *path, struct ckpt_error *error)
 {
 	struct stat st;
 
@@ -74,7 +74,7 @@ int node_key_load(const char *path, struct node_key *ret_key, struct ckpt_error 
 		return error_set(error, -errno, errno == ENOENT ?
 				       "%s does not exist: make it with ckptctl keygen" :
 				       "%s: %m", path);
-	err = check_file(fd, path, error);
+	err = node_key_check_file(fd, path, error);
 	if (err)
 		return err;
 	n = read(fd, text, sizeof(text) - 1);

@@ -80,7 +80,7 @@ void account_files(const struct image_reader *r, struct account_files *ret_sums)
 
 /* ---------------------------------------------------------------- memory */
 
-static size_t position(const struct account_maps *maps, uint64_t mm_id)
+static size_t account_position(const struct account_maps *maps, uint64_t mm_id)
 {
 	size_t low = 0, high = maps->nr;
 
@@ -97,7 +97,7 @@ static size_t position(const struct account_maps *maps, uint64_t mm_id)
 
 struct account_map *account_find(struct account_maps *maps, uint64_t mm_id)
 {
-	size_t at = position(maps, mm_id);
+	size_t at = account_position(maps, mm_id);
 
 	if (at < maps->nr && maps->v[at].mm_id == mm_id)
 		return &maps->v[at];
@@ -133,7 +133,7 @@ static int by_place(const void *a, const void *b)
 }
 
 /* The share of raw bytes @from to @to in a chunk's payload; all shares add up to the payload. */
-static uint64_t share(const struct image_reader *r, uint64_t from, uint64_t to)
+static uint64_t account_share(const struct image_reader *r, uint64_t from, uint64_t to)
 {
 	const struct image_ix_chunk *chunk =
 		&r->index.chunks[IMAGE_FILE_PAGES][from / IMAGE_CHUNK_MAX];
@@ -164,7 +164,7 @@ static int add_own(const struct image_reader *r, struct account_maps *maps,
 		}
 		map->own += to - from;
 		map->same += own[i]->len - (to - from);
-		map->stored += share(r, from, to);
+		map->stored += account_share(r, from, to);
 		had = to;
 	}
 	return 0;
@@ -205,7 +205,7 @@ int account_pages(const struct image_reader *r, struct account_maps *ret_maps)
 }
 
 /* How much of [start, end) has extents. */
-static uint64_t covered(const struct extent_table *t, uint64_t mm_id, uint64_t start, uint64_t end)
+static uint64_t account_covered(const struct extent_table *t, uint64_t mm_id, uint64_t start, uint64_t end)
 {
 	const struct extent *e = extent_table_find(t, mm_id, start);
 	uint64_t sum = 0;
@@ -224,7 +224,7 @@ int account_vma(const struct image_reader *r, struct account_maps *maps,
 {
 	struct account_map *map = account_find(maps, vma->mm_id);
 	uint64_t len = vma->end - vma->start;
-	uint64_t rest = len - covered(&r->index.memory, vma->mm_id, vma->start, vma->end);
+	uint64_t rest = len - account_covered(&r->index.memory, vma->mm_id, vma->start, vma->end);
 
 	if (!map)
 		return -ENOMEM;

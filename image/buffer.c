@@ -14,7 +14,7 @@
 #include "image/buffer.h"
 #include "image/format.h"
 
-static int grow(struct buffer *b, size_t len)
+static int buffer_grow(struct buffer *b, size_t len)
 {
 	size_t room = b->room ? b->room : 4096;
 	uint8_t *p;
@@ -37,7 +37,7 @@ void buffer_put(struct buffer *b, const void *data, size_t len)
 {
 	if (b->err || !len)
 		return;
-	b->err = grow(b, len);
+	b->err = buffer_grow(b, len);
 	if (b->err)
 		return;
 	memcpy(b->p + b->len, data, len);

@@ -131,7 +131,7 @@ static int pack_payload(struct chunk_encoder *enc, const uint8_t *raw, uint32_t 
 }
 
 /* Seal the payload in place, with IMAGE_SEAL_BYTES behind it. */
-static void seal(const struct chunk_encoder *enc, enum image_file file, uint64_t seq,
+static void chunk_seal(const struct chunk_encoder *enc, enum image_file file, uint64_t seq,
 		 uint8_t *chunk, uint32_t len)
 {
 	uint8_t nonce[crypto_aead_xchacha20poly1305_ietf_NPUBBYTES];
@@ -170,7 +170,7 @@ int chunk_encode(struct chunk_encoder *enc, enum image_file file, uint64_t seq,
 	hdr.stored_len = htole32(stored);
 	memcpy(chunk, &hdr, HDR_BYTES);
 	if (sealing)
-		seal(enc, file, seq, chunk, len);
+		chunk_seal(enc, file, seq, chunk, len);
 	crypto_shorthash_siphashx24(chunk + HDR_BYTES + stored, chunk, HDR_BYTES + stored,
 				    enc->keys->tag);
 	*ret_chunk = chunk;
@@ -207,7 +207,7 @@ int chunk_decoder_clone(const struct chunk_decoder *dec, struct chunk_decoder **
 	return chunk_decoder_create(dec->keys, ret_decoder);
 }
 
-static int bad(const char **ret_why, const char *why)
+static int chunk_bad(const char **ret_why, const char *why)
 {
 	*ret_why = why;
 	return -EBADMSG;
@@ -222,24 +222,24 @@ int chunk_parse(const struct chunk_decoder *dec, const struct image_chunk_hdr *h
 	uint32_t stored = le32toh(hdr->stored_len);
 
 	if (le32toh(hdr->magic) != IMAGE_MAGIC_CHUNK)
-		return bad(ret_why, "no chunk here (damaged)");
+		return chunk_bad(ret_why, "no chunk here (damaged)");
 	if (le16toh(hdr->file) != file)
-		return bad(ret_why, "chunk of another file");
+		return chunk_bad(ret_why, "chunk of another file");
 	if (le64toh(hdr->seq) != seq)
-		return bad(ret_why, "chunk of another place (moved or damaged)");
+		return chunk_bad(ret_why, "chunk of another place (moved or damaged)");
 	if (!raw_len || raw_len > IMAGE_CHUNK_MAX || stored <= sealing ||
 	    stored > raw_len + sealing)
-		return bad(ret_why, "impossible chunk length (damaged)");
+		return chunk_bad(ret_why, "impossible chunk length (damaged)");
 	if (hdr->codec > IMAGE_CODEC_ZSTD || hdr->pad8 || hdr->pad)
-		return bad(ret_why, "unknown chunk encoding (damaged)");
+		return chunk_bad(ret_why, "unknown chunk encoding (damaged)");
 	if (hdr->codec == IMAGE_CODEC_RAW && stored != raw_len + sealing)
-		return bad(ret_why, "impossible chunk length (damaged)");
+		return chunk_bad(ret_why, "impossible chunk length (damaged)");
 	*ret_raw_len = raw_len;
 	*ret_stored_len = stored;
 	return 0;
 }
 
-static int authenticate(const struct chunk_decoder *dec, const uint8_t *chunk, uint32_t stored)
+static int chunk_authenticate(const struct chunk_decoder *dec, const uint8_t *chunk, uint32_t stored)
 {
 	uint8_t tag[IMAGE_TAG_BYTES];
 
@@ -247,8 +247,8 @@ static int authenticate(const struct chunk_decoder *dec, const uint8_t *chunk, u
 	return sodium_memcmp(tag, chunk + HDR_BYTES + stored, sizeof(tag));
 }
 
-/* The opposite of seal(). */
-static int unseal(const struct chunk_decoder *dec, enum image_file file, uint64_t seq,
+/* The opposite of chunk_seal(). */
+static int chunk_unseal(const struct chunk_decoder *dec, enum image_file file, uint64_t seq,
 		  uint8_t *chunk, uint32_t len)
 {
 	uint8_t nonce[crypto_aead_xchacha20poly1305_ietf_NPUBBYTES];
@@ -271,15 +271,15 @@ int chunk_decode(struct chunk_decoder *dec, enum image_file file, uint64_t seq,
 	int err;
 
 	if (len < HDR_BYTES)
-		return bad(ret_why, "truncated chunk");
+		return chunk_bad(ret_why, "truncated chunk");
 	memcpy(&hdr, chunk, HDR_BYTES);
 	err = chunk_parse(dec, &hdr, file, seq, &raw_len, &stored, ret_why);
 	if (err)
 		return err;
 	if (len != HDR_BYTES + stored + IMAGE_TAG_BYTES)
-		return bad(ret_why, "chunk of another length (damaged)");
-	if (authenticate(dec, chunk, stored))
-		return bad(ret_why,
+		return chunk_bad(ret_why, "chunk of another length (damaged)");
+	if (chunk_authenticate(dec, chunk, stored))
+		return chunk_bad(ret_why,
 			   "authentication failed: changed after it was written, or from another image");
 	*ret_raw_len = raw_len;
 	*ret_raw = room;
@@ -287,8 +287,8 @@ int chunk_decode(struct chunk_decoder *dec, enum image_file file, uint64_t seq,
 		return 0;
 	if (dec->keys->encrypted) {
 		stored -= IMAGE_SEAL_BYTES;
-		if (dec->keys->blind || unseal(dec, file, seq, chunk, stored))
-			return bad(ret_why, "cannot be decrypted: forged by somebody who has the node's key");
+		if (dec->keys->blind || chunk_unseal(dec, file, seq, chunk, stored))
+			return chunk_bad(ret_why, "cannot be decrypted: forged by somebody who has the node's key");
 	}
 	if (hdr.codec == IMAGE_CODEC_RAW) {
 		*ret_raw = payload;
@@ -296,6 +296,6 @@ int chunk_decode(struct chunk_decoder *dec, enum image_file file, uint64_t seq,
 	}
 	n = ZSTD_decompressDCtx(dec->zstd, room, raw_len, payload, stored);
 	if (ZSTD_isError(n) || n != raw_len)
-		return bad(ret_why, "cannot be decompressed");
+		return chunk_bad(ret_why, "cannot be decompressed");
 	return 0;
 }

@@ -24,14 +24,14 @@ void chunk_pool_done(struct chunk_pool *pool)
 		chunk_buffer_free(pool->spare[--pool->nr_spare]);
 }
 
-static uint8_t *lend(struct image_writer *w)
+static uint8_t *chunk_pool_lend(struct image_writer *w)
 {
 	return w->ops->lend ? w->ops->lend(w) : NULL;
 }
 
 struct chunk_room chunk_pool_get(struct chunk_pool *pool, bool much)
 {
-	uint8_t *p = much ? lend(pool->writer) : NULL;
+	uint8_t *p = much ? chunk_pool_lend(pool->writer) : NULL;
 
 	if (p)
 		return (struct chunk_room){ p, true };

@@ -80,7 +80,7 @@ int cursor_next_chunk(struct image_reader *r, struct cursor *c)
 }
 
 /* 1: all @len bytes were taken; 0: the file ends before the first one; or -errno. */
-static int take(struct image_reader *r, struct cursor *c, void *buf, size_t len)
+static int cursor_take(struct image_reader *r, struct cursor *c, void *buf, size_t len)
 {
 	uint8_t *p = buf;
 	bool first = true;
@@ -149,7 +149,7 @@ int record_source_next(struct image_reader *r, struct record_source *src,
 	uint32_t len;
 	int ret;
 
-	ret = take(r, c, &hdr, sizeof(hdr));
+	ret = cursor_take(r, c, &hdr, sizeof(hdr));
 	if (ret <= 0)
 		return ret;
 	len = le32toh(hdr.len);
@@ -163,7 +163,7 @@ int record_source_next(struct image_reader *r, struct record_source *src,
 				 "out of memory");
 	memcpy(src->buf, &hdr, sizeof(hdr));
 	if (len > sizeof(hdr)) {
-		ret = take(r, c, src->buf + sizeof(hdr), len - sizeof(hdr));
+		ret = cursor_take(r, c, src->buf + sizeof(hdr), len - sizeof(hdr));
 		if (ret < 0)
 			return ret;
 		if (!ret)

@@ -146,7 +146,7 @@ json_t *describe_text(const char *bytes, size_t max)
 	return json;
 }
 
-static void forget(uint8_t *data, uint32_t len, size_t offset)
+static void describe_forget(uint8_t *data, uint32_t len, size_t offset)
 {
 	if (offset + sizeof(uint32_t) <= len)
 		memset(data + offset, 0, sizeof(uint32_t));
@@ -156,16 +156,16 @@ void describe_forget_host(uint16_t type, uint8_t *data, uint32_t len)
 {
 	switch (type) {
 	case CKPT_REC_PROC:
-		forget(data, len, offsetof(struct ckpt_rec_proc, host_pid));
+		describe_forget(data, len, offsetof(struct ckpt_rec_proc, host_pid));
 		break;
 	case CKPT_REC_THREAD:
-		forget(data, len, offsetof(struct ckpt_rec_thread, host_tid));
+		describe_forget(data, len, offsetof(struct ckpt_rec_thread, host_tid));
 		break;
 	case CKPT_REC_MM:
-		forget(data, len, offsetof(struct ckpt_rec_mm, host_pid));
+		describe_forget(data, len, offsetof(struct ckpt_rec_mm, host_pid));
 		break;
 	case CKPT_REC_FILE:
-		forget(data, len, offsetof(struct ckpt_rec_file, pid));
+		describe_forget(data, len, offsetof(struct ckpt_rec_file, pid));
 		break;
 	default:
 		break;

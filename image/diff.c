@@ -65,13 +65,13 @@ static void side_done(struct side *s)
 	free(s->ordinals);
 }
 
-static void set(struct diff *d, json_t *object, const char *key, json_t *value)
+static void diff_set(struct diff *d, json_t *object, const char *key, json_t *value)
 {
 	if (json_object_set_new(object, key, value))
 		d->failed = true;
 }
 
-static void list(struct diff *d, json_t *array, json_t *value)
+static void diff_list(struct diff *d, json_t *array, json_t *value)
 {
 	if (json_array_size(array) >= LIST_MAX)
 		json_decref(value);
@@ -141,7 +141,7 @@ static int compare_maps(const void *a, const void *b)
 	return x->mm_id < y->mm_id ? -1 : x->mm_id > y->mm_id;
 }
 
-static int collect(struct side *s, struct ckpt_error *error)
+static int diff_collect(struct side *s, struct ckpt_error *error)
 {
 	struct image_record rec;
 	size_t room = 0;
@@ -182,7 +182,7 @@ static void note_only(struct diff *d, const struct named *n, uint64_t *count,
 {
 	(*count)++;
 	d->differs = true;
-	list(d, array, json_string(n->what));
+	diff_list(d, array, json_string(n->what));
 }
 
 static void note_pair(struct diff *d, struct record_diff *rd,
@@ -193,7 +193,7 @@ static void note_pair(struct diff *d, struct record_diff *rd,
 		return;
 	}
 	rd->nr_changed++;
-	list(d, rd->changed, json_string(a->what));
+	diff_list(d, rd->changed, json_string(a->what));
 	if (!describe_is_identity(a->type))
 		d->differs = true;
 }
@@ -219,7 +219,7 @@ static void diff_records(struct diff *d)
 		else
 			note_pair(d, &rd, &a->records[i++], &b->records[j++]);
 	}
-	set(d, d->root, "records",
+	diff_set(d, d->root, "records",
 	    json_pack("{s:I, s:I, s:I, s:I, s:o, s:o, s:o}",
 		      "same", (json_int_t)rd.same,
 		      "nr_changed", (json_int_t)rd.nr_changed,
@@ -264,7 +264,7 @@ static void walk_skip(struct walk *w, uint64_t nr_pages)
 static void end_range(struct diff *d, struct page_diff *pd)
 {
 	if (pd->end > pd->start)
-		list(d, pd->ranges,
+		diff_list(d, pd->ranges,
 		     json_pack("{s:I, s:I}", "addr", (json_int_t)pd->start, "pages",
 			       (json_int_t)((pd->end - pd->start) / IMAGE_PAGE_SIZE)));
 	pd->start = 0;
@@ -412,13 +412,13 @@ static int diff_memory(struct diff *d, struct ckpt_error *error)
 		i += a != NULL;
 		j += b != NULL;
 	}
-	set(d, d->root, "memory", maps);
+	diff_set(d, d->root, "memory", maps);
 	return err;
 }
 
 /* ------------------------------------------------------------------ both */
 
-static json_t *who(const struct image_reader *r)
+static json_t *diff_who(const struct image_reader *r)
 {
 	const struct image_manifest *m = image_manifest(r);
 
@@ -435,11 +435,11 @@ int image_diff_json(struct image_reader *a, struct image_reader *b,
 	json_t *blobs = NULL;
 	int err;
 
-	set(&d, d.root, "a", who(a));
-	set(&d, d.root, "b", who(b));
-	err = collect(&d.a, error);
+	diff_set(&d, d.root, "a", diff_who(a));
+	diff_set(&d, d.root, "b", diff_who(b));
+	err = diff_collect(&d.a, error);
 	if (!err)
-		err = collect(&d.b, error);
+		err = diff_collect(&d.b, error);
 	if (!err) {
 		diff_records(&d);
 		err = diff_memory(&d, error);
@@ -453,9 +453,9 @@ int image_diff_json(struct image_reader *a, struct image_reader *b,
 		d.differs = d.differs || json_array_size(json_object_get(blobs, "changed")) ||
 			    json_array_size(json_object_get(blobs, "only_a")) ||
 			    json_array_size(json_object_get(blobs, "only_b"));
-		set(&d, d.root, "blobs", blobs);
+		diff_set(&d, d.root, "blobs", blobs);
 	}
-	set(&d, d.root, "equal", json_boolean(!d.differs));
+	diff_set(&d, d.root, "equal", json_boolean(!d.differs));
 	side_done(&d.a);
 	side_done(&d.b);
 	if (!err && d.failed)

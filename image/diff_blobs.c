@@ -21,7 +21,7 @@ struct contents {
 };
 
 /* Stored zeros and a hole count as the same contents. */
-static bool is_zero(const uint8_t *data, size_t len)
+static bool diff_blobs_is_zero(const uint8_t *data, size_t len)
 {
 	return !len || (!data[0] && !memcmp(data, data + 1, len - 1));
 }
@@ -45,7 +45,7 @@ static int hash_blob(struct image_reader *r, struct contents *c, XXH3_state_t *s
 			if (err)
 				return err;
 			done = at + sizeof(data);
-			if (is_zero(data, n))
+			if (diff_blobs_is_zero(data, n))
 				continue;
 			XXH3_128bits_update(state, &at, sizeof(at));
 			XXH3_128bits_update(state, data, n);

@@ -16,7 +16,7 @@
 #include "image/extent.h"
 
 /* Same chunk, right behind: one extent instead of two. */
-static bool continues(const struct extent *a, const struct extent *b)
+static bool extent_continues(const struct extent *a, const struct extent *b)
 {
 	if (!extent_joins(a, b))
 		return false;
@@ -36,7 +36,7 @@ bool extent_joins(const struct extent *prev, const struct extent *next)
 	return prev->src == next->src && prev->where + prev->len == next->where;
 }
 
-static bool before(const struct extent *a, const struct extent *b)
+static bool extent_before(const struct extent *a, const struct extent *b)
 {
 	if (a->owner != b->owner)
 		return a->owner < b->owner;
@@ -47,7 +47,7 @@ int extent_table_add(struct extent_table *t, const struct extent *e)
 {
 	struct extent *last = t->nr ? &t->v[t->nr - 1] : NULL;
 
-	if (last && continues(last, e)) {
+	if (last && extent_continues(last, e)) {
 		last->len += e->len;
 		return 0;
 	}
@@ -61,7 +61,7 @@ int extent_table_add(struct extent_table *t, const struct extent *e)
 		t->room = room;
 		last = t->nr ? &v[t->nr - 1] : NULL;
 	}
-	if (last && !before(last, e)) {
+	if (last && !extent_before(last, e)) {
 		t->unsorted = true;
 		t->tail = t->nr;
 	}
@@ -75,14 +75,14 @@ void extent_table_done(struct extent_table *t)
 	memset(t, 0, sizeof(*t));
 }
 
-static int compare(const void *a, const void *b)
+static int extent_compare(const void *a, const void *b)
 {
-	if (before(a, b))
+	if (extent_before(a, b))
 		return -1;
-	return before(b, a);
+	return extent_before(b, a);
 }
 
-static int describe(struct ckpt_error *error, int err, const struct extent *e,
+static int extent_describe(struct ckpt_error *error, int err, const struct extent *e,
 		    const char *what)
 {
 	return error_set(error, err, "extent %llu:0x%llx+0x%llx: %s",
@@ -100,25 +100,25 @@ static int check_bounds(const struct extent *e, uint32_t granule,
 
 	if (!e->owner || !e->len || e->start + e->len < e->start ||
 	    e->start % granule || e->len % granule || e->where % granule)
-		return describe(error, -EINVAL, e, "impossible bounds");
+		return extent_describe(error, -EINVAL, e, "impossible bounds");
 	switch (e->kind) {
 	case IMAGE_EXTENT_ZERO:
 		return 0;
 	case IMAGE_EXTENT_REF:
 		if (granule == 1 || !e->src || e->where + e->len < e->where)
-			return describe(error, -EINVAL, e, "impossible reference");
+			return extent_describe(error, -EINVAL, e, "impossible reference");
 		return 0;
 	case IMAGE_EXTENT_DATA:
 		if (e->src >= chunks->nr_files)
-			return describe(error, -EINVAL, e, "in a base that is not there");
+			return extent_describe(error, -EINVAL, e, "in a base that is not there");
 		chunks += e->src;
 		if (chunk >= chunks->nr ||
 		    e->len > IMAGE_CHUNK_MAX - offset ||
 		    offset + e->len > le32toh(chunks->v[chunk].raw_len))
-			return describe(error, -EINVAL, e, "outside of its chunk");
+			return extent_describe(error, -EINVAL, e, "outside of its chunk");
 		return 0;
 	default:
-		return describe(error, -EINVAL, e, "of unknown kind");
+		return extent_describe(error, -EINVAL, e, "of unknown kind");
 	}
 }
 
@@ -133,10 +133,10 @@ static int check_ref(const struct extent_table *t, const struct extent *ref,
 		const struct extent *e = extent_table_find(t, ref->src, pos);
 
 		if (!e || e->start > pos)
-			return describe(error, -ENOENT, ref,
+			return extent_describe(error, -ENOENT, ref,
 					"refers to pages that are not there");
 		if (e->kind == IMAGE_EXTENT_REF)
-			return describe(error, -ENOENT, ref,
+			return extent_describe(error, -ENOENT, ref,
 					"refers to a reference");
 		pos = e->start + e->len;
 	}
@@ -156,13 +156,13 @@ int extent_table_check(struct extent_table *t, uint32_t granule,
 			return err;
 	}
 	if (t->unsorted)
-		qsort(t->v, t->nr, sizeof(*t->v), compare);
+		qsort(t->v, t->nr, sizeof(*t->v), extent_compare);
 	t->unsorted = false;
 	t->tail = 0;
 	for (i = 1; i < t->nr; i++) {
 		if (t->v[i].owner == t->v[i - 1].owner &&
 		    t->v[i - 1].start + t->v[i - 1].len > t->v[i].start)
-			return describe(error, -EEXIST, &t->v[i],
+			return extent_describe(error, -EEXIST, &t->v[i],
 					"overlaps the one before it");
 	}
 	for (i = 0; i < t->nr; i++) {

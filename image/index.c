@@ -175,7 +175,7 @@ int index_check_chunks(const struct index *ix, enum image_file file,
 
 /* ----------------------------------------------------------------- write */
 
-static int flush(struct buffer *b, struct stream *out)
+static int index_flush(struct buffer *b, struct stream *out)
 {
 	int err = b->err;
 
@@ -202,7 +202,7 @@ static int write_chunks(enum image_file file, const struct image_ix_chunk *chunk
 
 		buffer_put_record(b, IMAGE_IX_CHUNKS, &rec, sizeof(rec),
 				  chunks + first, nr * sizeof(*chunks));
-		err = flush(b, out);
+		err = index_flush(b, out);
 	}
 	return err;
 }
@@ -236,7 +236,7 @@ static int write_extents(const struct extent_table *t, enum image_file file,
 		}
 		buffer_put_record(b, IMAGE_IX_EXTENTS, &rec, sizeof(rec), v,
 				  nr * sizeof(*v));
-		err = flush(b, out);
+		err = index_flush(b, out);
 	}
 	free(v);
 	return err;
@@ -255,7 +255,7 @@ static int write_blobs(const struct index *ix, struct buffer *b,
 
 		buffer_put_record(b, IMAGE_IX_BLOB, &rec, sizeof(rec), NULL, 0);
 	}
-	return flush(b, out);
+	return index_flush(b, out);
 }
 
 static int write_tracks(const struct index *ix, struct buffer *b, struct stream *out)
@@ -276,7 +276,7 @@ static int write_tracks(const struct index *ix, struct buffer *b, struct stream 
 	err = v.err;
 	if (!err && ix->nr_tracks) {
 		buffer_put_record(b, IMAGE_IX_TRACK, &rec, sizeof(rec), v.p, v.len);
-		err = flush(b, out);
+		err = index_flush(b, out);
 	}
 	buffer_done(&v);
 	return err;
@@ -307,7 +307,7 @@ int index_write(const struct index *ix, const struct stream *pages,
 
 /* ----------------------------------------------------------------- parse */
 
-static int bad(struct ckpt_error *error, const char *what)
+static int index_bad(struct ckpt_error *error, const char *what)
 {
 	return error_set(error, -EINVAL, "%s", what);
 }
@@ -321,16 +321,16 @@ static int parse_chunks(struct index *ix, const struct image_record *rec,
 	uint64_t have;
 
 	if (rec->len < sizeof(*r))
-		return bad(error, "short CHUNKS record");
+		return index_bad(error, "short CHUNKS record");
 	file = le32toh(r->file);
 	nr = le32toh(r->nr);
 	if ((file != IMAGE_FILE_PAGES && file != IMAGE_FILE_BLOBS &&
 	     (file < IMAGE_FILE_BASE || file >= IMAGE_FILES)) ||
 	    nr > (rec->len - sizeof(*r)) / sizeof(*v))
-		return bad(error, "impossible CHUNKS record");
+		return index_bad(error, "impossible CHUNKS record");
 	have = ix->nr_chunks[file];
 	if (le64toh(r->first) != have)
-		return bad(error, "CHUNKS records out of order");
+		return index_bad(error, "CHUNKS records out of order");
 	v = reallocarray(ix->chunks[file], have + nr + 1, sizeof(*v));
 	if (!v)
 		return error_set(error, -ENOMEM, "out of memory");
@@ -349,12 +349,12 @@ static int parse_extents(struct index *ix, const struct image_record *rec,
 	uint32_t file, nr, i;
 
 	if (rec->len < sizeof(*r))
-		return bad(error, "short EXTENTS record");
+		return index_bad(error, "short EXTENTS record");
 	file = le32toh(r->file);
 	nr = le32toh(r->nr);
 	if ((file != IMAGE_FILE_PAGES && file != IMAGE_FILE_BLOBS) ||
 	    nr > (rec->len - sizeof(*r)) / sizeof(*v))
-		return bad(error, "impossible EXTENTS record");
+		return index_bad(error, "impossible EXTENTS record");
 	t = file == IMAGE_FILE_PAGES ? &ix->memory : &ix->files;
 	v = (const struct image_ix_extent *)(r + 1);
 	for (i = 0; i < nr; i++) {
@@ -368,7 +368,7 @@ static int parse_extents(struct index *ix, const struct image_record *rec,
 		};
 
 		if (v[i].pad)
-			return bad(error, "padding is not zero");
+			return index_bad(error, "padding is not zero");
 		if (extent_table_add(t, &e))
 			return error_set(error, -ENOMEM, "out of memory");
 	}
@@ -381,7 +381,7 @@ static int parse_blob(struct index *ix, const struct image_record *rec,
 	const struct image_ix_blob *r = rec->data;
 
 	if (rec->len < sizeof(*r))
-		return bad(error, "short BLOB record");
+		return index_bad(error, "short BLOB record");
 	if (index_add_blob(ix, le64toh(r->id), le64toh(r->size)))
 		return error_set(error, -ENOMEM, "out of memory");
 	return 0;
@@ -395,10 +395,10 @@ static int parse_tracks(struct index *ix, const struct image_record *rec,
 	uint32_t nr, i;
 
 	if (rec->len < sizeof(*r))
-		return bad(error, "short TRACK record");
+		return index_bad(error, "short TRACK record");
 	nr = le32toh(r->nr);
 	if (nr > (rec->len - sizeof(*r)) / sizeof(*v))
-		return bad(error, "impossible TRACK record");
+		return index_bad(error, "impossible TRACK record");
 	v = (const struct image_ix_track *)(r + 1);
 	for (i = 0; i < nr; i++)
 		if (index_add_track(ix, le64toh(v[i].owner), le64toh(v[i].token)))

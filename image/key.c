@@ -202,7 +202,7 @@ int image_key_create(const char *path, struct ckpt_error *error)
 	return 0;
 }
 
-static void derive(const uint8_t key[IMAGE_KEY_BYTES], const char *label,
+static void key_derive(const uint8_t key[IMAGE_KEY_BYTES], const char *label,
 		   const uint8_t *image_id, uint8_t *out, size_t len)
 {
 	crypto_generichash_state st;
@@ -217,13 +217,13 @@ static void derive(const uint8_t key[IMAGE_KEY_BYTES], const char *label,
 
 void image_key_id(const struct image_key *key, uint8_t ret_id[16])
 {
-	derive(key->bytes, "stillpoint key id v1", NULL, ret_id, 16);
+	key_derive(key->bytes, "stillpoint key id v1", NULL, ret_id, 16);
 }
 
 void image_key_manifest(const struct image_key *key, const uint8_t image_id[32],
 			uint8_t ret_key[IMAGE_SUBKEY_BYTES])
 {
-	derive(key->bytes, "stillpoint manifest v1", image_id, ret_key,
+	key_derive(key->bytes, "stillpoint manifest v1", image_id, ret_key,
 	       IMAGE_SUBKEY_BYTES);
 }
 
@@ -231,13 +231,13 @@ void image_key_secret_id(const struct image_key *key, uint8_t ret_id[16])
 {
 	memset(ret_id, 0, 16);
 	if (key->has_secret)
-		derive(key->secret, "stillpoint secret id v1", NULL, ret_id, 16);
+		key_derive(key->secret, "stillpoint secret id v1", NULL, ret_id, 16);
 }
 
 void image_key_private(const struct image_key *key, const uint8_t *image_id,
 		       uint8_t ret_key[IMAGE_SUBKEY_BYTES])
 {
-	derive(key->secret, image_id ? "stillpoint secret manifest v1" : "stillpoint secret text v1",
+	key_derive(key->secret, image_id ? "stillpoint secret manifest v1" : "stillpoint secret text v1",
 	       image_id, ret_key, IMAGE_SUBKEY_BYTES);
 }
 
@@ -250,14 +250,14 @@ int image_key_chunk(const struct image_key *key, const uint8_t image_id[32],
 	if (!keys)
 		return -ENOMEM;
 	memset(keys, 0, sizeof(*keys));
-	derive(key->bytes, "stillpoint chunk v1", image_id, keys->tag, sizeof(keys->tag));
+	key_derive(key->bytes, "stillpoint chunk v1", image_id, keys->tag, sizeof(keys->tag));
 	keys->encrypted = secret_id;
 	if (secret_id) {
 		image_key_secret_id(key, own);
 		keys->blind = !key->has_secret || sodium_memcmp(own, secret_id, sizeof(own));
 	}
 	if (keys->encrypted && !keys->blind)
-		derive(key->secret, "stillpoint secret chunk v1", image_id, keys->secret,
+		key_derive(key->secret, "stillpoint secret chunk v1", image_id, keys->secret,
 		       sizeof(keys->secret));
 	*ret_keys = keys;
 	return 0;
@@ -272,8 +272,8 @@ void image_key_parity(const struct image_key *key, const uint8_t salt[32],
 		      uint8_t ret_header[IMAGE_SUBKEY_BYTES],
 		      uint8_t ret_frames[IMAGE_SUBKEY_BYTES])
 {
-	derive(key->bytes, "stillpoint parity header v1", salt, ret_header,
+	key_derive(key->bytes, "stillpoint parity header v1", salt, ret_header,
 	       IMAGE_SUBKEY_BYTES);
-	derive(key->bytes, "stillpoint parity frames v1", salt, ret_frames,
+	key_derive(key->bytes, "stillpoint parity frames v1", salt, ret_frames,
 	       IMAGE_SUBKEY_BYTES);
 }

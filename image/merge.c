@@ -44,7 +44,7 @@ struct merge {
 
 /* ------------------------------------------------------------------- copy */
 
-static int pace(struct merge *m, uint64_t bytes, struct ckpt_error *error)
+static int merge_pace(struct merge *m, uint64_t bytes, struct ckpt_error *error)
 {
 	int err = m->o->pace ? m->o->pace(bytes, m->o->arg) : 0;
 
@@ -91,7 +91,7 @@ static int copy_data(struct merge *m, uint64_t mm_id, uint64_t addr, uint64_t nr
 		err = image_pages_peek(m->from, mm_id, addr, &n, &data);
 		if (err)
 			return read_failed(m, err, error);
-		err = pace(m, n * IMAGE_PAGE_SIZE, error);
+		err = merge_pace(m, n * IMAGE_PAGE_SIZE, error);
 		if (!err && image_pages_add(m->img, mm_id, addr, n, data))
 			err = write_failed(m, m->img->err, error);
 		addr += n * IMAGE_PAGE_SIZE;
@@ -140,7 +140,7 @@ static int copy_extent(struct merge *m, uint64_t blob_id, uint64_t offset, uint6
 	while (len && !err) {
 		size_t n = len < PIECE ? len : PIECE;
 
-		err = pace(m, n, error);
+		err = merge_pace(m, n, error);
 		if (err)
 			return err;
 		err = image_blob_read(m->from, blob_id, offset, m->buf, n);
@@ -217,7 +217,7 @@ static int copy_all(struct merge *m, struct ckpt_error *error)
 
 /* ------------------------------------------------------------------ begin */
 
-static uint64_t held(const struct image_manifest *m)
+static uint64_t merge_held(const struct image_manifest *m)
 {
 	uint64_t sum = 0;
 	unsigned int i;
@@ -227,13 +227,13 @@ static uint64_t held(const struct image_manifest *m)
 	return sum;
 }
 
-static void describe(const struct image_manifest *m, struct image_merged *ret_merged)
+static void merge_describe(const struct image_manifest *m, struct image_merged *ret_merged)
 {
 	*ret_merged = (struct image_merged){
 		.nr_bases = m->nr_bases,
 		.bytes_was = m->counts.bytes_stored,
-		.bytes_base = held(m),
-		.bytes_is = m->counts.bytes_stored + held(m),
+		.bytes_base = merge_held(m),
+		.bytes_is = m->counts.bytes_stored + merge_held(m),
 	};
 }
 
@@ -255,7 +255,7 @@ static int check_space(const struct place *place, const struct image_merged *mer
 			       (unsigned long long)(free >> 20));
 }
 
-static int reread(void *arg, uint64_t mm_id, uint64_t addr, uint64_t nr_pages, void *buf)
+static int merge_reread(void *arg, uint64_t mm_id, uint64_t addr, uint64_t nr_pages, void *buf)
 {
 	struct merge *m = arg;
 
@@ -263,7 +263,7 @@ static int reread(void *arg, uint64_t mm_id, uint64_t addr, uint64_t nr_pages, v
 }
 
 /* Hold the old image: nobody may remove it, or merge it at the same time. */
-static int hold(struct merge *m, const char *dir, struct ckpt_error *error)
+static int merge_hold(struct merge *m, const char *dir, struct ckpt_error *error)
 {
 	if (!flock(m->from->dir, LOCK_SH | LOCK_NB))
 		return 0;
@@ -272,13 +272,13 @@ static int hold(struct merge *m, const char *dir, struct ckpt_error *error)
 	return error_set(error, -errno, "%.200s: cannot be held: %m", dir);
 }
 
-static int begin(struct merge *m, const struct place *place, const char *dir,
+static int merge_begin(struct merge *m, const struct place *place, const char *dir,
 		 struct ckpt_error *error)
 {
 	const struct image_manifest *is = m->from->m;
 	const struct image_options options = {
 		.generation = is->generation, .job = is->job, .encrypt = is->encrypted,
-		.memory = m->o->memory, .reread = reread, .reread_arg = m,
+		.memory = m->o->memory, .reread = merge_reread, .reread_arg = m,
 	};
 	struct image_writer *writer;
 	int err;
@@ -319,7 +319,7 @@ static int not_replaced(const char *dir, int err, struct ckpt_error *error)
 			       "the file system cannot exchange directories" : strerror(-err));
 }
 
-static int swap(struct merge *m, const char *dir, struct ckpt_error *error)
+static int merge_swap(struct merge *m, const char *dir, struct ckpt_error *error)
 {
 	const struct image_writer *w = m->img->writer;
 	int err = w->ops->swap ? w->ops->swap(m->img->writer, m->name) : -EOPNOTSUPP;
@@ -329,7 +329,7 @@ static int swap(struct merge *m, const char *dir, struct ckpt_error *error)
 	return err ? not_replaced(dir, err, error) : 0;
 }
 
-static int replace(struct merge *m, const char *dir, struct ckpt_error *error)
+static int merge_replace(struct merge *m, const char *dir, struct ckpt_error *error)
 {
 	int err = image_commit(m->img, error);
 
@@ -342,7 +342,7 @@ static int replace(struct merge *m, const char *dir, struct ckpt_error *error)
 			error_set(error, err, "%.150s: is to stay as it is: %s", dir,
 					strerror(-err));
 	}
-	return err ? err : swap(m, dir, error);
+	return err ? err : merge_swap(m, dir, error);
 }
 
 static void merge_done(struct merge *m, int err)
@@ -363,11 +363,11 @@ static void merge_done(struct merge *m, int err)
 	free(m->buf);
 }
 
-static int merge(struct merge *m, const char *dir, struct image_merged *merged,
+static int merge_run(struct merge *m, const char *dir, struct image_merged *merged,
 		 struct ckpt_error *error)
 {
 	struct place place;
-	int err = hold(m, dir, error);
+	int err = merge_hold(m, dir, error);
 
 	if (!err)
 		err = place_open(&place, dir, error);
@@ -378,12 +378,12 @@ static int merge(struct merge *m, const char *dir, struct image_merged *merged,
 	if (!err && place_can_exchange(&place))
 		err = not_replaced(dir, -EOPNOTSUPP, error);
 	if (!err)
-		err = begin(m, &place, dir, error);
+		err = merge_begin(m, &place, dir, error);
 	place_done(&place);
 	if (!err)
 		err = copy_all(m, error);
 	if (!err)
-		err = replace(m, dir, error);
+		err = merge_replace(m, dir, error);
 	return err;
 }
 
@@ -399,9 +399,9 @@ int image_merge(const char *dir, const struct image_key *key, const struct image
 
 	if (err)
 		return err;
-	describe(m.from->m, &merged);
+	merge_describe(m.from->m, &merged);
 	if (merged.nr_bases)
-		err = merge(&m, dir, &merged, error);
+		err = merge_run(&m, dir, &merged, error);
 	if (!err && merged.nr_bases) {
 		image_get_counts(m.img, &counts);
 		merged.bytes_is = counts.bytes_stored;
@@ -421,7 +421,7 @@ int image_merge_look(const char *dir, const struct image_key *key,
 
 	if (err)
 		return err;
-	describe(r->m, ret_merged);
+	merge_describe(r->m, ret_merged);
 	err = image_base_fits(r->m, max, error);
 	image_close(r);
 	return err;

@@ -25,7 +25,7 @@ void pace_init(struct pace *p, unsigned int workers)
 }
 
 /* Time of the whole for a raw byte: encoding and writing go on side by side. */
-static double price(const struct pace *p, const struct pace_way *way)
+static double pace_price(const struct pace *p, const struct pace_way *way)
 {
 	double encode = way->ns_per_byte / p->workers;
 	double write = p->write_ns_per_byte * way->ratio;
@@ -45,7 +45,7 @@ static unsigned int probe_every(double taken, double other)
 
 bool pace_pack(struct pace *p)
 {
-	double packed = price(p, &p->packed), plain = price(p, &p->plain);
+	double packed = pace_price(p, &p->packed), plain = pace_price(p, &p->plain);
 	bool pack;
 
 	if (p->first_packed < FIRST_PACKED) {
@@ -63,7 +63,7 @@ bool pace_pack(struct pace *p)
 	return !pack;
 }
 
-static double average(double old, double sample, bool first)
+static double pace_average(double old, double sample, bool first)
 {
 	return first ? sample : old + WEIGHT * (sample - old);
 }
@@ -74,15 +74,15 @@ void pace_encoded(struct pace *p, bool packed, uint64_t raw, uint64_t stored, ui
 
 	if (!raw)
 		return;
-	way->ns_per_byte = average(way->ns_per_byte, (double)ns / (double)raw, !way->samples);
-	way->ratio = average(way->ratio, (double)stored / (double)raw, !way->samples);
+	way->ns_per_byte = pace_average(way->ns_per_byte, (double)ns / (double)raw, !way->samples);
+	way->ratio = pace_average(way->ratio, (double)stored / (double)raw, !way->samples);
 	way->samples++;
 }
 
 void pace_written(struct pace *p, uint64_t bytes, uint64_t ns)
 {
 	if (bytes)
-		p->write_ns_per_byte = average(p->write_ns_per_byte,
+		p->write_ns_per_byte = pace_average(p->write_ns_per_byte,
 					       (double)ns / (double)bytes,
 					       p->write_ns_per_byte == 0);
 }

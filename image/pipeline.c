@@ -70,7 +70,7 @@ struct pipeline {
 	int level;
 };
 
-static void encode(struct slot *slot, struct chunk_encoder *enc)
+static void pipeline_encode(struct slot *slot, struct chunk_encoder *enc)
 {
 	uint64_t start = clock_thread_cpu_ns();
 
@@ -79,7 +79,7 @@ static void encode(struct slot *slot, struct chunk_encoder *enc)
 	slot->ns = clock_thread_cpu_ns() - start;
 }
 
-static void *work(void *arg)
+static void *pipeline_work(void *arg)
 {
 	struct worker *worker = arg;
 	struct pipeline *p = worker->pipeline;
@@ -93,7 +93,7 @@ static void *work(void *arg)
 			break;
 		slot = &p->slots[p->taken++ % p->nr_slots];
 		pthread_mutex_unlock(&p->lock);
-		encode(slot, worker->enc);
+		pipeline_encode(slot, worker->enc);
 		pthread_mutex_lock(&p->lock);
 		slot->done = true;
 		pthread_cond_signal(&p->done);
@@ -103,14 +103,14 @@ static void *work(void *arg)
 }
 
 /* Start a thread with all signals blocked: signals are for the owner's thread. */
-static int start(struct worker *worker)
+static int pipeline_start(struct worker *worker)
 {
 	sigset_t all, old;
 	int err;
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, &old);
-	err = pthread_create(&worker->thread, NULL, work, worker);
+	err = pthread_create(&worker->thread, NULL, pipeline_work, worker);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	return -err;
 }
@@ -134,7 +134,7 @@ static void start_worker(struct pipeline *p)
 	if (p->nr_workers == p->workers_max)
 		return;
 	worker->pipeline = p;
-	if (!chunk_encoder_create(p->keys, p->level, &worker->enc) && !start(worker)) {
+	if (!chunk_encoder_create(p->keys, p->level, &worker->enc) && !pipeline_start(worker)) {
 		p->nr_workers++;
 		return;
 	}
@@ -199,7 +199,7 @@ static void encode_self(struct pipeline *p, struct slot *slot)
 	pthread_mutex_unlock(&p->lock);
 	slot->err = p->own ? 0 : chunk_encoder_create(p->keys, p->level, &p->own);
 	if (!slot->err)
-		encode(slot, p->own);
+		pipeline_encode(slot, p->own);
 	pthread_mutex_lock(&p->lock);
 	slot->done = true;
 }
@@ -234,14 +234,14 @@ static int hand_on(struct pipeline *p, bool wait, bool *ret_did)
 }
 
 /* Choose whether to compress.  Records are small and always worth it. */
-static bool choose(struct pipeline *p, enum image_file file)
+static bool pipeline_choose(struct pipeline *p, enum image_file file)
 {
 	if (!p->adaptive || (file != IMAGE_FILE_PAGES && file != IMAGE_FILE_BLOBS))
 		return true;
 	return pace_pack(&p->pace);
 }
 
-static void submit(struct pipeline *p)
+static void pipeline_submit(struct pipeline *p)
 {
 	bool waits;
 
@@ -276,11 +276,11 @@ int pipeline_put(struct pipeline *p, struct stream *s, uint64_t seq, struct chun
 	slot->stream = s;
 	slot->file = s->file;
 	slot->seq = seq;
-	slot->pack = choose(p, s->file);
+	slot->pack = pipeline_choose(p, s->file);
 	slot->raw_len = raw_len;
 	slot->raw = *raw;
 	raw->p = NULL;
-	submit(p);
+	pipeline_submit(p);
 	return 0;
 }
 

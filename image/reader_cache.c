@@ -30,7 +30,7 @@ static struct cached_chunk *pick_slot(struct image_reader *r)
 	return oldest->buf ? oldest : NULL;
 }
 
-static void keep(struct image_reader *r, enum image_file file, const struct chunk_read *chunk,
+static void reader_cache_keep(struct image_reader *r, enum image_file file, const struct chunk_read *chunk,
 		 struct cached_chunk *slot)
 {
 	struct window *w = reader_window(r, file);
@@ -108,7 +108,7 @@ int reader_cached(struct image_reader *r, enum image_file file, uint64_t seq,
 				 le64toh(entry->offset),
 				 "chunk %llu has another length than in the index",
 				 (unsigned long long)seq);
-	keep(r, file, &chunk, slot);
+	reader_cache_keep(r, file, &chunk, slot);
 	slot->file = file;
 	slot->seq = seq;
 	slot->used = ++r->clock;

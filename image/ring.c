@@ -75,7 +75,7 @@ struct ring {
 /* ---------------------------------------------------------------- set up */
 
 /* Huge pages are of no use but at their own addresses, and not every kernel gives such. */
-static int allocate(struct ring *r)
+static int ring_allocate(struct ring *r)
 {
 	size_t len = MEMORY_BYTES + HUGE_PAGE, before;
 	uint8_t *p = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -91,7 +91,7 @@ static int allocate(struct ring *r)
 	r->nr_pieces = RING_PIECES;
 	/* a child has no use for it, and must not copy what the device reads */
 	madvise(p, MEMORY_BYTES, MADV_DONTFORK);
-	madvise(p, MEMORY_BYTES, MADV_NOHUGEPAGE);	/* for a start: see enlarge() */
+	madvise(p, MEMORY_BYTES, MADV_NOHUGEPAGE);	/* for a start: see ring_enlarge() */
 	return 0;
 }
 
@@ -127,7 +127,7 @@ static size_t memory_bytes(const struct ring *r)
 }
 
 /* There is much to write: what is not in use yet gets large pages. */
-static void enlarge(struct ring *r)
+static void ring_enlarge(struct ring *r)
 {
 	if (r->large)
 		return;
@@ -138,7 +138,7 @@ static void enlarge(struct ring *r)
 void ring_expect(struct ring *r, uint64_t bytes)
 {
 	if (bytes >= memory_bytes(r))
-		enlarge(r);
+		ring_enlarge(r);
 }
 
 void ring_limit(struct ring *r, unsigned int pieces)
@@ -168,7 +168,7 @@ static bool is_fixed(struct ring *r, unsigned int block, uint32_t len)
 
 	if (len < RING_BLOCK_BYTES)
 		return r->fixed[block];
-	enlarge(r);
+	ring_enlarge(r);
 	if (!r->fixed[block] && r->sparse) {
 		r->fixed[block] = io_uring_register_buffers_update_tag(&r->uring, block, &iov,
 								       &tag, 1) == 1;
@@ -187,7 +187,7 @@ int ring_create(ring_done_fn done, struct ring **ret_ring)
 	r->done = done;
 	err = set_up(r);
 	if (!err)
-		err = allocate(r);
+		err = ring_allocate(r);
 	if (err) {
 		ring_destroy(r);
 		return err;
@@ -237,7 +237,7 @@ void ring_remove_file(struct ring *r, int slot)
 
 /* ----------------------------------------------------------------- speed */
 
-static void sample(struct ring *r, uint64_t bytes, uint64_t ns)
+static void ring_sample(struct ring *r, uint64_t bytes, uint64_t ns)
 {
 	r->samples[r->nr_samples++ % SAMPLES] = (double)ns / ((double)bytes / (1 << 20));
 	r->unsampled = 0;
@@ -314,7 +314,7 @@ static unsigned int find_piece(const struct ring *r)
 	return i;
 }
 
-static uint8_t *take(struct ring *r)
+static uint8_t *ring_take(struct ring *r)
 {
 	unsigned int i = find_piece(r);
 
@@ -328,7 +328,7 @@ static uint8_t *take(struct ring *r)
 /* ----------------------------------------------------------- completions */
 
 /* The write is over, or was not begun after all. */
-static void finish(struct ring *r, struct on_way *o, int res)
+static void ring_finish(struct ring *r, struct on_way *o, int res)
 {
 	struct on_way was = *o;
 
@@ -339,7 +339,7 @@ static void finish(struct ring *r, struct on_way *o, int res)
 		ring_put(r, was.w.p + at);
 }
 
-static void ended(struct ring *r, struct io_uring_cqe *cqe)
+static void ring_ended(struct ring *r, struct io_uring_cqe *cqe)
 {
 	struct on_way *o = io_uring_cqe_get_data(cqe);
 	int res = cqe->res;
@@ -354,16 +354,16 @@ static void ended(struct ring *r, struct io_uring_cqe *cqe)
 	}
 	if (res > 0)
 		r->since += (uint64_t)res;
-	finish(r, o, res);
+	ring_finish(r, o, res);
 }
 
 /* What ended is taken. */
-static void look(struct ring *r)
+static void ring_look(struct ring *r)
 {
 	struct io_uring_cqe *cqe;
 
 	while (!io_uring_peek_cqe(&r->uring, &cqe))
-		ended(r, cqe);
+		ring_ended(r, cqe);
 	/* it may have been idle for a while */
 	if (r->nr_on_way < 2)
 		r->waited_ns = 0;
@@ -378,7 +378,7 @@ static int wait_one(struct ring *r)
 		err = io_uring_wait_cqe(&r->uring, &cqe);
 	} while (err == -EINTR || err == -EAGAIN);
 	if (!err)
-		ended(r, cqe);
+		ring_ended(r, cqe);
 	return err;
 }
 
@@ -386,7 +386,7 @@ int ring_wait(struct ring *r)
 {
 	int err = r->nr_on_way ? wait_one(r) : 0;
 
-	look(r);
+	ring_look(r);
 	return err;
 }
 
@@ -412,7 +412,7 @@ static int wait_for_device(struct ring *r)
 	err = wait_one(r);
 	now = clock_monotonic_ns();
 	if (!err && r->since >= RING_BLOCK_BYTES) {
-		sample(r, r->since, now - r->waited_ns);
+		ring_sample(r, r->since, now - r->waited_ns);
 		r->since = 0;
 		r->waited_ns = now;
 	}
@@ -423,8 +423,8 @@ int ring_get(struct ring *r, uint8_t **ret_piece)
 {
 	int err = 0;
 
-	look(r);
-	while (!(*ret_piece = take(r)) && !err)
+	ring_look(r);
+	while (!(*ret_piece = ring_take(r)) && !err)
 		err = r->nr_on_way ? wait_for_device(r) : -ENOBUFS;
 	return err;
 }
@@ -449,13 +449,13 @@ static int submit_all(struct ring *r, unsigned int nr_new)
 }
 
 /* What the kernel does not take must not be done later, when the memory holds something else. */
-static void forget(struct io_uring_sqe *sqe)
+static void ring_forget(struct io_uring_sqe *sqe)
 {
 	io_uring_prep_nop(sqe);
 	io_uring_sqe_set_data(sqe, NOTHING_DATA);
 }
 
-static void address(struct io_uring_sqe *sqe, const struct ring_target *to)
+static void ring_address(struct io_uring_sqe *sqe, const struct ring_target *to)
 {
 	if (to->slot < 0)
 		return;
@@ -463,7 +463,7 @@ static void address(struct io_uring_sqe *sqe, const struct ring_target *to)
 	sqe->flags |= IOSQE_FIXED_FILE;
 }
 
-static void prepare(struct ring *r, struct io_uring_sqe *sqe, struct on_way *o,
+static void ring_prepare(struct ring *r, struct io_uring_sqe *sqe, struct on_way *o,
 		    const struct ring_target *to)
 {
 	const struct ring_write *w = &o->w;
@@ -473,11 +473,11 @@ static void prepare(struct ring *r, struct io_uring_sqe *sqe, struct on_way *o,
 		io_uring_prep_write_fixed(sqe, to->fd, w->p, w->len, w->offset, (int)block);
 	else
 		io_uring_prep_write(sqe, to->fd, w->p, w->len, w->offset);
-	address(sqe, to);
+	ring_address(sqe, to);
 	io_uring_sqe_set_data(sqe, o);
 }
 
-static struct on_way *note(struct ring *r, const struct ring_write *w, void *owner)
+static struct on_way *ring_note(struct ring *r, const struct ring_write *w, void *owner)
 {
 	struct on_way *o = r->writes;
 
@@ -494,7 +494,7 @@ static int write_sample(struct ring *r, uint64_t bytes, uint64_t start)
 	int err = wait_all(r);
 
 	if (!err)
-		sample(r, bytes, clock_monotonic_ns() - start);
+		ring_sample(r, bytes, clock_monotonic_ns() - start);
 	return 0;	/* if the wait fails, so does the next one */
 }
 
@@ -511,12 +511,12 @@ int ring_write(struct ring *r, const struct ring_write *w, const struct ring_tar
 	sqe = io_uring_get_sqe(&r->uring);
 	if (!sqe)
 		return -EBUSY;
-	o = note(r, w, to->owner);
-	prepare(r, sqe, o, to);
+	o = ring_note(r, w, to->owner);
+	ring_prepare(r, sqe, o, to);
 	r->unsampled += w->len;
 	if (submit_all(r, 1)) {
-		forget(sqe);
-		finish(r, o, -EAGAIN);
+		ring_forget(sqe);
+		ring_finish(r, o, -EAGAIN);
 		return 0;
 	}
 	return alone ? write_sample(r, w->len, start) : 0;
@@ -530,12 +530,12 @@ int ring_sync(struct ring *r, const struct ring_target *of)
 	if (!sqe)
 		return -EBUSY;
 	io_uring_prep_fsync(sqe, of->fd, 0);
-	address(sqe, of);
+	ring_address(sqe, of);
 	io_uring_sqe_set_data(sqe, SYNC_DATA);
 	r->sync_ended = false;
 	err = submit_all(r, 0);
 	if (err) {
-		forget(sqe);
+		ring_forget(sqe);
 		return err;
 	}
 	while (!err && !r->sync_ended)

@@ -98,7 +98,7 @@ static bool is_chosen(const uint8_t *page)
 }
 
 /* A page with this content that came before; otherwise this one is remembered. */
-static const struct entry *known(struct same *s, uint64_t hash, uint64_t mm_id, uint64_t addr)
+static const struct entry *same_known(struct same *s, uint64_t hash, uint64_t mm_id, uint64_t addr)
 {
 	struct entry *bucket = &s->entries[hash % BUCKETS * WAYS];
 
@@ -114,7 +114,7 @@ static const struct entry *known(struct same *s, uint64_t hash, uint64_t mm_id, 
 /* --------------------------------------------------------------- compare */
 
 /* Is @b stored right behind @a? */
-static bool follows(const struct extent *a, const struct extent *b)
+static bool same_follows(const struct extent *a, const struct extent *b)
 {
 	return b->kind == IMAGE_EXTENT_DATA && a->src == b->src && extent_joins(a, b) &&
 	       a->where + a->len == b->where;
@@ -130,10 +130,10 @@ static bool find_source(const struct extent_table *t, uint64_t mm_id, uint64_t a
 	if (!e || e->start > addr || e->kind != IMAGE_EXTENT_DATA || e->src)
 		return false;
 	while (first > t->v + t->tail && addr - first->start < SAME_READ * PAGE &&
-	       follows(first - 1, first))
+	       same_follows(first - 1, first))
 		first--;
 	while (last + 1 < t->v + t->nr && last->start + last->len - addr < REACH &&
-	       follows(last, last + 1))
+	       same_follows(last, last + 1))
 		last++;
 	*ret_source = (struct source){
 		.mm_id = mm_id,
@@ -180,12 +180,12 @@ static uint64_t count_backward(struct same *s, const struct source *src, const u
 	return n;
 }
 
-static uint64_t least(uint64_t a, uint64_t b)
+static uint64_t same_least(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
 }
 
-static void failed(struct same *s)
+static void same_failed(struct same *s)
 {
 	s->pause = (uint64_t)SAME_MIN << s->failures;
 	if (s->failures < FAILURES_MAX)
@@ -204,13 +204,13 @@ static bool try_match(struct same *s, const struct extent_table *t,
 	if (!find_source(t, mm_id, addr, &src))
 		return false;
 	/* the pages here are not stored yet, so they are no part of it */
-	if (least(src.before, at) + least(src.after, most) < min)
+	if (same_least(src.before, at) + same_least(src.after, most) < min)
 		return false;
-	after = count_forward(s, &src, data, least(src.after, most));
-	before = after ? count_backward(s, &src, data, least(src.before, at)) : 0;
+	after = count_forward(s, &src, data, same_least(src.after, most));
+	before = after ? count_backward(s, &src, data, same_least(src.before, at)) : 0;
 	if (before + after < min) {
 		if (after < most)
-			failed(s);
+			same_failed(s);
 		return false;
 	}
 	ret_match->first = at - before;
@@ -218,7 +218,7 @@ static bool try_match(struct same *s, const struct extent_table *t,
 	ret_match->where = src.where - before * PAGE;
 	s->failures = 0;
 	/* if it did not end because the pages differ */
-	s->last.mm_id = after == least(src.after, most) ? pages->mm_id : 0;
+	s->last.mm_id = after == same_least(src.after, most) ? pages->mm_id : 0;
 	s->last.addr = pages->addr + (at + after) * PAGE;
 	s->last.src_mm = mm_id;
 	s->last.src_addr = addr + after * PAGE;
@@ -240,7 +240,7 @@ bool same_find(struct same *s, const struct extent_table *t, const struct same_p
 			s->pause--;
 		if (!is_chosen(page))
 			continue;
-		e = known(s, XXH64(page, PAGE, 0), pages->mm_id, pages->addr + i * PAGE);
+		e = same_known(s, XXH64(page, PAGE, 0), pages->mm_id, pages->addr + i * PAGE);
 		if (e && !s->pause &&
 		    try_match(s, t, pages, i, e->mm_id, e->addr, SAME_MIN, ret_match))
 			return true;

@@ -41,7 +41,7 @@ bool image_key_source_ok(const char *text)
 	return p > name && p - name < NAME_MAX_BYTES;
 }
 
-static long find(const char *type, const char *name)
+static long secret_find(const char *type, const char *name)
 {
 	long id = syscall(SYS_request_key, type, name, NULL, 0);
 
@@ -50,7 +50,7 @@ static long find(const char *type, const char *name)
 
 static int not_found(const char *name, int err, struct ckpt_error *error)
 {
-	if (err == -ENOKEY && find("logon", name) >= 0)
+	if (err == -ENOKEY && secret_find("logon", name) >= 0)
 		return error_set(error, -ENOKEY,
 				       "the key %.60s in the keyring is of type logon, which no program can read: add it as one of type user",
 				       name);
@@ -64,11 +64,11 @@ static int not_found(const char *name, int err, struct ckpt_error *error)
 static int read_keyring(const char *name, uint8_t ret_bytes[IMAGE_KEY_BYTES],
 			struct ckpt_error *error)
 {
-	long id = find("user", name), n;
+	long id = secret_find("user", name), n;
 
 	if (id < 0) {
 		syscall(SYS_keyctl, KEYCTL_LINK, KEY_SPEC_USER_KEYRING, KEY_SPEC_THREAD_KEYRING);
-		id = find("user", name);
+		id = secret_find("user", name);
 	}
 	if (id < 0)
 		return not_found(name, (int)id, error);

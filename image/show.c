@@ -36,7 +36,7 @@ struct show {
 	bool failed;			/* out of memory somewhere */
 };
 
-static void set(struct show *s, json_t *object, const char *key, json_t *value)
+static void show_set(struct show *s, json_t *object, const char *key, json_t *value)
 {
 	if (json_object_set_new(object, key, value))
 		s->failed = true;
@@ -44,29 +44,29 @@ static void set(struct show *s, json_t *object, const char *key, json_t *value)
 
 static void set_u64(struct show *s, json_t *object, const char *key, uint64_t value)
 {
-	set(s, object, key, json_integer((json_int_t)value));
+	show_set(s, object, key, json_integer((json_int_t)value));
 }
 
 static void set_text(struct show *s, json_t *object, const char *key, const char *text)
 {
-	set(s, object, key, describe_text(text, strlen(text)));
+	show_set(s, object, key, describe_text(text, strlen(text)));
 }
 
-static void append(struct show *s, json_t *array, json_t *value)
+static void show_append(struct show *s, json_t *array, json_t *value)
 {
 	if (json_array_append_new(array, value))
 		s->failed = true;
 }
 
 /* Add to a number that may not be there yet. */
-static void count(struct show *s, json_t *object, const char *key, uint64_t more)
+static void show_count(struct show *s, json_t *object, const char *key, uint64_t more)
 {
 	json_int_t have = json_integer_value(json_object_get(object, key));
 
 	set_u64(s, object, key, (uint64_t)have + more);
 }
 
-static void hex(char *text, const uint8_t *bytes, size_t len)
+static void show_hex(char *text, const uint8_t *bytes, size_t len)
 {
 	size_t i;
 
@@ -97,7 +97,7 @@ static void show_node(struct show *s, const struct image_identity *id)
 	set_text(s, node, "machine", id->machine);
 	set_u64(s, node, "xfeatures", id->xfeatures);
 	set_u64(s, node, "xstate_size", id->xstate_size);
-	set(s, s->root, "node", node);
+	show_set(s, s->root, "node", node);
 }
 
 static void show_timing(struct show *s, const struct image_timing *t)
@@ -109,7 +109,7 @@ static void show_timing(struct show *s, const struct image_timing *t)
 	set_u64(s, timing, "collect_ns", t->collect_ns);
 	set_u64(s, timing, "clone_ns", t->clone_ns);
 	set_u64(s, timing, "dump_ns", t->dump_ns);
-	set(s, s->root, "timing", timing);
+	show_set(s, s->root, "timing", timing);
 }
 
 static void show_sizes(struct show *s, const struct image_manifest *m)
@@ -129,7 +129,7 @@ static void show_sizes(struct show *s, const struct image_manifest *m)
 	set_u64(s, sizes, "blob_bytes", c->blob_bytes);
 	set_u64(s, sizes, "blob_data", c->blob_data);
 	set_u64(s, sizes, "records", c->nr_records);
-	set(s, s->root, "sizes", sizes);
+	show_set(s, s->root, "sizes", sizes);
 }
 
 /* Where the bytes of all files went. */
@@ -150,7 +150,7 @@ static void show_stored(struct show *s)
 	set_u64(s, stored, "seals", sums.seals);
 	set_u64(s, stored, "gaps", sums.gaps);
 	set_u64(s, stored, "total", sums.total);
-	set(s, s->root, "stored", stored);
+	show_set(s, s->root, "stored", stored);
 }
 
 static void show_files(struct show *s, const struct image_manifest *m)
@@ -166,7 +166,7 @@ static void show_files(struct show *s, const struct image_manifest *m)
 		if (!info->name)
 			continue;
 		file = json_object();
-		hex(digest, info->digest, sizeof(info->digest));
+		show_hex(digest, info->digest, sizeof(info->digest));
 		set_text(s, file, "name", info->name);
 		set_u64(s, file, "stored", info->len);
 		set_u64(s, file, "raw", info->raw_len);
@@ -174,9 +174,9 @@ static void show_files(struct show *s, const struct image_manifest *m)
 		set_text(s, file, "digest", digest);
 		if (i >= IMAGE_FILE_BASE)
 			set_u64(s, file, "generation", m->bases[i - IMAGE_FILE_BASE].generation);
-		append(s, files, file);
+		show_append(s, files, file);
 	}
-	set(s, s->root, "files", files);
+	show_set(s, s->root, "files", files);
 }
 
 static void show_manifest(struct show *s)
@@ -187,16 +187,16 @@ static void show_manifest(struct show *s)
 	json_t *properties = json_object();
 	unsigned int i;
 
-	hex(id, m->id, sizeof(m->id));
+	show_hex(id, m->id, sizeof(m->id));
 	set_u64(s, s->root, "version", m->version);
 	set_text(s, s->root, "id", id);
 	set_u64(s, s->root, "generation", m->generation);
 	set_text(s, s->root, "job", m->job);
-	set(s, s->root, "encrypted", json_boolean(m->encrypted));
+	show_set(s, s->root, "encrypted", json_boolean(m->encrypted));
 	if (m->encrypted) {
-		hex(secret, m->secret_id, sizeof(m->secret_id));
+		show_hex(secret, m->secret_id, sizeof(m->secret_id));
 		set_text(s, s->root, "encryption_key", secret);
-		set(s, s->root, "locked", json_boolean(m->locked));
+		show_set(s, s->root, "locked", json_boolean(m->locked));
 	}
 	show_created(s, m->identity.created_ns);
 	set_u64(s, s->root, "uid", m->identity.uid);
@@ -204,8 +204,8 @@ static void show_manifest(struct show *s)
 	set_u64(s, s->root, "nr_processes", m->identity.nr_procs);
 	set_u64(s, s->root, "nr_threads", m->identity.nr_threads);
 	for (i = 0; i < m->nr_roots; i++)
-		append(s, roots, json_integer(m->roots[i]));
-	set(s, s->root, "roots", roots);
+		show_append(s, roots, json_integer(m->roots[i]));
+	show_set(s, s->root, "roots", roots);
 	show_node(s, &m->identity);
 	show_timing(s, &m->timing);
 	show_sizes(s, m);
@@ -219,7 +219,7 @@ static void show_manifest(struct show *s)
 			s->failed = true;
 		json_object_set_new(properties, m->keys[i], value);
 	}
-	set(s, s->root, "properties", properties);
+	show_set(s, s->root, "properties", properties);
 }
 
 /* ---------------------------------------------------------------- memory */
@@ -235,7 +235,7 @@ static json_t *map_of(struct show *s, uint64_t mm_id)
 		return map;
 	map = json_object();
 	set_u64(s, map, "mm_id", mm_id);
-	set(s, s->maps, key, map);
+	show_set(s, s->maps, key, map);
 	return json_object_get(s->maps, key);
 }
 
@@ -290,7 +290,7 @@ static void show_memory(struct show *s)
 		show_figures(s, map_of(s, s->account.v[i].mm_id), &s->account.v[i]);
 	show_figures(s, all, &sum);
 	set_u64(s, all, "excluded", excluded);
-	set(s, s->root, "address_space", all);
+	show_set(s, s->root, "address_space", all);
 }
 
 static json_t *show_run(struct show *s, const struct image_run *run)
@@ -322,8 +322,8 @@ static void show_runs(struct show *s)
 		uint64_t cursor = 0;
 
 		while (image_pages_next(s->r, mm_id, &cursor, &run) == 1)
-			append(s, runs, show_run(s, &run));
-		set(s, map_of(s, mm_id), "runs", runs);
+			show_append(s, runs, show_run(s, &run));
+		show_set(s, map_of(s, mm_id), "runs", runs);
 	}
 }
 
@@ -341,9 +341,9 @@ static void show_blobs(struct show *s)
 		set_u64(s, blob, "id", id);
 		set_u64(s, blob, "size", size);
 		set_u64(s, blob, "data", data);
-		append(s, blobs, blob);
+		show_append(s, blobs, blob);
 	}
-	set(s, s->root, "blobs", blobs);
+	show_set(s, s->root, "blobs", blobs);
 }
 
 /* ----------------------------------------------------------------- state */
@@ -358,19 +358,19 @@ static void show_proc(struct show *s, const struct ckpt_rec_proc *p)
 	const char *state = p->state < ARRAY_SIZE(states) ? states[p->state] : NULL;
 	json_t *json = json_object();
 
-	set(s, json, "pid", json_integer(p->pid));
-	set(s, json, "ppid", json_integer(p->ppid));
-	set(s, json, "pgid", json_integer(p->pgid));
-	set(s, json, "sid", json_integer(p->sid));
-	set(s, json, "comm", describe_text(p->comm, sizeof(p->comm)));
+	show_set(s, json, "pid", json_integer(p->pid));
+	show_set(s, json, "ppid", json_integer(p->ppid));
+	show_set(s, json, "pgid", json_integer(p->pgid));
+	show_set(s, json, "sid", json_integer(p->sid));
+	show_set(s, json, "comm", describe_text(p->comm, sizeof(p->comm)));
 	set_text(s, json, "state", state ? state : "unknown");
 	set_u64(s, json, "threads", p->nr_threads);
 	if (p->mm_id) {
 		set_u64(s, json, "mm_id", p->mm_id);
 		/* the same object in both places */
-		set(s, json, "memory", json_incref(map_of(s, p->mm_id)));
+		show_set(s, json, "memory", json_incref(map_of(s, p->mm_id)));
 	}
-	append(s, s->processes, json);
+	show_append(s, s->processes, json);
 }
 
 static void show_record(struct show *s, const struct image_record *rec,
@@ -384,7 +384,7 @@ static void show_record(struct show *s, const struct image_record *rec,
 	set_u64(s, json, "version", rec->version);
 	set_u64(s, json, "len", rec->len);
 	set_text(s, json, "what", what);
-	append(s, s->records, json);
+	show_append(s, s->records, json);
 }
 
 static void take_record(struct show *s, const struct image_record *rec)
@@ -404,11 +404,11 @@ static void take_record(struct show *s, const struct image_record *rec)
 	if (s->records)
 		show_record(s, rec, name, (uint64_t)json_integer_value(
 				    json_object_get(s->types, name)));
-	count(s, s->types, name, 1);
+	show_count(s, s->types, name, 1);
 	if (proc)
 		show_proc(s, proc);
 	if (mm)
-		set(s, map_of(s, mm->mm_id), "pid", json_integer(mm->pid));
+		show_set(s, map_of(s, mm->mm_id), "pid", json_integer(mm->pid));
 	if (vma && account_vma(s->r, &s->account, vma))
 		s->failed = true;
 }
@@ -432,8 +432,8 @@ static void show_maps(struct show *s)
 	const char *key;
 
 	json_object_foreach(s->maps, key, map)
-		append(s, list, json_incref(map));
-	set(s, s->root, "memory", list);
+		show_append(s, list, json_incref(map));
+	show_set(s, s->root, "memory", list);
 }
 
 /* What is behind the manifest; nothing of it is known of an image that is locked. */
@@ -448,12 +448,12 @@ static int show_contents(struct show *s)
 	show_memory(s);
 	if (s->flags & IMAGE_SHOW_RUNS)
 		show_runs(s);
-	set(s, s->root, "processes", json_incref(s->processes));
+	show_set(s, s->root, "processes", json_incref(s->processes));
 	show_maps(s);
 	show_blobs(s);
-	set(s, s->root, "record_types", json_incref(s->types));
+	show_set(s, s->root, "record_types", json_incref(s->types));
 	if (s->records)
-		set(s, s->root, "records", json_incref(s->records));
+		show_set(s, s->root, "records", json_incref(s->records));
 	return 0;
 }
 

@@ -39,7 +39,7 @@ const char *const image_file_names[IMAGE_FILES] = {
 _Static_assert(sizeof(struct image_file_hdr) == 64, "format");
 
 /* Append what is there: whole pages, or everything at the end. */
-static int append(struct stream *s, bool all)
+static int stream_append(struct stream *s, bool all)
 {
 	size_t n = all ? s->out_used : s->out_used & ~(size_t)(ALIGN - 1);
 	uint64_t start = clock_monotonic_ns();
@@ -71,7 +71,7 @@ static void ask_speed(struct stream *s)
 }
 
 /* Bytes to the writer, through the output buffer if it has none of its own. */
-static int give(struct stream *s, const void *data, size_t len)
+static int stream_give(struct stream *s, const void *data, size_t len)
 {
 	int err;
 
@@ -83,7 +83,7 @@ static int give(struct stream *s, const void *data, size_t len)
 	}
 	memcpy(s->out + s->out_used, data, len);
 	s->out_used += len;
-	return s->out_used >= APPEND_MIN ? append(s, false) : 0;
+	return s->out_used >= APPEND_MIN ? stream_append(s, false) : 0;
 }
 
 int stream_open(struct stream *s, struct chunk_pool *pool, struct pipeline *pipeline,
@@ -103,7 +103,7 @@ int stream_open(struct stream *s, struct chunk_pool *pool, struct pipeline *pipe
 		return -ENOMEM;
 	s->len = sizeof(*hdr);
 	err = writer->ops->open(writer, image_file_names[file], &s->wfile);
-	return err ? err : give(s, hdr, sizeof(*hdr));
+	return err ? err : stream_give(s, hdr, sizeof(*hdr));
 }
 
 static int note_chunk(struct stream *s, size_t len, uint32_t raw_len)
@@ -153,10 +153,10 @@ int stream_take(struct stream *s, const uint8_t *chunk, size_t len, uint32_t raw
 	s->nr_chunks++;
 	s->len += len;
 	s->raw_len += raw_len;
-	return lent ? give_lent(s, take_ptr(raw->p), len) : give(s, chunk, len);
+	return lent ? give_lent(s, take_ptr(raw->p), len) : stream_give(s, chunk, len);
 }
 
-static int encode(struct stream *s)
+static int stream_encode(struct stream *s)
 {
 	uint32_t raw_len = s->raw_used;
 
@@ -169,7 +169,7 @@ int stream_adopt(struct stream *s, struct chunk_room *room)
 	int err = 0;
 
 	if (s->raw_used >= NEARLY_FULL)
-		err = encode(s);
+		err = stream_encode(s);
 	if (err || s->raw_used)
 		return err;
 	chunk_pool_put(s->pool, &s->raw);
@@ -198,7 +198,7 @@ int stream_put(struct stream *s, const void *data, size_t len,
 		memmove(to, data, len);
 	s->raw_used += (uint32_t)len;
 	if (len == room)
-		err = encode(s);
+		err = stream_encode(s);
 	if (err)
 		return err;
 	*ret_where = where;
@@ -229,14 +229,14 @@ int stream_finish(struct stream *s, uint8_t ret_digest[IMAGE_DIGEST_BYTES])
 	int err;
 
 	if (s->raw_used) {
-		err = encode(s);
+		err = stream_encode(s);
 		if (err)
 			return err;
 	}
 	err = pipeline_drain(s->pipeline);
 	if (err)
 		return err;
-	err = append(s, true);
+	err = stream_append(s, true);
 	if (err)
 		return err;
 	digest = s->digest;

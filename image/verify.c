@@ -23,7 +23,7 @@ struct verification {
 	struct ckpt_error error;
 };
 
-static void found(struct verification *v, int err, const struct fault *fault)
+static void verify_found(struct verification *v, int err, const struct fault *fault)
 {
 	struct image_finding finding = {
 		.err = err,
@@ -55,7 +55,7 @@ static void verify_state(struct verification *v, struct image_reader *r)
 				(unsigned long long)nr,
 				(unsigned long long)r->m->counts.nr_records);
 	if (err)
-		found(v, err, &r->fault);
+		verify_found(v, err, &r->fault);
 }
 
 /* Pages that share their data are told from those that do not by numbers only. */
@@ -78,7 +78,7 @@ static void verify_pages(struct verification *v, struct image_reader *r)
 	    c->pages_same <= c->pages_data && c->pages_base <= c->pages_data - c->pages_same &&
 	    info->raw_len / IMAGE_PAGE_SIZE == c->pages_data - c->pages_same - c->pages_base)
 		return;
-	found(v, fault_set(&r->fault, -EBADMSG, "index", 0,
+	verify_found(v, fault_set(&r->fault, -EBADMSG, "index", 0,
 			   "%llu pages of data, %llu stored, %llu in bases; the manifest says %llu, %llu of them with others, %llu in bases",
 			   (unsigned long long)(bytes / IMAGE_PAGE_SIZE),
 			   (unsigned long long)(info->raw_len / IMAGE_PAGE_SIZE),
@@ -108,7 +108,7 @@ static void verify_chunks(struct verification *v, struct image_reader *r,
 			err = fault_set(&r->fault, -EBADMSG, info->name, pos,
 					"a gap that is not empty (damaged)");
 		if (err)
-			found(v, err, &r->fault);
+			verify_found(v, err, &r->fault);
 		pos = le64toh(entry->offset) + sizeof(struct image_chunk_hdr) +
 		      le32toh(entry->stored_len) + IMAGE_TAG_BYTES;
 		err = reader_chunk(r, file, i, le64toh(entry->offset), raw, &chunk);
@@ -118,7 +118,7 @@ static void verify_chunks(struct verification *v, struct image_reader *r,
 					"chunk %llu has another length than in the index",
 					(unsigned long long)i);
 		if (err) {
-			found(v, err, &r->fault);
+			verify_found(v, err, &r->fault);
 			whole = false;
 			continue;
 		}
@@ -126,7 +126,7 @@ static void verify_chunks(struct verification *v, struct image_reader *r,
 	}
 	crypto_generichash_final(&digest, sum, sizeof(sum));
 	if (whole && info->name && sodium_memcmp(sum, info->digest, sizeof(sum)))
-		found(v, fault_set(&r->fault, -EBADMSG, info->name, info->len,
+		verify_found(v, fault_set(&r->fault, -EBADMSG, info->name, info->len,
 				   "the chunks are not those of the manifest"),
 		      &r->fault);
 }
@@ -162,14 +162,14 @@ static void verify_locked(struct verification *v, struct image_reader *r)
 		while (!err && (err = cursor_next_chunk(r, &c)) == 1)
 			err = 0;
 		if (err)
-			found(v, err, &r->fault);
+			verify_found(v, err, &r->fault);
 	}
 	cursor_done(&c);
 	sodium_bin2hex(id, sizeof(id), r->m->secret_id, sizeof(r->m->secret_id));
 	fault_set(&r->fault, 0, IMAGE_NAME_MANIFEST, 0,
 		  "encrypted with key %s, which is not here: that nothing was changed since it was written was checked, what is in it was not",
 		  id);
-	found(v, 0, &r->fault);
+	verify_found(v, 0, &r->fault);
 }
 
 int image_verify(const char *dir, const struct image_key *key,
@@ -184,14 +184,14 @@ int image_verify(const char *dir, const struct image_key *key,
 		return error_set(error, -ENOMEM, "out of memory");
 	err = reader_open(r, dir, key, expect, true);
 	if (err) {
-		found(&v, err, &r->fault);
+		verify_found(&v, err, &r->fault);
 	} else if (r->m->locked) {
 		verify_locked(&v, r);
 	} else {
 		verify_state(&v, r);
 		verify_pages(&v, r);
 		if (deep && verify_deep(&v, r))
-			found(&v, fault_set(&r->fault, -ENOMEM, ".", 0,
+			verify_found(&v, fault_set(&r->fault, -ENOMEM, ".", 0,
 					    "out of memory"), &r->fault);
 	}
 	image_close(r);

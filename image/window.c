@@ -91,7 +91,7 @@ static bool has_ahead(struct window *w)
 }
 
 /* How much to read at @base, of which the first @len bytes are needed, and where to. */
-static size_t amount(struct window *w, size_t len)
+static size_t window_amount(struct window *w, size_t len)
 {
 	uint64_t limit = w->hint && w->hint < w->limit ? w->hint : w->limit;
 	uint64_t wanted = limit > w->base ? limit - w->base : 0;
@@ -107,14 +107,14 @@ static size_t amount(struct window *w, size_t len)
 	return (size_t)(wanted + WINDOW_ALIGN - 1) & ~(size_t)(WINDOW_ALIGN - 1);
 }
 
-static int fill(struct window *w, int fd, uint64_t offset, size_t len)
+static int window_fill(struct window *w, int fd, uint64_t offset, size_t len)
 {
 	size_t have = 0, most;
 
 	w->fd = -1;
 	w->reads++;
 	w->base = offset - offset % WINDOW_ALIGN;
-	most = amount(w, offset - w->base + len);
+	most = window_amount(w, offset - w->base + len);
 	w->hint = 0;
 	while (have < most) {
 		size_t from = have - have % WINDOW_ALIGN;
@@ -139,7 +139,7 @@ int window_get(struct window *w, int fd, uint64_t offset, size_t len, uint8_t **
 	if (len > CHUNK_BOUND)
 		return -EINVAL;
 	if (w->fd != fd || offset < w->start || offset > w->end || len > w->end - offset) {
-		err = fill(w, fd, offset, len);
+		err = window_fill(w, fd, offset, len);
 		if (err)
 			return err;
 	}

@@ -538,7 +538,7 @@ static int write_manifest(struct image *img)
 	return 0;
 }
 
-static int publish(struct image *img)
+static int writer_publish(struct image *img)
 {
 	int err = img->writer->ops->publish(img->writer);
 
@@ -551,7 +551,7 @@ static int publish(struct image *img)
 	return 0;
 }
 
-static int commit(struct image *img)
+static int writer_commit(struct image *img)
 {
 	int err;
 
@@ -572,7 +572,7 @@ static int commit(struct image *img)
 	if (!err)
 		err = write_manifest(img);
 	if (!err)
-		err = publish(img);
+		err = writer_publish(img);
 	return err;
 }
 
@@ -582,7 +582,7 @@ int image_commit(struct image *img, struct ckpt_error *error)
 
 	if (img->committed)
 		return error_set(error, -EALREADY, "committed already");
-	err = commit(img);
+	err = writer_commit(img);
 	if (err) {
 		if (error)
 			*error = img->error;

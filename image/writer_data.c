@@ -14,7 +14,7 @@
 
 #include "image/writer_priv.h"
 
-static bool is_zero(const uint8_t *p, size_t len)
+static bool writer_data_is_zero(const uint8_t *p, size_t len)
 {
 	/* the first byte, then everything against its neighbour */
 	return p[0] == 0 && !memcmp(p, p + 1, len - 1);
@@ -51,7 +51,7 @@ int image_add_extent(struct image *img, const struct extent *e)
 }
 
 /* Bytes into @file's stream, cut where chunks end, an extent for each piece. */
-static int store(struct image *img, enum image_file file, uint64_t owner,
+static int writer_data_store(struct image *img, enum image_file file, uint64_t owner,
 		 uint64_t start, const uint8_t *data, size_t len)
 {
 	struct extent_table *t = file == IMAGE_FILE_PAGES ?
@@ -123,7 +123,7 @@ static int add_data(struct image *img, uint64_t mm_id, uint64_t addr, uint64_t n
 
 		if (!img->same || !same_find(img->same, &img->index.memory, &pages, &match))
 			match = (struct same_match){ .first = nr_pages };
-		err = store(img, IMAGE_FILE_PAGES, mm_id, addr, data,
+		err = writer_data_store(img, IMAGE_FILE_PAGES, mm_id, addr, data,
 			    match.first * IMAGE_PAGE_SIZE);
 		if (!err && match.nr)
 			err = add_same(img, mm_id, addr + match.first * IMAGE_PAGE_SIZE,
@@ -156,7 +156,7 @@ static uint64_t count_alike(const uint8_t *p, uint64_t nr_pages, bool zero)
 	uint64_t n = 1;
 
 	while (n < nr_pages &&
-	       is_zero(p + n * IMAGE_PAGE_SIZE, IMAGE_PAGE_SIZE) == zero)
+	       writer_data_is_zero(p + n * IMAGE_PAGE_SIZE, IMAGE_PAGE_SIZE) == zero)
 		n++;
 	return n;
 }
@@ -169,7 +169,7 @@ int image_pages_add(struct image *img, uint64_t mm_id, uint64_t addr,
 
 	err = image_check_range(img, mm_id, addr, nr_pages);
 	while (!err && nr_pages) {
-		bool zero = is_zero(p, IMAGE_PAGE_SIZE);
+		bool zero = writer_data_is_zero(p, IMAGE_PAGE_SIZE);
 		uint64_t n = count_alike(p, nr_pages, zero);
 		size_t len = n * IMAGE_PAGE_SIZE;
 
@@ -296,18 +296,18 @@ int image_blob_append(struct image *img, uint64_t offset, const void *data,
 	while (len && !err) {
 		size_t n = piece_len(offset, len);
 
-		if (is_zero(p, n)) {
+		if (writer_data_is_zero(p, n)) {
 			offset += n, p += n, len -= n;
 			continue;
 		}
 		while (n < len) {
 			size_t more = piece_len(offset + n, len - n);
 
-			if (is_zero(p + n, more))
+			if (writer_data_is_zero(p + n, more))
 				break;
 			n += more;
 		}
-		err = store(img, IMAGE_FILE_BLOBS, img->blob_id, offset, p, n);
+		err = writer_data_store(img, IMAGE_FILE_BLOBS, img->blob_id, offset, p, n);
 		img->manifest.counts.blob_data += n;
 		offset += n;
 		p += n;

@@ -65,7 +65,7 @@ static bool worth_another(int res)
 }
 
 /* A write ended, as far as @res says; the rest is written now. */
-static void written(void *owner, const struct ring_write *w, int res)
+static void writer_uring_written(void *owner, const struct ring_write *w, int res)
 {
 	struct image_wfile *f = owner;
 	struct uring_writer *uw = f->uw;
@@ -104,7 +104,7 @@ static void write_run(struct uring_writer *uw)
 }
 
 /* Does the piece lie right behind the run?  That never goes beyond its block. */
-static bool continues(const struct image_wfile *f, const uint8_t *piece)
+static bool writer_uring_continues(const struct image_wfile *f, const uint8_t *piece)
 {
 	const struct uring_writer *uw = f->uw;
 
@@ -118,7 +118,7 @@ static int add_to_run(struct image_wfile *f, uint8_t *piece, uint32_t len)
 	uint32_t whole = PLAIN_FILE_ALIGN_UP(len);
 
 	memset(piece + len, 0, whole - len);
-	if (continues(f, piece)) {
+	if (writer_uring_continues(f, piece)) {
 		uw->run.len += whole;
 	} else {
 		write_run(uw);
@@ -146,7 +146,7 @@ static int get_piece(struct uring_writer *uw, uint8_t **ret_piece)
 	return ring_get(uw->ring, ret_piece);
 }
 
-static int drain(struct image_wfile *f)
+static int writer_uring_drain(struct image_wfile *f)
 {
 	int err = 0;
 
@@ -160,7 +160,7 @@ static int drain(struct image_wfile *f)
 /* From here on without the ring: the file was refused O_DIRECT after all. */
 static int leave_ring(struct image_wfile *f)
 {
-	int err = drain(f);
+	int err = writer_uring_drain(f);
 
 	if (!err)
 		err = f->err;
@@ -215,7 +215,7 @@ static int append_ring(struct image_wfile *f, const uint8_t *p, size_t len)
 }
 
 /* What comes before or after a lent piece begins at a block. */
-static void align(struct image_wfile *f)
+static void writer_uring_align(struct image_wfile *f)
 {
 	f->len = PLAIN_FILE_ALIGN_UP(f->len);
 }
@@ -225,7 +225,7 @@ static int uring_append(struct image_wfile *f, const void *buf, size_t len)
 	if (f->err)
 		return f->err;
 	if (f->lent)
-		align(f);
+		writer_uring_align(f);
 	f->lent = false;
 	return f->plain.direct ? append_ring(f, buf, len) : append_plain(f, buf, len);
 }
@@ -286,7 +286,7 @@ static int uring_append_lent(struct image_wfile *f, uint8_t *piece, uint32_t len
 {
 	int err = f->err;
 
-	align(f);
+	writer_uring_align(f);
 	f->lent = true;
 	if (!err && f->plain.direct)
 		return append_lent(f, piece, len);
@@ -329,7 +329,7 @@ static int uring_sync(struct image_wfile *f)
 	if (!err && f->open)
 		err = f->plain.direct ? close_open(f) : leave_ring(f);
 	if (!err)
-		err = drain(f);
+		err = writer_uring_drain(f);
 	if (!err)
 		err = f->err;
 	if (!err && f->begun > f->len && ftruncate(f->plain.fd, (off_t)f->len) < 0)
@@ -343,7 +343,7 @@ static int uring_sync(struct image_wfile *f)
 
 static int uring_close(struct image_wfile *f)
 {
-	int err = drain(f);
+	int err = writer_uring_drain(f);
 
 	if (f->open)
 		ring_put(f->uw->ring, f->open);
@@ -404,7 +404,7 @@ int image_writer_uring_create(const char *dir, struct image_writer **ret_writer,
 
 	if (!uw)
 		return error_set(error, -ENOMEM, "out of memory");
-	err = ring_create(written, &uw->ring);
+	err = ring_create(writer_uring_written, &uw->ring);
 	if (err) {
 		free(uw);
 		return error_set(error, -EOPNOTSUPP, "io_uring: %s", strerror(-err));

@@ -19,7 +19,7 @@
 #include "levels/arrival.h"
 #include "levels/source.h"
 
-static int failed(const struct arrival *a, int err, const char *what,
+static int arrival_failed(const struct arrival *a, int err, const char *what,
 		  struct ckpt_error *error)
 {
 	return error_set(error, err, "%.180s: %s: %s", a->dir, what, strerror(-err));
@@ -44,7 +44,7 @@ int arrival_begin(struct arrival *a, const char *dir, const struct layout *layou
 		return error_set(error, err, "%.200s: there already", dir);
 	if (err == -EBUSY)
 		return error_set(error, err, "%.200s: somebody is writing it", dir);
-	return err ? failed(a, err, "cannot begin", error) : 0;
+	return err ? arrival_failed(a, err, "cannot begin", error) : 0;
 }
 
 static const char *written_name(const struct layout *l, unsigned int file)
@@ -62,7 +62,7 @@ static int end_file(struct arrival *a, struct ckpt_error *error)
 	a->file = NULL;
 	if (!err)
 		err = other;
-	return err ? failed(a, err, layout_name(a->layout, a->at), error) : 0;
+	return err ? arrival_failed(a, err, layout_name(a->layout, a->at), error) : 0;
 }
 
 /* Append bytes to the file at @at; the file's last bytes also finish it. */
@@ -76,11 +76,11 @@ static int append_file(struct arrival *a, const void *buf, size_t len,
 		err = ops->open(a->writer, written_name(a->layout, a->at), &a->file);
 	if (err) {
 		a->file = NULL;
-		return failed(a, err, layout_name(a->layout, a->at), error);
+		return arrival_failed(a, err, layout_name(a->layout, a->at), error);
 	}
 	err = ops->append(a->file, buf, len);
 	if (err)
-		return failed(a, err, layout_name(a->layout, a->at), error);
+		return arrival_failed(a, err, layout_name(a->layout, a->at), error);
 	if (a->pos + len == layout_end(a->layout, a->at))
 		return end_file(a, error);
 	return 0;
@@ -120,7 +120,7 @@ int arrival_append(struct arrival *a, const void *buf, size_t len,
 	return 0;
 }
 
-static int check(const struct arrival *a, const struct image_key *key,
+static int arrival_check(const struct arrival *a, const struct image_key *key,
 		 const struct image_expect *expect, struct ckpt_error *error)
 {
 	_cleanup_free_ char *tmp = place_beside(a->dir, PLACE_TMP);
@@ -144,13 +144,13 @@ int arrival_commit(struct arrival *a, const struct image_key *key,
 	if (!err)
 		err = ops->sync_dir(a->writer);
 	if (err)
-		return failed(a, err, a->layout->parity ? IMAGE_NAME_PARITY :
+		return arrival_failed(a, err, a->layout->parity ? IMAGE_NAME_PARITY :
 							  IMAGE_NAME_MANIFEST, error);
-	err = check(a, key, expect, error);
+	err = arrival_check(a, key, expect, error);
 	if (err)
 		return err;
 	err = ops->publish(a->writer);
-	return err ? failed(a, err, "cannot be published", error) : 0;
+	return err ? arrival_failed(a, err, "cannot be published", error) : 0;
 }
 
 void arrival_done(struct arrival *a)

@@ -28,7 +28,7 @@ void level_bucket_init(struct level_bucket *b, uint64_t rate, uint64_t burst)
 	b->tokens = (int64_t)b->burst;
 }
 
-static void refill(struct level_bucket *b, uint64_t now_ns)
+static void bucket_refill(struct level_bucket *b, uint64_t now_ns)
 {
 	unsigned __int128 made;
 
@@ -50,7 +50,7 @@ uint64_t level_bucket_take(struct level_bucket *b, uint64_t now_ns, uint64_t byt
 
 	if (!b->rate)
 		return 0;
-	refill(b, now_ns);
+	bucket_refill(b, now_ns);
 	if (bytes > INT64_MAX / 2)
 		bytes = INT64_MAX / 2;
 	if (b->tokens < INT64_MIN / 2)	/* owed more than anyone lives to see */

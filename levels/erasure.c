@@ -119,7 +119,7 @@ static int open_members(struct encoder *e, struct ckpt_error *error)
 	return 0;
 }
 
-static int prepare(struct encoder *e, struct ckpt_error *error)
+static int erasure_prepare(struct encoder *e, struct ckpt_error *error)
 {
 	bool have[RS_ROWS_MAX] = {};
 	uint8_t want[RS_PARITY_MAX];
@@ -195,13 +195,13 @@ static int encode_stripe(struct encoder *e, uint64_t pos, struct ckpt_error *err
 	return err;
 }
 
-static int encode(struct encoder *e, struct ckpt_error *error)
+static int erasure_encode_all(struct encoder *e, struct ckpt_error *error)
 {
 	uint64_t pos, start;
 	unsigned int i;
 	int err;
 
-	err = prepare(e, error);
+	err = erasure_prepare(e, error);
 	for (pos = 0; !err && pos < e->set.len; pos += e->set.unit) {
 		err = encode_stripe(e, pos, error);
 		if (!err && e->transfer->progress)
@@ -240,7 +240,7 @@ int erasure_encode(const struct erasure_member *members, unsigned int k, unsigne
 	e->transfer = o->transfer ? o->transfer : &no_transfer;
 	e->set.k = k;
 	e->set.m = m;
-	err = encode(e, error);
+	err = erasure_encode_all(e, error);
 	if (o->figures)
 		*o->figures = e->figures;
 	for (i = 0; i < RS_PARITY_MAX; i++)

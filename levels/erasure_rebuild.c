@@ -50,7 +50,7 @@ struct rebuild {
 	struct parity_out outs[RS_PARITY_MAX];	/* by wanted; of parity */
 };
 
-static void note(const struct rebuild *r, const char *what, const char *why)
+static void erasure_rebuild_note(const struct rebuild *r, const char *what, const char *why)
 {
 	char text[320];
 
@@ -68,12 +68,12 @@ static void row_name(const struct rebuild *r, unsigned int row, char name[96])
 		snprintf(name, 96, "parity %u", row - r->set.k);
 }
 
-static void lose(struct rebuild *r, unsigned int row, const char *why)
+static void erasure_rebuild_lose(struct rebuild *r, unsigned int row, const char *why)
 {
 	char name[96];
 
 	row_name(r, row, name);
-	note(r, name, why);
+	erasure_rebuild_note(r, name, why);
 	r->have[row] = false;
 	if (row < r->set.k)
 		source_close(&r->sources[row]);
@@ -125,7 +125,7 @@ static int open_parities(struct rebuild *r, struct ckpt_error *error)
 		if (err && !is_loss(err))
 			return error_set(error, err, "%s", why.text);
 		if (err) {
-			note(r, "parity", why.text);
+			erasure_rebuild_note(r, "parity", why.text);
 			last = err == -ENOENT ? -ENODATA : err;
 			continue;
 		}
@@ -170,7 +170,7 @@ static int open_image(struct rebuild *r, const char *dir, struct ckpt_error *err
 	if (err && !is_loss(err))
 		return error_set(error, err, "%s", why.text);
 	if (err) {
-		note(r, "an image", why.text);
+		erasure_rebuild_note(r, "an image", why.text);
 		return 0;
 	}
 	i = member_of(r, s.id);
@@ -414,13 +414,13 @@ static unsigned int drop_bad_images(struct rebuild *r)
 		if (!r->have[row] ||
 		    !image_verify(r->sources[row].dir, r->key, NULL, true, NULL, NULL, &why))
 			continue;
-		lose(r, row, why.text);
+		erasure_rebuild_lose(r, row, why.text);
 		nr++;
 	}
 	return nr;
 }
 
-static int rebuild(struct rebuild *r, struct ckpt_error *error)
+static int erasure_rebuild_image(struct rebuild *r, struct ckpt_error *error)
 {
 	unsigned int i;
 	int err;
@@ -438,7 +438,7 @@ static int rebuild(struct rebuild *r, struct ckpt_error *error)
 		if (!err)
 			return 0;
 		if (r->failed_row != NO_ROW)	/* whatever the device calls it */
-			lose(r, r->failed_row, error->text);
+			erasure_rebuild_lose(r, r->failed_row, error->text);
 		else if (err != -EBADMSG || !drop_bad_images(r))
 			return err;
 	}
@@ -467,7 +467,7 @@ int erasure_rebuild(const struct erasure_inputs *inputs,
 	r->key = key;
 	r->options = options ? options : &no_options;
 	r->transfer = r->options->transfer ? r->options->transfer : &no_transfer;
-	err = rebuild(r, error);
+	err = erasure_rebuild_image(r, error);
 	if (r->options->figures)
 		*r->options->figures = r->figures;
 	for (i = 0; i < RS_DATA_MAX; i++)

@@ -45,7 +45,7 @@ static int by_domain(const void *a, const void *b)
 	return order ? order : strcmp(x->name, y->name);
 }
 
-static int by_name(const void *a, const void *b)
+static int groups_by_name(const void *a, const void *b)
 {
 	return strcmp(((const struct card *)a)->name, ((const struct card *)b)->name);
 }
@@ -79,7 +79,7 @@ static int check_nodes(const struct levels_node *nodes, struct deal *d, unsigned
 		d->cards[i].name = nodes[i].name;
 		d->cards[i].domain = nodes[i].domain ? nodes[i].domain : nodes[i].name;
 	}
-	qsort(d->cards, d->nr, sizeof(*d->cards), by_name);
+	qsort(d->cards, d->nr, sizeof(*d->cards), groups_by_name);
 	for (i = 1; i < d->nr; i++)
 		if (!strcmp(d->cards[i].name, d->cards[i - 1].name))
 			return error_set(error, -EINVAL, "node '%.100s' is there twice",

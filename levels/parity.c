@@ -66,7 +66,7 @@ int parity_set_check(struct parity_set *set)
 
 /* ---------------------------------------------------------------- header */
 
-static int bad(const struct parity *p, const char *what, struct ckpt_error *error)
+static int parity_bad(const struct parity *p, const char *what, struct ckpt_error *error)
 {
 	return error_set(error, -EBADMSG, "%.170s/" IMAGE_NAME_PARITY ": %s", p->dir,
 			       what);
@@ -94,7 +94,7 @@ static int read_exactly(const struct parity *p, uint64_t offset, void *buf, size
 			return error_set(error, -errno,
 					       "%.200s/" IMAGE_NAME_PARITY ": %m", p->dir);
 		if (!n)
-			return bad(p, "truncated", error);
+			return parity_bad(p, "truncated", error);
 		to += n;
 		offset += (uint64_t)n;
 		len -= (size_t)n;
@@ -109,7 +109,7 @@ static int check_envelope(const struct parity *p, const struct parity_file_hdr *
 	uint32_t len = le32toh(hdr->hdr_len);
 
 	if (memcmp(hdr->magic, PARITY_MAGIC, sizeof(hdr->magic)))
-		return bad(p, "not a file of parity (foreign, or its header is damaged)", error);
+		return parity_bad(p, "not a file of parity (foreign, or its header is damaged)", error);
 	if (le16toh(hdr->version_reader) > PARITY_VERSION || le16toh(hdr->version) < PARITY_VERSION)
 		return error_set(error, -EPROTONOSUPPORT,
 				       "%.120s/" IMAGE_NAME_PARITY ": version %u is not known, this is %u",
@@ -120,7 +120,7 @@ static int check_envelope(const struct parity *p, const struct parity_file_hdr *
 				       "%.180s/" IMAGE_NAME_PARITY ": written with another key",
 				       p->dir);
 	if (len % PARITY_FRAME_HDR || len < sizeof(*hdr) + MAC_BYTES || len > HDR_MAX)
-		return bad(p, "damaged header", error);
+		return parity_bad(p, "damaged header", error);
 	return 0;
 }
 
@@ -161,7 +161,7 @@ static int get_set(struct parity *p, const uint8_t *buf)
 }
 
 /* @buf: hdr_len bytes, whose envelope was checked. */
-static int authenticate(struct parity *p, const uint8_t *buf, const struct image_key *key,
+static int parity_authenticate(struct parity *p, const uint8_t *buf, const struct image_key *key,
 			struct ckpt_error *error)
 {
 	uint8_t mac[MAC_BYTES], subkey[IMAGE_SUBKEY_BYTES];
@@ -174,10 +174,10 @@ static int authenticate(struct parity *p, const uint8_t *buf, const struct image
 	crypto_generichash(mac, sizeof(mac), buf, len - MAC_BYTES, subkey, sizeof(subkey));
 	explicit_bzero(subkey, sizeof(subkey));
 	if (sodium_memcmp(mac, buf + len - MAC_BYTES, sizeof(mac)))
-		return bad(p, "authentication of its header failed: changed after it was written",
+		return parity_bad(p, "authentication of its header failed: changed after it was written",
 			   error);
 	if (get_set(p, buf))
-		return bad(p, "impossible figures in its header", error);
+		return parity_bad(p, "impossible figures in its header", error);
 	memcpy(p->id, mac, sizeof(p->id));
 	return 0;
 }
@@ -199,7 +199,7 @@ static int load_header(struct parity *p, const struct image_key *key,
 	if (!err)
 		err = read_exactly(p, PARITY_FRAME_HDR, buf + PARITY_FRAME_HDR,
 				   le32toh(hdr.hdr_len) - PARITY_FRAME_HDR, error);
-	return err ? err : authenticate(p, buf, key, error);
+	return err ? err : parity_authenticate(p, buf, key, error);
 }
 
 int parity_header(const struct parity *p, uint8_t **ret_header, struct ckpt_error *error)
@@ -227,13 +227,13 @@ int parity_parse(const uint8_t *header, size_t len, const char *where,
 		return error_set(error, -ENOMEM, "out of memory");
 	p->dir = where;
 	if (len < sizeof(hdr))
-		return bad(p, "truncated", error);
+		return parity_bad(p, "truncated", error);
 	memcpy(&hdr, header, sizeof(hdr));
 	err = check_envelope(p, &hdr, key, error);
 	if (!err && le32toh(hdr.hdr_len) != len)
-		err = bad(p, "truncated", error);
+		err = parity_bad(p, "truncated", error);
 	if (!err)
-		err = authenticate(p, header, key, error);
+		err = parity_authenticate(p, header, key, error);
 	if (!err) {
 		*ret_index = p->index;
 		*ret_set = p->set;
@@ -303,7 +303,7 @@ int parity_verify(const struct parity *p, uint8_t *frame, struct ckpt_error *err
 
 /* --------------------------------------------------------- open and close */
 
-static int open_file(struct parity *p, bool lock, struct ckpt_error *error)
+static int parity_open_file(struct parity *p, bool lock, struct ckpt_error *error)
 {
 	struct stat st;
 
@@ -319,7 +319,7 @@ static int open_file(struct parity *p, bool lock, struct ckpt_error *error)
 		return error_set(error, -errno, "%.200s/" IMAGE_NAME_PARITY ": %m",
 				       p->dir);
 	if (fstat(p->fd, &st) < 0 || !S_ISREG(st.st_mode))
-		return bad(p, "not a regular file", error);
+		return parity_bad(p, "not a regular file", error);
 	return 0;
 }
 
@@ -332,7 +332,7 @@ int parity_open(struct parity *p, const char *dir, bool lock, const struct image
 	p->dir = dir;
 	p->dirfd = -1;
 	p->fd = -1;
-	err = open_file(p, lock, error);
+	err = parity_open_file(p, lock, error);
 	if (!err)
 		err = load_header(p, key, error);
 	if (!err)

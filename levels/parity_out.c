@@ -16,7 +16,7 @@
 #include "image/place.h"
 #include "levels/parity.h"
 
-static int failed(const struct parity_out *o, int err, struct ckpt_error *error)
+static int parity_out_failed(const struct parity_out *o, int err, struct ckpt_error *error)
 {
 	return error_set(error, err, "%.180s/" IMAGE_NAME_PARITY ": %s", o->dir,
 			       strerror(-err));
@@ -102,7 +102,7 @@ int parity_begin(struct parity_out *o, const char *dir, const struct parity_set 
 		o->file = NULL;
 	else
 		err = write_header(o, set, index, key);
-	return err ? failed(o, err, error) : 0;
+	return err ? parity_out_failed(o, err, error) : 0;
 }
 
 int parity_append(struct parity_out *o, uint8_t *frame, size_t len,
@@ -122,12 +122,12 @@ int parity_append(struct parity_out *o, uint8_t *frame, size_t len,
 	memcpy(frame + offsetof(struct parity_frame_hdr, tag), tag, sizeof(tag));
 	err = o->writer->ops->append(o->file, frame, PARITY_FRAME_HDR + len);
 	if (err)
-		return failed(o, err, error);
+		return parity_out_failed(o, err, error);
 	o->seq++;
 	return 0;
 }
 
-static int check(const struct parity_out *o, const struct image_key *key, uint8_t *frame,
+static int parity_out_check(const struct parity_out *o, const struct image_key *key, uint8_t *frame,
 		 struct ckpt_error *error)
 {
 	_cleanup_free_ char *tmp = place_beside(o->dir, PLACE_TMP);
@@ -158,12 +158,12 @@ int parity_commit(struct parity_out *o, const struct image_key *key, uint8_t *fr
 	if (!err)
 		err = ops->sync_dir(o->writer);
 	if (err)
-		return failed(o, err, error);
-	err = check(o, key, frame, error);
+		return parity_out_failed(o, err, error);
+	err = parity_out_check(o, key, frame, error);
 	if (err)
 		return err;
 	err = ops->publish(o->writer);
-	return err ? failed(o, err, error) : 0;
+	return err ? parity_out_failed(o, err, error) : 0;
 }
 
 void parity_done(struct parity_out *o)

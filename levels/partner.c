@@ -44,7 +44,7 @@ static struct partner_level *to_partner(struct level *l)
 	return (struct partner_level *)l;	/* base is the first member */
 }
 
-static int protocol(struct partner_level *p, struct ckpt_error *error)
+static int partner_protocol(struct partner_level *p, struct ckpt_error *error)
 {
 	p->link.broken = true;
 	return error_set(error, -EPROTO, "%.63s: what it says does not belong here: install the same version on both nodes",
@@ -54,7 +54,7 @@ static int protocol(struct partner_level *p, struct ckpt_error *error)
 /* --------------------------------------------------- requests and answers */
 
 /* Begin an operation: the caller's @cancelled ends its waits. */
-static void begin(struct partner_level *p, const struct level_options *o)
+static void partner_begin(struct partner_level *p, const struct level_options *o)
 {
 	p->link.cancelled = o ? o->cancelled : NULL;
 	p->link.arg = o ? o->arg : NULL;
@@ -72,10 +72,10 @@ static int result_of(struct partner_level *p, size_t len, struct level_space *re
 	int err;
 
 	if (len != sizeof(r))
-		return protocol(p, error);
+		return partner_protocol(p, error);
 	memcpy(&r, p->link.in, sizeof(r));
 	if (le32toh(r.err) > 4095 || !memchr(r.text, '\0', sizeof(r.text)))
-		return protocol(p, error);
+		return partner_protocol(p, error);
 	err = -(int)le32toh(r.err);
 	if (err)
 		return error_set(error, err, "%.63s: %.190s", p->node, r.text);
@@ -135,7 +135,7 @@ static int next_frame(struct partner_level *p, uint64_t busy_ms, enum partner_ty
 }
 
 /* Receive an answer: 1 and @size bytes at p->link.in for a frame @other, else its RESULT. */
-static int answer(struct partner_level *p, enum partner_type other, size_t size,
+static int partner_answer(struct partner_level *p, enum partner_type other, size_t size,
 		  uint64_t busy_ms, struct level_space *ret_space, struct ckpt_error *error)
 {
 	enum partner_type type;
@@ -146,14 +146,14 @@ static int answer(struct partner_level *p, enum partner_type other, size_t size,
 		return err;
 	if (type == PARTNER_RESULT)
 		return result_of(p, len, ret_space, error);
-	return type == other && len == size ? 1 : protocol(p, error);
+	return type == other && len == size ? 1 : partner_protocol(p, error);
 }
 
 /* Receive an answer that is a RESULT only. */
-static int simple(struct partner_level *p, uint64_t busy, struct level_space *ret_space,
+static int partner_simple(struct partner_level *p, uint64_t busy, struct level_space *ret_space,
 		  struct ckpt_error *error)
 {
-	return answer(p, PARTNER_RESULT, 0, busy, ret_space, error);
+	return partner_answer(p, PARTNER_RESULT, 0, busy, ret_space, error);
 }
 
 static void request_init(struct partner_wire_request *r, const char *name,
@@ -190,7 +190,7 @@ static uint32_t piece_for(const struct level_options *o)
 /* ------------------------------------------------------------------- put */
 
 /* Handle a frame that comes during a put: ALIVE (0), or the RESULT that ends it. */
-static int heard(struct partner_level *p, struct ckpt_error *error)
+static int partner_heard(struct partner_level *p, struct ckpt_error *error)
 {
 	int64_t until = clock_monotonic_ms() + p->link.idle_ms;
 	enum partner_type type = PARTNER_ALIVE;
@@ -198,7 +198,7 @@ static int heard(struct partner_level *p, struct ckpt_error *error)
 	size_t len;
 	int err;
 
-	begin(p, NULL);			/* a frame that has begun to come is not cancelled */
+	partner_begin(p, NULL);			/* a frame that has begun to come is not cancelled */
 	while (type == PARTNER_ALIVE) {
 		if (!partner_link_ready(&p->link))
 			return 0;
@@ -210,7 +210,7 @@ static int heard(struct partner_level *p, struct ckpt_error *error)
 	}
 	err = type == PARTNER_RESULT ? result_of(p, len, NULL, error) : 0;
 	if (!err)
-		return protocol(p, error);
+		return partner_protocol(p, error);
 	if (partner_link_tell(&p->link, PARTNER_CANCEL, NULL, 0, &unread))
 		p->link.broken = true;
 	return err;
@@ -230,10 +230,10 @@ static int send_image(struct partner_level *p, const struct source *s, size_t pi
 		if (!err)
 			err = source_read(s, pos, p->link.out, len, error);
 		if (!err) {
-			err = heard(p, error);
+			err = partner_heard(p, error);
 			if (err)
 				return err;
-			begin(p, o);
+			partner_begin(p, o);
 			err = partner_link_send(&p->link, PARTNER_DATA, len, error);
 			if (err && err != -ECANCELED)
 				return err;
@@ -246,9 +246,9 @@ static int send_image(struct partner_level *p, const struct source *s, size_t pi
 		if (o->progress)
 			o->progress(pos, total, o->arg);
 	}
-	begin(p, NULL);			/* reading back cannot be cancelled */
+	partner_begin(p, NULL);			/* reading back cannot be cancelled */
 	err = partner_link_tell(&p->link, PARTNER_END, NULL, 0, error);
-	return err ? err : simple(p, busy_ms(s->layout.bytes), NULL, error);
+	return err ? err : partner_simple(p, busy_ms(s->layout.bytes), NULL, error);
 }
 
 static int partner_put(struct level *l, const char *name, const char *image,
@@ -263,7 +263,7 @@ static int partner_put(struct level *l, const char *name, const char *image,
 	err = source_open_any(&s, image, p->key, o->expect, error);
 	if (err)
 		return err;
-	begin(p, o);
+	partner_begin(p, o);
 	request_init(&r, name, NULL, s.layout.parity ? PARTNER_PARITY : 0);
 	r.generation = htole64(s.generation);
 	memcpy(r.id, s.id, sizeof(r.id));
@@ -273,7 +273,7 @@ static int partner_put(struct level *l, const char *name, const char *image,
 	r.piece = htole32(piece_for(o));
 	err = partner_link_tell(&p->link, PARTNER_PUT, &r, sizeof(r), error);
 	if (!err)
-		err = answer(p, PARTNER_GO, 0, busy_ms(s.layout.bytes), NULL, error);
+		err = partner_answer(p, PARTNER_GO, 0, busy_ms(s.layout.bytes), NULL, error);
 	if (err > 0)
 		err = send_image(p, &s, piece_for(o), o, error);
 	p->link.busy_ms = 0;
@@ -303,7 +303,7 @@ static int read_info(struct partner_level *p, const struct level_options *o,
 		lens[i] = le64toh(info.len[i]);
 	if (layout_init_kind(&ret_in->layout, lens, le32toh(info.flags) & PARTNER_PARITY) ||
 	    !memchr(info.job, '\0', sizeof(info.job)))
-		return protocol(p, error);
+		return partner_protocol(p, error);
 	ret_in->generation = le64toh(info.generation);
 	memcpy(ret_in->id, info.id, sizeof(info.id));
 	if (o->image_only && ret_in->layout.parity)
@@ -317,7 +317,7 @@ static int read_info(struct partner_level *p, const struct level_options *o,
 	return 0;
 }
 
-static int check_room(const char *image, uint64_t total, struct ckpt_error *error)
+static int partner_check_room(const char *image, uint64_t total, struct ckpt_error *error)
 {
 	_cleanup_free_ char *parent = strdup(image);
 	char *slash = parent ? strrchr(parent, '/') : NULL;
@@ -339,11 +339,11 @@ static int check_room(const char *image, uint64_t total, struct ckpt_error *erro
 static int receive_data(struct partner_level *p, size_t want, bool *ret_over,
 			struct ckpt_error *error)
 {
-	int err = answer(p, PARTNER_DATA, want, BUSY_MS, NULL, error);
+	int err = partner_answer(p, PARTNER_DATA, want, BUSY_MS, NULL, error);
 
 	*ret_over = err <= 0;
 	if (!err)
-		return protocol(p, error);
+		return partner_protocol(p, error);
 	return err < 0 ? err : 0;
 }
 
@@ -370,11 +370,11 @@ static int receive_image(struct partner_level *p, struct arrival *a, size_t piec
 		if (o->progress)
 			o->progress(pos, total, o->arg);
 	}
-	return simple(p, BUSY_MS, NULL, error);
+	return partner_simple(p, BUSY_MS, NULL, error);
 }
 
 /* INFO matched the request; the commit finds out whether INFO was true. */
-static int commit(struct partner_level *p, struct arrival *a, const struct incoming *in,
+static int partner_commit(struct partner_level *p, struct arrival *a, const struct incoming *in,
 		  const struct image_expect *wanted, struct ckpt_error *error)
 {
 	struct image_expect expect = { .generation = in->generation, .id = in->id };
@@ -401,18 +401,18 @@ static int partner_get(struct level *l, const char *name, const char *image,
 	struct incoming in;
 	int err;
 
-	begin(p, o);
+	partner_begin(p, o);
 	request_init(&r, name, o->expect, 0);
 	r.piece = htole32(piece_for(o));
 	err = partner_link_tell(&p->link, PARTNER_GET, &r, sizeof(r), error);
 	if (!err)
-		err = answer(p, PARTNER_INFO, sizeof(struct partner_wire_image), BUSY_MS, NULL,
+		err = partner_answer(p, PARTNER_INFO, sizeof(struct partner_wire_image), BUSY_MS, NULL,
 			     error);
 	if (err <= 0)
-		return err ? err : protocol(p, error);
+		return err ? err : partner_protocol(p, error);
 	err = read_info(p, o, &in, error);
 	if (!err)
-		err = check_room(image, in.layout.total, error);
+		err = partner_check_room(image, in.layout.total, error);
 	if (!err)
 		err = arrival_begin(&a, image, &in.layout, o->writers, error);
 	if (err)
@@ -420,7 +420,7 @@ static int partner_get(struct level *l, const char *name, const char *image,
 	else
 		err = receive_image(p, &a, piece_for(o), o, error);
 	if (!err)
-		err = commit(p, &a, &in, o->expect, error);
+		err = partner_commit(p, &a, &in, o->expect, error);
 	arrival_done(&a);
 	return err;
 }
@@ -434,10 +434,10 @@ static int partner_verify(struct level *l, const char *name, bool deep,
 	struct partner_wire_request r;
 	int err;
 
-	begin(p, o);
+	partner_begin(p, o);
 	request_init(&r, name, o->expect, deep ? PARTNER_DEEP : 0);
 	err = partner_link_tell(&p->link, PARTNER_VERIFY, &r, sizeof(r), error);
-	return err ? err : simple(p, VERIFY_MS, NULL, error);
+	return err ? err : partner_simple(p, VERIFY_MS, NULL, error);
 }
 
 static int partner_delete(struct level *l, const char *name, struct ckpt_error *error)
@@ -446,10 +446,10 @@ static int partner_delete(struct level *l, const char *name, struct ckpt_error *
 	struct partner_wire_request r;
 	int err;
 
-	begin(p, NULL);
+	partner_begin(p, NULL);
 	request_init(&r, name, NULL, 0);
 	err = partner_link_tell(&p->link, PARTNER_DELETE, &r, sizeof(r), error);
-	return err ? err : simple(p, BUSY_MS, NULL, error);
+	return err ? err : partner_simple(p, BUSY_MS, NULL, error);
 }
 
 /* Receive the header of a file of parity; it is at p->link.in until the next frame. */
@@ -462,7 +462,7 @@ static int header_of(struct partner_level *p, struct level_item *item, struct ck
 	if (err)
 		return err;
 	if (type != PARTNER_HEADER || !len)
-		return protocol(p, error);
+		return partner_protocol(p, error);
 	item->header = p->link.in;
 	item->header_len = len;
 	return 0;
@@ -480,7 +480,7 @@ static int item_of(struct partner_level *p, const char *prefix, level_item_fn fn
 	if (!memchr(w.name, '\0', sizeof(w.name)) || !memchr(w.job, '\0', sizeof(w.job)) ||
 	    !memchr(w.text, '\0', sizeof(w.text)) || !level_name_valid(w.name) ||
 	    strncmp(w.name, prefix, strlen(prefix)) || le32toh(w.err) > 4095)
-		return protocol(p, error);
+		return partner_protocol(p, error);
 	item.name = w.name;
 	item.err = -(int)le32toh(w.err);
 	if (item.err) {
@@ -507,10 +507,10 @@ static int partner_list(struct level *l, const char *prefix, level_item_fn fn, v
 	unsigned int items = 0;
 	int err, said = 0;
 
-	begin(p, NULL);
+	partner_begin(p, NULL);
 	request_init(&r, prefix, NULL, 0);
 	err = partner_link_tell(&p->link, PARTNER_LIST, &r, sizeof(r), error);
-	while (!err && (err = answer(p, PARTNER_ITEM, sizeof(struct partner_wire_image), BUSY_MS,
+	while (!err && (err = partner_answer(p, PARTNER_ITEM, sizeof(struct partner_wire_image), BUSY_MS,
 				     NULL, error)) > 0) {
 		if (++items > LIST_MAX || clock_monotonic_ms() > until) {
 			p->link.broken = true;
@@ -529,9 +529,9 @@ static int partner_space(struct level *l, struct level_space *ret_space, struct 
 	struct partner_level *p = to_partner(l);
 	int err;
 
-	begin(p, NULL);
+	partner_begin(p, NULL);
 	err = partner_link_tell(&p->link, PARTNER_SPACE, NULL, 0, error);
-	return err ? err : simple(p, BUSY_MS, ret_space, error);
+	return err ? err : partner_simple(p, BUSY_MS, ret_space, error);
 }
 
 /* --------------------------------------------------------- open and close */
@@ -555,7 +555,7 @@ static const struct level_ops partner_ops = {
 	.close = partner_close,
 };
 
-static int introduce(struct partner_level *p, const struct partner_ticket *ticket,
+static int partner_introduce(struct partner_level *p, const struct partner_ticket *ticket,
 		     struct ckpt_error *error)
 {
 	struct partner_wire_open open;
@@ -565,7 +565,7 @@ static int introduce(struct partner_level *p, const struct partner_ticket *ticke
 	err = partner_link_meet(&p->link, ticket, error);
 	if (!err)
 		err = partner_link_tell(&p->link, PARTNER_OPEN, &open, sizeof(open), error);
-	return err ? err : simple(p, BUSY_MS, NULL, error);
+	return err ? err : partner_simple(p, BUSY_MS, NULL, error);
 }
 
 int level_partner_open(const struct level_partner_options *o, struct level **ret_level,
@@ -591,7 +591,7 @@ int level_partner_open(const struct level_partner_options *o, struct level **ret
 	p->link.cancelled = o->cancelled;
 	p->link.arg = o->arg;
 	if (!err)
-		err = introduce(p, o->ticket, error);
+		err = partner_introduce(p, o->ticket, error);
 	if (err) {
 		partner_close(&p->base);
 		return err;

@@ -16,7 +16,7 @@
 #define TICK_MS		500	/* or a quarter of what the client waits */
 
 /* Wake up twice a second by itself, so that a short busy time needs no wake-up. */
-static void *tick(void *arg)
+static void *partner_alive_tick(void *arg)
 {
 	struct partner_alive *a = arg;
 	struct ckpt_error unread;
@@ -48,7 +48,7 @@ void partner_alive_start(struct partner_alive *alive, struct partner_link *link)
 	pthread_cond_init(&alive->wake, &attr);
 	pthread_condattr_destroy(&attr);
 	/* without a thread the client hears nothing, and gives up if it lasts */
-	alive->running = !pthread_create(&alive->thread, NULL, tick, alive);
+	alive->running = !pthread_create(&alive->thread, NULL, partner_alive_tick, alive);
 }
 
 void partner_alive_stop(struct partner_alive *alive)

@@ -29,7 +29,7 @@ static const char *domain_of(const struct levels_node *n)
 }
 
 /* A node without a domain is a domain of its own, whatever others' domains are called. */
-static bool together(const struct levels_node *a, const struct levels_node *b)
+static bool partner_choose_together(const struct levels_node *a, const struct levels_node *b)
 {
 	return !a->domain == !b->domain && !strcmp(domain_of(a), domain_of(b));
 }
@@ -47,7 +47,7 @@ static int lay_out(const struct levels_node *nodes, unsigned int nr, struct line
 			continue;
 		begin = line->nr;
 		for (j = i; j < nr; j++) {
-			if (done[j] || !together(&nodes[i], &nodes[j]))
+			if (done[j] || !partner_choose_together(&nodes[i], &nodes[j]))
 				continue;
 			done[j] = true;
 			line->at[line->nr++] = j;
@@ -90,7 +90,7 @@ int partner_choose(const struct levels_node *nodes, unsigned int nr, const char 
 			ret = nr < 2 ? -ERANGE : (int)line.at[partner_of(&line, place)];
 	}
 	if (ret >= 0 && ret_shared)
-		*ret_shared = together(&nodes[ret], &nodes[line.at[place - 1]]);
+		*ret_shared = partner_choose_together(&nodes[ret], &nodes[line.at[place - 1]]);
 	free(line.at);
 	return ret;
 }

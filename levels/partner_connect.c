@@ -41,7 +41,7 @@ void partner_socket_options(int fd)
 }
 
 /* Connected, or why not. */
-static int await(int fd, const struct attempt *a)
+static int partner_connect_await(int fd, const struct attempt *a)
 {
 	struct pollfd p = { .fd = fd, .events = POLLOUT };
 	unsigned int waited;
@@ -68,7 +68,7 @@ static int try_address(const struct addrinfo *info, const struct attempt *a)
 	partner_socket_options(fd);
 	err = connect(fd, info->ai_addr, info->ai_addrlen) ? -errno : 0;
 	if (err == -EINPROGRESS)
-		err = await(fd, a);
+		err = partner_connect_await(fd, a);
 	if (!err)
 		return fd;
 	close(fd);

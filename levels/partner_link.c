@@ -37,13 +37,13 @@ _Static_assert(PARTNER_TAG_BYTES == crypto_aead_chacha20poly1305_ietf_ABYTES, "t
 
 /* ----------------------------------------------------------------- waits */
 
-static int end(struct partner_link *l, int err, struct ckpt_error *error, const char *what)
+static int partner_link_end(struct partner_link *l, int err, struct ckpt_error *error, const char *what)
 {
 	l->broken = true;
 	return error_set(error, err, "%.63s: %s", l->who, what);
 }
 
-static int failed(struct partner_link *l, int err, struct ckpt_error *error)
+static int partner_link_failed(struct partner_link *l, int err, struct ckpt_error *error)
 {
 	l->broken = true;
 	if (err == -ECONNRESET || err == -EPIPE || !err)
@@ -54,14 +54,14 @@ static int failed(struct partner_link *l, int err, struct ckpt_error *error)
 			       strerror(-err));
 }
 
-static int unsent(const struct partner_link *l)
+static int partner_link_unsent(const struct partner_link *l)
 {
 	int bytes = 0;
 
 	return ioctl(l->fd, SIOCOUTQ, &bytes) ? 0 : bytes;
 }
 
-static int unread(const struct partner_link *l)
+static int partner_link_unread(const struct partner_link *l)
 {
 	int bytes = 0;
 
@@ -74,7 +74,7 @@ static int wait_for(struct partner_link *l, short events, unsigned int wait_ms,
 {
 	int64_t until = clock_monotonic_ms() + wait_ms;
 	int64_t busy_until = clock_monotonic_ms() + l->busy_ms;
-	int queue = events & POLLOUT ? unsent(l) : 0, heard = unread(l);
+	int queue = events & POLLOUT ? partner_link_unsent(l) : 0, heard = partner_link_unread(l);
 
 	for (;;) {
 		struct pollfd p = { .fd = l->fd, .events = events };
@@ -88,12 +88,12 @@ static int wait_for(struct partner_link *l, short events, unsigned int wait_ms,
 			return 0;
 		if (n < 0 && errno != EINTR)
 			return -errno;
-		if (events & POLLOUT && unsent(l) != queue) {
-			queue = unsent(l);
+		if (events & POLLOUT && partner_link_unsent(l) != queue) {
+			queue = partner_link_unsent(l);
 			until = clock_monotonic_ms() + wait_ms;
-		} else if (events & POLLOUT && unread(l) != heard &&
+		} else if (events & POLLOUT && partner_link_unread(l) != heard &&
 			   clock_monotonic_ms() < busy_until) {
-			heard = unread(l);
+			heard = partner_link_unread(l);
 			until = clock_monotonic_ms() + wait_ms;
 		}
 		if (clock_monotonic_ms() >= until)
@@ -131,13 +131,13 @@ static int send_bytes(struct partner_link *l, const uint8_t *p, size_t len, bool
 		if (errno == EINTR)
 			continue;
 		if (errno != EAGAIN)
-			return failed(l, -errno, error);
+			return partner_link_failed(l, -errno, error);
 		err = wait_for(l, POLLOUT, send_ms(l), may_cancel);
 		if (err == -ECANCELED)
 			return error_set(error, err, "cancelled");
 		if (err)
 			return err == -ETIMEDOUT ? timed_out(l, send_ms(l), error) :
-						   failed(l, err, error);
+						   partner_link_failed(l, err, error);
 	}
 	return 0;
 }
@@ -158,28 +158,28 @@ static int receive_bytes(struct partner_link *l, uint8_t *p, size_t len, unsigne
 			continue;
 		}
 		if (!n && is_start && !done) {
-			failed(l, 0, error);
+			partner_link_failed(l, 0, error);
 			return -EPIPE;
 		}
 		if (!n)
-			return failed(l, 0, error);
+			return partner_link_failed(l, 0, error);
 		if (errno == EINTR)
 			continue;
 		if (errno != EAGAIN)
-			return failed(l, -errno, error);
+			return partner_link_failed(l, -errno, error);
 		ms = done ? l->idle_ms : first_ms;
 		err = wait_for(l, POLLIN, ms, is_start && !done);
 		if (err == -ECANCELED)
 			return error_set(error, err, "cancelled");
 		if (err)
-			return err == -ETIMEDOUT ? timed_out(l, ms, error) : failed(l, err, error);
+			return err == -ETIMEDOUT ? timed_out(l, ms, error) : partner_link_failed(l, err, error);
 	}
 	return 0;
 }
 
 /* ------------------------------------------------------------ both begin */
 
-static void derive(uint8_t ret_key[32], const char *label, const uint8_t *token,
+static void partner_link_derive(uint8_t ret_key[32], const char *label, const uint8_t *token,
 		   const uint8_t *client, const uint8_t *server)
 {
 	crypto_generichash_state state;
@@ -199,7 +199,7 @@ static void hello_mac(const struct partner_hello *hello, const uint8_t *token,
 {
 	uint8_t key[32];
 
-	derive(key, "stillpoint partner hello", token, NULL, NULL);
+	partner_link_derive(key, "stillpoint partner hello", token, NULL, NULL);
 	crypto_generichash(ret_mac, PARTNER_MAC_BYTES, (const uint8_t *)hello,
 			   offsetof(struct partner_hello, mac), key, sizeof(key));
 	sodium_memzero(key, sizeof(key));
@@ -211,7 +211,7 @@ static void back_mac(const struct partner_hello *hello, const struct partner_bac
 	crypto_generichash_state state;
 	uint8_t key[32];
 
-	derive(key, "stillpoint partner back", token, NULL, NULL);
+	partner_link_derive(key, "stillpoint partner back", token, NULL, NULL);
 	crypto_generichash_init(&state, key, sizeof(key), PARTNER_MAC_BYTES);
 	crypto_generichash_update(&state, (const uint8_t *)hello, sizeof(*hello));
 	crypto_generichash_update(&state, (const uint8_t *)back,
@@ -238,9 +238,9 @@ int partner_hello_check(const struct partner_hello *hello,
 static void take_keys(struct partner_link *l, bool client, const uint8_t *token,
 		      const struct partner_hello *hello, const struct partner_back *back)
 {
-	derive(client ? l->send_key : l->receive_key, "stillpoint partner up", token,
+	partner_link_derive(client ? l->send_key : l->receive_key, "stillpoint partner up", token,
 	       hello->nonce, back->nonce);
-	derive(client ? l->receive_key : l->send_key, "stillpoint partner down", token,
+	partner_link_derive(client ? l->receive_key : l->send_key, "stillpoint partner down", token,
 	       hello->nonce, back->nonce);
 }
 
@@ -263,16 +263,16 @@ int partner_link_meet(struct partner_link *l, const struct partner_ticket *ticke
 	if (!err)
 		err = receive_bytes(l, (uint8_t *)&back, sizeof(back), l->idle_ms, true, error);
 	if (err == -EPIPE)	/* a server that rejects the ticket, or is busy, closes */
-		return end(l, -EAGAIN, error, "hung up on the ticket: it is too old, was used before, ckptd there was restarted or has no room for a process; try again, with another");
+		return partner_link_end(l, -EAGAIN, error, "hung up on the ticket: it is too old, was used before, ckptd there was restarted or has no room for a process; try again, with another");
 	if (err)
 		return err;
 	if (memcmp(back.magic, PARTNER_MAGIC, sizeof(back.magic)))
-		return end(l, -EPROTO, error, "who answers at its port is no ckptd");
+		return partner_link_end(l, -EPROTO, error, "who answers at its port is no ckptd");
 	if (le16toh(back.version) != PARTNER_VERSION)
-		return end(l, -EPROTONOSUPPORT, error, "speaks another version of the protocol: install the same version on both nodes");
+		return partner_link_end(l, -EPROTONOSUPPORT, error, "speaks another version of the protocol: install the same version on both nodes");
 	back_mac(&hello, &back, ticket->token, mac);
 	if (sodium_memcmp(mac, back.mac, sizeof(mac)))
-		return end(l, -EKEYREJECTED, error, "who answers at its port does not have the ticket: not the node that gave it");
+		return partner_link_end(l, -EKEYREJECTED, error, "who answers at its port does not have the ticket: not the node that gave it");
 	l->plain = ticket->plain;
 	take_keys(l, true, ticket->token, &hello, &back);
 	return 0;
@@ -289,7 +289,7 @@ int partner_link_welcome(struct partner_link *l, const struct partner_hello *hel
 	int err = partner_hello_check(hello, token, plain);
 
 	if (err)
-		return end(l, err, error, "has no ticket");
+		return partner_link_end(l, err, error, "has no ticket");
 	memcpy(back.magic, PARTNER_MAGIC, sizeof(back.magic));
 	randombytes_buf(back.nonce, sizeof(back.nonce));
 	back_mac(hello, &back, token, back.mac);
@@ -309,7 +309,7 @@ static void nonce_of(uint64_t number, uint8_t ret_nonce[12])
 }
 
 /* Header at @frame, payload behind it, room for the tag behind that. */
-static void seal(struct partner_link *l, uint8_t *frame, size_t len)
+static void partner_link_seal(struct partner_link *l, uint8_t *frame, size_t len)
 {
 	uint8_t *payload = frame + HEADER, nonce[12];
 
@@ -324,7 +324,7 @@ static void seal(struct partner_link *l, uint8_t *frame, size_t len)
 			nonce, l->send_key);
 }
 
-static int unseal(struct partner_link *l, uint8_t *frame, size_t len)
+static int partner_link_unseal(struct partner_link *l, uint8_t *frame, size_t len)
 {
 	uint8_t *payload = frame + HEADER, nonce[12];
 
@@ -359,9 +359,9 @@ static int send_frame(struct partner_link *l, uint8_t *frame, enum partner_type 
 	if (err == -ECANCELED)
 		return error_set(error, err, "cancelled");
 	if (err)
-		return err == -ETIMEDOUT ? timed_out(l, send_ms(l), error) : failed(l, err, error);
+		return err == -ETIMEDOUT ? timed_out(l, send_ms(l), error) : partner_link_failed(l, err, error);
 	memcpy(frame, &header, sizeof(header));
-	seal(l, frame, len);
+	partner_link_seal(l, frame, len);
 	return send_bytes(l, frame, HEADER + len + PARTNER_TAG_BYTES, false, error);
 }
 
@@ -377,7 +377,7 @@ int partner_link_tell(struct partner_link *l, enum partner_type type, const void
 	uint8_t frame[HEADER + 1024 + PARTNER_TAG_BYTES];
 
 	if (len > 1024)
-		return end(l, -EMSGSIZE, error, "too long a message");
+		return partner_link_end(l, -EMSGSIZE, error, "too long a message");
 	if (len)
 		memcpy(frame + HEADER, payload, len);
 	return send_frame(l, frame, type, len, error);
@@ -400,12 +400,12 @@ int partner_link_receive(struct partner_link *l, unsigned int wait_ms,
 	memcpy(&header, frame, sizeof(header));
 	len = le32toh(header.len);
 	if (len > PARTNER_PIECE_MAX || header.pad)
-		return end(l, -EPROTO, error, "sent what is no frame: disturbed or attacked");
+		return partner_link_end(l, -EPROTO, error, "sent what is no frame: disturbed or attacked");
 	err = receive_bytes(l, l->in, len + PARTNER_TAG_BYTES, l->idle_ms, false, error);
 	if (err)
 		return err;
-	if (unseal(l, frame, len))
-		return end(l, -EPROTO, error, "what came is not what was sent (bad tag): disturbed or attacked");
+	if (partner_link_unseal(l, frame, len))
+		return partner_link_end(l, -EPROTO, error, "what came is not what was sent (bad tag): disturbed or attacked");
 	*ret_type = le16toh(header.type);
 	*ret_len = len;
 	return 0;
@@ -429,13 +429,13 @@ int partner_link_init(struct partner_link *l, int fd, const char *who, unsigned 
 		.fd = fd, .who = who, .idle_ms = idle_ms ? idle_ms : PARTNER_IDLE_MS,
 	};
 	if (sodium_init() < 0)
-		return end(l, -EIO, error, "libsodium cannot be used");
+		return partner_link_end(l, -EIO, error, "libsodium cannot be used");
 	if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK))
-		return failed(l, -errno, error);
+		return partner_link_failed(l, -errno, error);
 	l->out_room = aligned_alloc(PAGE, ROOM);
 	l->in_room = aligned_alloc(PAGE, ROOM);
 	if (!l->out_room || !l->in_room)
-		return end(l, -ENOMEM, error, "out of memory");
+		return partner_link_end(l, -ENOMEM, error, "out of memory");
 	l->out = l->out_room + PAGE;
 	l->in = l->in_room + PAGE;
 	return 0;

@@ -54,7 +54,7 @@ static int result_full(struct serve *s, int err, const struct level_space *space
 	return partner_link_tell(&s->link, PARTNER_RESULT, &r, sizeof(r), error);
 }
 
-static int result(struct serve *s, int err, const struct ckpt_error *why,
+static int partner_serve_result(struct serve *s, int err, const struct ckpt_error *why,
 		  struct ckpt_error *error)
 {
 	return result_full(s, err, NULL, why, error);
@@ -65,7 +65,7 @@ static unsigned int session_ms(const struct serve *s)
 	return s->o->session_ms ? s->o->session_ms : PARTNER_SESSION_MS;
 }
 
-static int protocol(struct serve *s, struct ckpt_error *error)
+static int partner_serve_protocol(struct serve *s, struct ckpt_error *error)
 {
 	s->link.broken = true;
 	return error_set(error, -EPROTO, "%.63s: what it says does not belong here",
@@ -88,7 +88,7 @@ static int next_piece(struct serve *s, uint64_t left, const void **ret_buf, size
 	if (type == PARTNER_CANCEL)
 		return error_set(error, -ECANCELED, "cancelled");
 	if (type != (left ? PARTNER_DATA : PARTNER_END) || len != want)
-		return protocol(s, error);
+		return partner_serve_protocol(s, error);
 	*ret_buf = s->link.in;
 	*ret_len = len;
 	return 0;
@@ -124,7 +124,7 @@ static int incoming_next(void *arg, uint64_t pos, const void **ret_buf, size_t *
 }
 
 /* The client has its RESULT: discard the frames that it was sending meanwhile. */
-static int drain(struct serve *s, struct ckpt_error *error)
+static int partner_serve_drain(struct serve *s, struct ckpt_error *error)
 {
 	enum partner_type type;
 	size_t len;
@@ -134,7 +134,7 @@ static int drain(struct serve *s, struct ckpt_error *error)
 		err = partner_link_receive(&s->link, 0, &type, &len, error);
 		s->ended = type == PARTNER_END || type == PARTNER_CANCEL;
 		if (!err && !s->ended && type != PARTNER_DATA)
-			return protocol(s, error);
+			return partner_serve_protocol(s, error);
 	}
 	return err;
 }
@@ -147,7 +147,7 @@ static size_t piece_of(const struct partner_wire_request *r)
 	       piece % LAYOUT_ALIGN == 0 ? piece : 0;
 }
 
-static int put(struct serve *s, const struct partner_wire_request *r,
+static int partner_serve_put(struct serve *s, const struct partner_wire_request *r,
 	       struct ckpt_error *error)
 {
 	struct incoming in = { .s = s };
@@ -164,7 +164,7 @@ static int put(struct serve *s, const struct partner_wire_request *r,
 		lens[i] = le64toh(r->len[i]);
 	s->piece = piece_of(r);
 	if (!s->piece || layout_init_kind(&stream.layout, lens, le32toh(r->flags) & PARTNER_PARITY))
-		return protocol(s, error);
+		return partner_serve_protocol(s, error);
 	in.total = stream.layout.total;
 	s->announced = stream.layout.bytes;
 	s->ended = false;
@@ -177,13 +177,13 @@ static int put(struct serve *s, const struct partner_wire_request *r,
 		*error = why;
 		return err;
 	}
-	other = result(s, err, &why, error);
-	return other || !in.going ? other : drain(s, error);
+	other = partner_serve_result(s, err, &why, error);
+	return other || !in.going ? other : partner_serve_drain(s, error);
 }
 
 /* ------------------------------------------------------------------- get */
 
-static void expected(const struct partner_wire_request *r, struct image_expect *ret_expect)
+static void partner_serve_expected(const struct partner_wire_request *r, struct image_expect *ret_expect)
 {
 	uint32_t flags = le32toh(r->flags);
 
@@ -223,7 +223,7 @@ static int given_up(struct serve *s, bool *ret_given_up, struct ckpt_error *erro
 		return 0;
 	err = partner_link_receive(&s->link, 0, &type, &len, error);
 	if (!err && type != PARTNER_CANCEL)
-		return protocol(s, error);
+		return partner_serve_protocol(s, error);
 	*ret_given_up = !err;
 	return err;
 }
@@ -276,7 +276,7 @@ static int open_located(struct serve *s, const char *name, const struct image_ex
 		     source_open(ret_source, *ret_path, s->o->key, expect, why);
 }
 
-static int get(struct serve *s, const struct partner_wire_request *r,
+static int partner_serve_get(struct serve *s, const struct partner_wire_request *r,
 	       struct ckpt_error *error)
 {
 	struct ckpt_error why = {};
@@ -287,8 +287,8 @@ static int get(struct serve *s, const struct partner_wire_request *r,
 	int err, other = 0;
 
 	if (!piece)
-		return protocol(s, error);
-	expected(r, &expect);
+		return partner_serve_protocol(s, error);
+	partner_serve_expected(r, &expect);
 	partner_alive_begin(&s->alive);
 	err = s->o->locate ? open_located(s, r->name, &expect, &from, &path, &why) :
 			     level_posix_source(s->level, r->name, &expect, &from, &path, &why);
@@ -299,7 +299,7 @@ static int get(struct serve *s, const struct partner_wire_request *r,
 		other = send_data(s, &from, piece, &err, &why, error);
 	s->link.send_ms = 0;
 	source_close(&from);
-	return other ? other : result(s, err, &why, error);
+	return other ? other : partner_serve_result(s, err, &why, error);
 }
 
 /* ------------------------------------------------------------ the others */
@@ -341,7 +341,7 @@ static int send_item(const struct level_item *item, void *arg)
 	return l->err;
 }
 
-static int list(struct serve *s, const struct partner_wire_request *r, struct ckpt_error *error)
+static int partner_serve_list(struct serve *s, const struct partner_wire_request *r, struct ckpt_error *error)
 {
 	struct listing l = { .s = s, .error = error };
 	struct ckpt_error why = {};
@@ -350,7 +350,7 @@ static int list(struct serve *s, const struct partner_wire_request *r, struct ck
 	partner_alive_begin(&s->alive);
 	err = level_list(s->level, r->name, send_item, &l, &why);
 	partner_alive_end(&s->alive);
-	return l.err ? l.err : result(s, err, &why, error);
+	return l.err ? l.err : partner_serve_result(s, err, &why, error);
 }
 
 static int verify_located(struct serve *s, const char *name, bool deep,
@@ -363,7 +363,7 @@ static int verify_located(struct serve *s, const char *name, bool deep,
 		     image_verify(path, s->o->key, expect, deep, NULL, NULL, why);
 }
 
-static int verify(struct serve *s, const struct partner_wire_request *r,
+static int partner_serve_verify(struct serve *s, const struct partner_wire_request *r,
 		  struct ckpt_error *error)
 {
 	bool deep = le32toh(r->flags) & PARTNER_DEEP;
@@ -372,16 +372,16 @@ static int verify(struct serve *s, const struct partner_wire_request *r,
 	struct image_expect expect;
 	int err;
 
-	expected(r, &expect);
+	partner_serve_expected(r, &expect);
 	o.expect = &expect;
 	partner_alive_begin(&s->alive);
 	err = s->o->locate ? verify_located(s, r->name, deep, &expect, &why) :
 			     level_verify(s->level, r->name, deep, &o, &why);
 	partner_alive_end(&s->alive);
-	return result(s, err, &why, error);
+	return partner_serve_result(s, err, &why, error);
 }
 
-static int delete(struct serve *s, const struct partner_wire_request *r,
+static int partner_serve_delete(struct serve *s, const struct partner_wire_request *r,
 		  struct ckpt_error *error)
 {
 	struct ckpt_error why = {};
@@ -391,10 +391,10 @@ static int delete(struct serve *s, const struct partner_wire_request *r,
 	err = s->o->read_only ? error_set(&why, -EROFS, "the ticket is for reading only") :
 				level_delete(s->level, r->name, &why);
 	partner_alive_end(&s->alive);
-	return result(s, err, &why, error);
+	return partner_serve_result(s, err, &why, error);
 }
 
-static int space(struct serve *s, struct ckpt_error *error)
+static int partner_serve_space(struct serve *s, struct ckpt_error *error)
 {
 	struct level_space space = {};
 	struct ckpt_error why = {};
@@ -438,19 +438,19 @@ static int open_store(struct serve *s, const struct partner_wire_open *open,
 			error_set(&why, err, "it has no images of %.63s", o.node);
 	}
 	s->open = !err;
-	return result(s, err, &why, error);
+	return partner_serve_result(s, err, &why, error);
 }
 
 /* Refuse a request that only the store can serve. */
-static int refuse(struct serve *s, struct ckpt_error *error)
+static int partner_serve_refuse(struct serve *s, struct ckpt_error *error)
 {
 	struct ckpt_error why = {};
 	int err = error_set(&why, -EROFS, "the ticket is for getting images only");
 
-	return result(s, err, &why, error);
+	return partner_serve_result(s, err, &why, error);
 }
 
-static bool terminated(const char *text, size_t size)
+static bool partner_serve_terminated(const char *text, size_t size)
 {
 	return memchr(text, '\0', size);
 }
@@ -463,35 +463,35 @@ static int on_request(struct serve *s, enum partner_type type, size_t len,
 	if (type == PARTNER_CANCEL)	/* late, for a get that was over already */
 		return 0;
 	if (s->o->locate && s->open && type != PARTNER_GET && type != PARTNER_VERIFY)
-		return refuse(s, error);
+		return partner_serve_refuse(s, error);
 	if (!s->open || (type == PARTNER_SPACE) == !!len)
-		return protocol(s, error);
+		return partner_serve_protocol(s, error);
 	if (type == PARTNER_SPACE)
-		return space(s, error);
+		return partner_serve_space(s, error);
 	if (len != sizeof(r))
-		return protocol(s, error);
+		return partner_serve_protocol(s, error);
 	memcpy(&r, s->link.in, sizeof(r));
-	if (!terminated(r.name, sizeof(r.name)) || !terminated(r.job, sizeof(r.job)) ||
+	if (!partner_serve_terminated(r.name, sizeof(r.name)) || !partner_serve_terminated(r.job, sizeof(r.job)) ||
 	    (!level_name_valid(r.name) && (type != PARTNER_LIST || r.name[0])))
-		return protocol(s, error);
+		return partner_serve_protocol(s, error);
 	switch (type) {
 	case PARTNER_LIST:
-		return list(s, &r, error);
+		return partner_serve_list(s, &r, error);
 	case PARTNER_PUT:
-		return put(s, &r, error);
+		return partner_serve_put(s, &r, error);
 	case PARTNER_GET:
-		return get(s, &r, error);
+		return partner_serve_get(s, &r, error);
 	case PARTNER_VERIFY:
-		return verify(s, &r, error);
+		return partner_serve_verify(s, &r, error);
 	case PARTNER_DELETE:
-		return delete(s, &r, error);
+		return partner_serve_delete(s, &r, error);
 	default:
-		return protocol(s, error);
+		return partner_serve_protocol(s, error);
 	}
 }
 
 /* The first frame must be OPEN. */
-static int converse(struct serve *s, struct ckpt_error *error)
+static int partner_serve_converse(struct serve *s, struct ckpt_error *error)
 {
 	struct partner_wire_open open;
 	enum partner_type type;
@@ -500,7 +500,7 @@ static int converse(struct serve *s, struct ckpt_error *error)
 
 	err = partner_link_receive(&s->link, 0, &type, &len, error);
 	if (!err && (type != PARTNER_OPEN || len != sizeof(open)))
-		return protocol(s, error);
+		return partner_serve_protocol(s, error);
 	if (!err) {
 		memcpy(&open, s->link.in, sizeof(open));
 		err = open_store(s, &open, error);
@@ -525,7 +525,7 @@ int partner_serve(int fd, const struct partner_hello *hello,
 	if (!err)
 		err = partner_link_welcome(&s.link, hello, token, options->plain, error);
 	if (!err)
-		err = converse(&s, error);
+		err = partner_serve_converse(&s, error);
 	partner_alive_stop(&s.alive);
 	level_close(s.level);
 	partner_link_done(&s.link);

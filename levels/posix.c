@@ -83,7 +83,7 @@ static int check_rights(int dir, const char *path, bool read_only,
 	return 0;
 }
 
-static int open_dir(const char *path, struct ckpt_error *error)
+static int posix_open_dir(const char *path, struct ckpt_error *error)
 {
 	int fd = open(path, OPEN_DIR);
 
@@ -100,7 +100,7 @@ static int open_dir(const char *path, struct ckpt_error *error)
 static int open_node_dir(const struct level_posix_options *o, const char *path,
 			 struct ckpt_error *error)
 {
-	_cleanup_fd_ int top = open_dir(o->dir, error);
+	_cleanup_fd_ int top = posix_open_dir(o->dir, error);
 	int fd;
 
 	if (top < 0)
@@ -121,7 +121,7 @@ static int open_node_dir(const struct level_posix_options *o, const char *path,
 	return fd;
 }
 
-static int claim(struct posix_level *p, int dir, const struct level_posix_options *o,
+static int posix_claim(struct posix_level *p, int dir, const struct level_posix_options *o,
 		 struct ckpt_error *error)
 {
 	int err;
@@ -151,7 +151,7 @@ static int still_ours(const struct posix_level *p, bool write, struct ckpt_error
 	if (write && p->read_only)
 		return error_set(error, -EROFS, "%.200s: opened for reading only",
 				       p->path);
-	dir = open_dir(p->path, error);
+	dir = posix_open_dir(p->path, error);
 	if (dir < 0)
 		return dir;
 	err = marker_read(dir, p->path, &m, error);
@@ -167,7 +167,7 @@ static int still_ours(const struct posix_level *p, bool write, struct ckpt_error
 /* Sync the directory: the process that renamed the image may have died before it did. */
 static int make_durable(const struct posix_level *p, struct ckpt_error *error)
 {
-	_cleanup_fd_ int dir = open_dir(p->path, error);
+	_cleanup_fd_ int dir = posix_open_dir(p->path, error);
 
 	if (dir < 0)
 		return dir;
@@ -203,7 +203,7 @@ static int posix_space(struct level *l, struct level_space *ret_space,
 	return 0;
 }
 
-static int check_room(struct level *l, uint64_t total, struct ckpt_error *error)
+static int posix_check_room(struct level *l, uint64_t total, struct ckpt_error *error)
 {
 	struct level_space space;
 	int err = posix_space(l, &space, error);
@@ -240,7 +240,7 @@ static int posix_put(struct level *l, const char *name, const char *image,
 
 		err = already_there(p, path, &expect, error);
 	} else {
-		err = check_room(l, s.layout.total, error);
+		err = posix_check_room(l, s.layout.total, error);
 		if (!err)
 			err = level_copy(&s, path, p->key, o, error);
 	}
@@ -248,7 +248,7 @@ static int posix_put(struct level *l, const char *name, const char *image,
 	return err;
 }
 
-static int arrive(const struct posix_level *p, const char *path,
+static int posix_arrive(const struct posix_level *p, const char *path,
 		  const struct level_stream *stream, struct ckpt_error *error)
 {
 	struct image_expect expect = { .generation = stream->generation, .id = stream->id };
@@ -289,8 +289,8 @@ int level_posix_take(struct level *l, const char *name, const struct level_strea
 		return err;
 	if (lstat(path, &st) == 0)
 		return already_there(p, path, &expect, error);
-	err = check_room(l, stream->layout.total, error);
-	return err ? err : arrive(p, path, stream, error);
+	err = posix_check_room(l, stream->layout.total, error);
+	return err ? err : posix_arrive(p, path, stream, error);
 }
 
 int level_posix_source(struct level *l, const char *name, const struct image_expect *expect,
@@ -386,13 +386,13 @@ static int list_one(const struct posix_level *p, const char *name, level_item_fn
 	return ret;
 }
 
-static int wanted(const struct dirent *e)
+static int posix_wanted(const struct dirent *e)
 {
 	return level_name_valid(e->d_name);
 }
 
 /* As strcmp(3), whatever the locale. */
-static int by_name(const struct dirent **a, const struct dirent **b)
+static int posix_by_name(const struct dirent **a, const struct dirent **b)
 {
 	return strcmp((*a)->d_name, (*b)->d_name);
 }
@@ -408,7 +408,7 @@ static int posix_list(struct level *l, const char *prefix, level_item_fn fn, voi
 	err = still_ours(p, false, error);
 	if (err)
 		return err;
-	n = scandir(p->path, &names, wanted, by_name);
+	n = scandir(p->path, &names, posix_wanted, posix_by_name);
 	if (n < 0)
 		return error_set(error, -errno, "%.200s: %m", p->path);
 	for (i = 0; i < n; i++) {
@@ -451,12 +451,12 @@ static int open_level(struct posix_level *p, const struct level_posix_options *o
 	_cleanup_fd_ int dir = -1;
 	int err;
 
-	dir = o->shared ? open_node_dir(o, p->path, error) : open_dir(p->path, error);
+	dir = o->shared ? open_node_dir(o, p->path, error) : posix_open_dir(p->path, error);
 	if (dir < 0)
 		return dir;
 	err = check_rights(dir, p->path, o->read_only, error);
 	if (!err)
-		err = claim(p, dir, o, error);
+		err = posix_claim(p, dir, o, error);
 	if (!err && p->lock >= 0 && !o->no_sweep) {
 		marker_sweep(dir);
 		err = image_sweep(p->path, error);

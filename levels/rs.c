@@ -29,7 +29,7 @@ int rs_init(struct rs *rs, unsigned int k, unsigned int m)
 }
 
 /* Row @row as a sum of the rows of @inverse. */
-static void combine(const struct rs *rs, unsigned int row, const uint8_t *inverse,
+static void rs_combine(const struct rs *rs, unsigned int row, const uint8_t *inverse,
 		    uint8_t *ret_row)
 {
 	const uint8_t *factors = rs->matrix + row * rs->k;
@@ -62,7 +62,7 @@ int rs_plan(const struct rs *rs, const bool have[], const uint8_t want[],
 	for (i = 0; i < nr_want; i++) {
 		if (want[i] >= rs->k + rs->m)
 			return -EINVAL;
-		combine(rs, want[i], inverse, rows + i * rs->k);
+		rs_combine(rs, want[i], inverse, rows + i * rs->k);
 	}
 	ret_plan->k = rs->k;
 	ret_plan->nr_out = nr_want;

@@ -26,7 +26,7 @@
 
 #define DIRECT_BYTES	(1U << 20)	/* a file from this size on is read directly */
 
-static int open_dir(struct source *s, struct ckpt_error *error)
+static int source_open_dir(struct source *s, struct ckpt_error *error)
 {
 	s->dirfd = open(s->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (s->dirfd < 0)
@@ -37,7 +37,7 @@ static int open_dir(struct source *s, struct ckpt_error *error)
 	return 0;
 }
 
-static int open_file(struct source *s, unsigned int i, struct ckpt_error *error)
+static int source_open_file(struct source *s, unsigned int i, struct ckpt_error *error)
 {
 	struct stat st;
 	int fd;
@@ -122,7 +122,7 @@ static int load_manifest(struct source *s, const struct image_key *key,
 	unsigned int i;
 	int err;
 
-	err = open_file(s, LAYOUT_MANIFEST, error);
+	err = source_open_file(s, LAYOUT_MANIFEST, error);
 	if (!err)
 		err = read_manifest(s, &buf, error);
 	if (err)
@@ -160,7 +160,7 @@ static int open_files(struct source *s, const struct image_key *key,
 	for (i = 0; !err && i < LAYOUT_MANIFEST; i++) {
 		if (!lens[i])
 			continue;
-		err = open_file(s, i, error);
+		err = source_open_file(s, i, error);
 		if (err)
 			break;
 		if (s->layout.len[i] != lens[i])
@@ -186,7 +186,7 @@ int source_open(struct source *s, const char *dir, const struct image_key *key,
 	*s = (struct source){ .dir = dir, .dirfd = -1 };
 	for (i = 0; i < LAYOUT_FILES; i++)
 		s->fds[i] = -1;
-	err = open_dir(s, error);
+	err = source_open_dir(s, error);
 	if (!err)
 		err = open_files(s, key, expect, error);
 	if (err)

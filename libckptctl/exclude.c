@@ -152,7 +152,7 @@ API int ckpt_exclude(void *addr, size_t len)
 }
 
 /* Cut [start, end) out of an entry; the parts outside stay excluded. */
-static int cut(struct exclude_table *table, struct exclude_range *range, uint64_t start,
+static int exclude_cut(struct exclude_table *table, struct exclude_range *range, uint64_t start,
 	       uint64_t end)
 {
 	uint64_t len = __atomic_load_n(&range->len, __ATOMIC_ACQUIRE), from, to;
@@ -186,7 +186,7 @@ API int ckpt_include(void *addr, size_t len)
 	madvise((void *)start, end - start, MADV_DODUMP);
 	nr = __atomic_load_n(&table->nr, __ATOMIC_ACQUIRE);
 	for (i = 0; i < nr && !err; i++)
-		err = cut(table, &table->range[i], start, end);
+		err = exclude_cut(table, &table->range[i], start, end);
 	return err;
 }
 

@@ -121,7 +121,7 @@ int handle_refuse(struct ckpt *ckpt, int err, const char *text)
 }
 
 /* Fail this and all later calls; usable in a return statement. */
-static int broken(struct ckpt *ckpt, int err, const char *what)
+static int handle_broken(struct ckpt *ckpt, int err, const char *what)
 {
 	snprintf(ckpt->error, sizeof(ckpt->error), "%s: %s", what, strerror(-err));
 	ckpt->broken = err;
@@ -188,7 +188,7 @@ static int send_request(struct ckpt *ckpt, const char *verb, json_t *args,
 	}
 	err = send_frame(ckpt, text, fds, nr_fds);
 	free(text);
-	return err ? broken(ckpt, err, "cannot ask ckptd") : 0;
+	return err ? handle_broken(ckpt, err, "cannot ask ckptd") : 0;
 }
 
 static void tell_progress(struct ckpt *ckpt, const json_t *progress)
@@ -240,12 +240,12 @@ static int receive_answer(struct ckpt *ckpt)
 		} else if (n == 0) {
 			n = wire_receive(&ckpt->in, ckpt->sock);
 			if (n == 0)
-				return broken(ckpt, -EPIPE, "ckptd went away before it answered");
+				return handle_broken(ckpt, -EPIPE, "ckptd went away before it answered");
 			if (n == -EAGAIN)
 				n = wait_for(ckpt, POLLIN);
 		}
 		if (n < 0)
-			return broken(ckpt, n, "no answer from ckptd");
+			return handle_broken(ckpt, n, "no answer from ckptd");
 	}
 }
 
@@ -370,14 +370,14 @@ API const char *ckpt_error_text(const struct ckpt *ckpt)
 	return text ? text : ckpt->error;
 }
 
-static const json_t *refusals(const struct ckpt *ckpt)
+static const json_t *handle_refusals(const struct ckpt *ckpt)
 {
 	return json_object_get(json_object_get(ckpt->answer, "error"), "refusals");
 }
 
 API unsigned int ckpt_refusal_count(const struct ckpt *ckpt)
 {
-	return (unsigned int)json_array_size(refusals(ckpt));
+	return (unsigned int)json_array_size(handle_refusals(ckpt));
 }
 
 static const char *text_of(const json_t *object, const char *name)
@@ -390,7 +390,7 @@ static const char *text_of(const json_t *object, const char *name)
 API int ckpt_refusal_get(const struct ckpt *ckpt, unsigned int i,
 			 struct ckpt_refusal *ret_refusal)
 {
-	const json_t *r = json_array_get(refusals(ckpt), i);
+	const json_t *r = json_array_get(handle_refusals(ckpt), i);
 	struct ckpt_refusal refusal = { .size = ret_refusal->size };
 
 	if (!r)

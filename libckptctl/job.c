@@ -18,7 +18,7 @@
 
 extern char **environ;
 
-static json_t *strings(const char *const *list)
+static json_t *job_strings(const char *const *list)
 {
 	json_t *array = json_array();
 
@@ -63,8 +63,8 @@ static int own_umask(void)
 static json_t *run_args(const struct ckpt_run *run, const char *cwd)
 {
 	const char *const *envp = run->envp ? run->envp : (const char *const *)environ;
-	json_t *args = json_pack("{s:o, s:o, s:s, s:b, s:b}", "argv", strings(run->argv),
-				 "env", strings(envp), "cwd", run->cwd ? run->cwd : cwd,
+	json_t *args = json_pack("{s:o, s:o, s:s, s:b, s:b}", "argv", job_strings(run->argv),
+				 "env", job_strings(envp), "cwd", run->cwd ? run->cwd : cwd,
 				 "host_ns", !!(run->flags & CKPT_RUN_HOST_NS),
 				 "tty", !!(run->flags & CKPT_RUN_TTY));
 
@@ -175,12 +175,12 @@ API int ckpt_job_restart_on(struct ckpt *ckpt, int64_t job,
 				CKPT_RESTART_DRY_RUN | CKPT_RESTART_NODE_LOST))
 		return handle_refuse(ckpt, -EINVAL, bad_flags);
 	if (restart->nodes) {
-		nodes = strings(restart->nodes);
+		nodes = job_strings(restart->nodes);
 		if (!nodes)
 			return handle_refuse(ckpt, -EILSEQ, not_utf8);
 	}
 	if (restart->map) {
-		map = strings(restart->map);
+		map = job_strings(restart->map);
 		if (!map) {
 			json_decref(nodes);
 			return handle_refuse(ckpt, -EILSEQ, not_utf8);

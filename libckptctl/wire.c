@@ -18,7 +18,7 @@
 
 #define CHUNK	16384
 
-static uint32_t get32(const uint8_t *p)
+static uint32_t wire_get32(const uint8_t *p)
 {
 	uint32_t v;
 
@@ -26,7 +26,7 @@ static uint32_t get32(const uint8_t *p)
 	return le32toh(v);
 }
 
-static uint16_t get16(const uint8_t *p)
+static uint16_t wire_get16(const uint8_t *p)
 {
 	uint16_t v;
 
@@ -131,20 +131,20 @@ int wire_next(const struct wire_in *in, const char **ret_body, size_t *ret_len)
 	uint32_t len;
 
 	/* A wrong start is noticed with its first bytes, not after a wait. */
-	if (in->len >= 4 && get32(in->buf) != WIRE_MAGIC)
+	if (in->len >= 4 && wire_get32(in->buf) != WIRE_MAGIC)
 		return -EPROTO;
 	if (in->len < WIRE_HEADER)
 		return 0;
-	if (get16(in->buf + 4) != WIRE_VERSION)
+	if (wire_get16(in->buf + 4) != WIRE_VERSION)
 		return -EPROTONOSUPPORT;
-	if (get16(in->buf + 6) > WIRE_FDS_MAX)
+	if (wire_get16(in->buf + 6) > WIRE_FDS_MAX)
 		return -EPROTO;
-	len = get32(in->buf + 8);
+	len = wire_get32(in->buf + 8);
 	if (len > in->limit)
 		return -EMSGSIZE;
 	if (in->len - WIRE_HEADER < len)
 		return 0;
-	if (get16(in->buf + 6) != in->nr_fds)
+	if (wire_get16(in->buf + 6) != in->nr_fds)
 		return -EPROTO;
 	*ret_body = (const char *)in->buf + WIRE_HEADER;
 	*ret_len = len;
@@ -153,7 +153,7 @@ int wire_next(const struct wire_in *in, const char **ret_body, size_t *ret_len)
 
 void wire_consume(struct wire_in *in)
 {
-	size_t used = WIRE_HEADER + get32(in->buf + 8);
+	size_t used = WIRE_HEADER + wire_get32(in->buf + 8);
 
 	memmove(in->buf, in->buf + used, in->len - used);
 	in->len -= used;

@@ -233,7 +233,7 @@ int attrs_delete(struct vattr **list, enum vkind kind, uintptr_t handle)
 }
 
 /* The error of a call on no object, or without a keyval of its kind. */
-static int invalid(struct vattr **list, enum vkind kind)
+static int attr_invalid(struct vattr **list, enum vkind kind)
 {
 	if (list)
 		return MPI_ERR_KEYVAL;
@@ -248,7 +248,7 @@ static int attr_set(struct vattr **list, enum vkind kind, uintptr_t handle, int 
 	int rc;
 
 	if (!keyval || !list)
-		return invalid(list, kind);
+		return attr_invalid(list, kind);
 	made = attr_new(&keyval->obj, value, language);
 	if (!made)
 		return MPI_ERR_NO_MEM;
@@ -287,7 +287,7 @@ static int attr_get(struct vattr **list, enum vkind kind, int key, void *value, 
 	struct vattr *attr;
 
 	if (!keyval || !list)
-		return invalid(list, kind);
+		return attr_invalid(list, kind);
 	vtable_lock(VK_KEYVAL);
 	attr = *attr_find(list, &keyval->obj);
 	*flag = attr != NULL;
@@ -308,7 +308,7 @@ static int attr_delete(struct vattr **list, enum vkind kind, uintptr_t handle, i
 	int rc;
 
 	if (!keyval || !list)
-		return invalid(list, kind);
+		return attr_invalid(list, kind);
 	attr = attr_lock(list, &keyval->obj);
 	if (!attr) {
 		vtable_unlock(VK_KEYVAL);

@@ -154,7 +154,7 @@ void grequest_fortran(struct vrequest *req)
 		((struct grequest *)req->buf)->fortran = true;
 }
 
-LOWER_TEXT static int grequest_query(void *state, MPI_Status *status)
+LOWER_TEXT static int callback_grequest_query(void *state, MPI_Status *status)
 {
 	unsigned long lower = callback_enter();
 	const struct grequest *greq = state;
@@ -168,7 +168,7 @@ LOWER_TEXT static int grequest_query(void *state, MPI_Status *status)
 	return rc;
 }
 
-LOWER_TEXT static int grequest_free(void *state)
+LOWER_TEXT static int callback_grequest_free(void *state)
 {
 	unsigned long lower = callback_enter();
 	struct grequest *greq = state;
@@ -183,7 +183,7 @@ LOWER_TEXT static int grequest_free(void *state)
 	return rc;
 }
 
-LOWER_TEXT static int grequest_cancel(void *state, int complete)
+LOWER_TEXT static int callback_grequest_cancel(void *state, int complete)
 {
 	unsigned long lower = callback_enter();
 	const struct grequest *greq = state;
@@ -209,7 +209,7 @@ LOWER_TEXT int PMPI_Grequest_start(MPI_Grequest_query_function *query_fn,
 
 	if (greq) {
 		*greq = (struct grequest){ query_fn, free_fn, cancel_fn, extra_state, false };
-		rc = lower_MPI_Grequest_start(grequest_query, grequest_free, grequest_cancel,
+		rc = lower_MPI_Grequest_start(callback_grequest_query, callback_grequest_free, callback_grequest_cancel,
 					      greq, &real);
 	}
 	if (rc) {
@@ -248,7 +248,7 @@ MPI_ALIAS(MPI_Grequest_complete);
 LOWER_TEXT int grequest_again(struct vrequest *req)
 {
 	MPI_Request real;
-	int rc = lower_MPI_Grequest_start(grequest_query, grequest_free, grequest_cancel, req->buf, &real);
+	int rc = lower_MPI_Grequest_start(callback_grequest_query, callback_grequest_free, callback_grequest_cancel, req->buf, &real);
 
 	if (!rc && (req->flags & REQ_GENERAL_DONE))
 		rc = lower_MPI_Grequest_complete(real);

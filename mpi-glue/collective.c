@@ -15,7 +15,7 @@
 #include "mpi/calls.h"
 
 /* splitmix64: every bit of the result depends on all of @x */
-static uint64_t mix(uint64_t x)
+static uint64_t collective_mix(uint64_t x)
 {
 	x += 0x9e3779b97f4a7c15ull;
 	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ull;
@@ -107,7 +107,7 @@ LOWER_TEXT static int members_of(struct vcomm *comm)
  * The first member names it. Of an intercommunicator the group with the lower first member
  * does, and hears its own name back from the others, as a broadcast reaches one side only.
  */
-LOWER_TEXT static int agree(struct vcomm *comm, uint64_t *id)
+LOWER_TEXT static int collective_agree(struct vcomm *comm, uint64_t *id)
 {
 	MPI_Comm real = (MPI_Comm)comm->obj.real;
 	MPI_Datatype bytes = real_dtype(MPI_BYTE);
@@ -165,7 +165,7 @@ static uint32_t free_slot(void)
 	return slot;
 }
 
-static void name(struct vcomm *comm, uint64_t id)
+static void collective_set_name(struct vcomm *comm, uint64_t id)
 {
 	comm->coll.seq = 0;
 	comm->coll.members = (uint32_t)(comm->size + comm->remote_size);
@@ -205,7 +205,7 @@ int collective_name_dup(struct vcomm *comm, const struct vcomm *from)
 		memcpy(comm->local, from->local, size);
 	}
 	if (from->coll.id)
-		name(comm, mix(mix(from->coll.id) ^ from->coll.seq) | ID_HASHED);
+		collective_set_name(comm, collective_mix(collective_mix(from->coll.id) ^ from->coll.seq) | ID_HASHED);
 	return 0;
 }
 
@@ -236,13 +236,13 @@ int collective_name(struct vcomm *comm)
 		return rc;
 	if (comm->size + comm->remote_size == 1)
 		return 0;
-	rc = agree(comm, &id);
+	rc = collective_agree(comm, &id);
 	if (!rc)
-		name(comm, id);
+		collective_set_name(comm, id);
 	return rc;
 }
 
-static uint64_t target_of(const struct counter *counter)
+static uint64_t collective_target_of(const struct counter *counter)
 {
 	uint32_t slot = counter->slot;
 	const struct status_target *target;
@@ -255,11 +255,11 @@ static uint64_t target_of(const struct counter *counter)
 	return __atomic_load_n(&target->seq, __ATOMIC_ACQUIRE);
 }
 
-static bool behind(const struct counter *counter, const struct counter *asking)
+static bool collective_rank_behind(const struct counter *counter, const struct counter *asking)
 {
 	uint64_t begun = counter->seq - (counter == asking);
 
-	return counter->id && begun < target_of(counter);
+	return counter->id && begun < collective_target_of(counter);
 }
 
 /*
@@ -273,7 +273,7 @@ static bool behind_somewhere(const struct counter *asking)
 	for (uint32_t i = 0; i < table->top; i++) {
 		const struct vcomm *comm = (struct vcomm *)vobj_at(VK_COMM, i);
 
-		if (comm && !comm->leaving && behind(&comm->coll, asking))
+		if (comm && !comm->leaving && collective_rank_behind(&comm->coll, asking))
 			return true;
 	}
 	return meeting_behind();
@@ -286,7 +286,7 @@ static bool behind_somewhere(const struct counter *asking)
 static bool may_begin(const struct counter *counter)
 {
 	if (counter->slot == COUNTER_MEETING ? meeting_may_begin(counter) :
-					       counter->seq <= target_of(counter))
+					       counter->seq <= collective_target_of(counter))
 		return true;
 	return (!glue.several || __atomic_load_n(&glue.stuck, __ATOMIC_SEQ_CST)) && behind_somewhere(counter);
 }

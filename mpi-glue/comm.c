@@ -324,7 +324,7 @@ LOWER_TEXT int PMPI_Comm_get_parent(MPI_Comm *parent)
 MPI_ALIAS(MPI_Comm_get_parent);
 
 /* What the application may free: of WORLD and SELF the library says so, and nothing has happened. */
-static struct vcomm *freeable(MPI_Comm comm)
+static struct vcomm *comm_freeable(MPI_Comm comm)
 {
 	struct vobj *obj = vobj_comm(comm);
 
@@ -335,7 +335,7 @@ static struct vcomm *freeable(MPI_Comm comm)
 LOWER_TEXT int PMPI_Comm_free(MPI_Comm *comm)
 {
 	GLUE_CALL(MPI_Comm_free);
-	struct vcomm *desc = freeable(*comm);
+	struct vcomm *desc = comm_freeable(*comm);
 	MPI_Comm real = real_comm(*comm);
 	bool orphan = desc && desc->coll.id;	/* the slot may be another's as soon as it is one */
 	int rc = 0;
@@ -365,8 +365,8 @@ MPI_ALIAS(MPI_Comm_free);
  */
 LOWER_TEXT int PMPI_Comm_disconnect(MPI_Comm *comm)
 {
-	GLUE_COLLECTIVE(MPI_Comm_disconnect, freeable(*comm) ? counter_of(*comm) : NULL);
-	struct vcomm *desc = freeable(*comm);
+	GLUE_COLLECTIVE(MPI_Comm_disconnect, comm_freeable(*comm) ? counter_of(*comm) : NULL);
+	struct vcomm *desc = comm_freeable(*comm);
 	MPI_Comm real = real_comm(*comm);
 	bool orphan = desc && desc->coll.id;	/* the slot may be another's as soon as it is one */
 	int rc = 0;
@@ -405,7 +405,7 @@ int n_w_send(MPI_Comm comm, const void *sendbuf)
 }
 
 /* Neighbours of any topology: a cart has two per dimension, a graph as many as it says. */
-LOWER_TEXT static void neighbors(MPI_Comm comm, int *in, int *out)
+LOWER_TEXT static void comm_neighbors(MPI_Comm comm, int *in, int *out)
 {
 	MPI_Comm real = real_comm(comm);
 	int kind = MPI_UNDEFINED, rank = 0, weighted;
@@ -432,7 +432,7 @@ int n_neighbor_in(MPI_Comm comm)
 {
 	int in, out;
 
-	neighbors(comm, &in, &out);
+	comm_neighbors(comm, &in, &out);
 	return in;
 }
 
@@ -440,6 +440,6 @@ int n_neighbor_out(MPI_Comm comm)
 {
 	int in, out;
 
-	neighbors(comm, &in, &out);
+	comm_neighbors(comm, &in, &out);
 	return out;
 }

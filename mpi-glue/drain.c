@@ -60,19 +60,19 @@ struct drained {
  */
 static pthread_mutex_t kept_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static void lock(void)
+static void drain_lock(void)
 {
 	if (glue.multiple)
 		pthread_mutex_lock(&kept_lock);
 }
 
-static void unlock(void)
+static void drain_unlock(void)
 {
 	if (glue.multiple)
 		pthread_mutex_unlock(&kept_lock);
 }
 
-static struct drained *list(void)
+static struct drained *drain_list(void)
 {
 	if (!glue.drained) {
 		glue.drained = calloc(1, sizeof(*glue.drained));
@@ -136,7 +136,7 @@ LOWER_TEXT static struct kept *keep_message(struct vobj *comm, MPI_Message *mess
 	bool large;
 	int rc;
 
-	if (!kept || !list())
+	if (!kept || !drain_list())
 		goto undo;
 	kept->bytes = abi_status_bytes(status);
 	large = kept->bytes > INT_MAX;
@@ -162,7 +162,7 @@ undo:
 
 static void kept_append(struct kept *kept)
 {
-	struct drained *drained = list();
+	struct drained *drained = drain_list();
 
 	__atomic_add_fetch(&drained->moved, 1, __ATOMIC_RELAXED);
 	kept->order = ++drained->appended;
@@ -339,10 +339,10 @@ void drain_last(struct vcomm *comm)
 {
 	if (!glue.page || glue.state != GLUE_RUNNING)	/* of sessions alone nothing is counted */
 		return;
-	lock();
+	drain_lock();
 	drain_comm(&comm->obj, (MPI_Comm)comm_below(comm));
 	kept_test_all(&comm->obj);
-	unlock();
+	drain_unlock();
 }
 
 void drain_step(void)
@@ -409,11 +409,11 @@ struct kept *kept_take(struct vobj *comm, int source, int tag)
 {
 	struct kept *kept;
 
-	lock();
+	drain_lock();
 	kept = kept_match(comm, source, tag);
 	if (kept)
 		kept_unlink(kept);
-	unlock();
+	drain_unlock();
 	return kept;
 }
 
@@ -422,7 +422,7 @@ void kept_return(struct kept *kept)
 	struct drained *drained = glue.drained;
 	struct kept **place = &drained->first;
 
-	lock();
+	drain_lock();
 	while (*place && (*place)->order < kept->order)
 		place = &(*place)->next;
 	kept->next = *place;
@@ -433,7 +433,7 @@ void kept_return(struct kept *kept)
 		drained->last = &kept->next;
 	*place = kept;
 	__atomic_or_fetch(&glue.kept, (uint32_t)KEPT_MESSAGES, __ATOMIC_RELAXED);
-	unlock();
+	drain_unlock();
 }
 
 void kept_status(const struct kept *kept, MPI_Status *status)
@@ -451,11 +451,11 @@ bool kept_probe(struct vobj *comm, int source, int tag, MPI_Status *status)
 {
 	const struct kept *kept;
 
-	lock();
+	drain_lock();
 	kept = kept_match(comm, source, tag);
 	if (kept)
 		kept_status(kept, status);
-	unlock();
+	drain_unlock();
 	return kept;
 }
 
@@ -464,7 +464,7 @@ LOWER_TEXT static int to_oneself(MPI_Comm *ret_comm)
 	struct drained *drained = glue.drained;
 	int rc = 0;
 
-	lock();
+	drain_lock();
 	if (!drained->has_self) {
 		rc = lower_MPI_Comm_dup(real_comm(MPI_COMM_SELF), &drained->self);
 		if (!rc)
@@ -473,7 +473,7 @@ LOWER_TEXT static int to_oneself(MPI_Comm *ret_comm)
 		drained->has_self = !rc;
 	}
 	*ret_comm = drained->self;
-	unlock();
+	drain_unlock();
 	return rc;
 }
 
@@ -492,7 +492,7 @@ LOWER_TEXT static bool throw_away(const struct kept *kept, MPI_Datatype type, in
 }
 
 /* @ret_received: there was a receive, whatever it came to; else nothing has happened. */
-LOWER_TEXT static int deliver(const struct kept *kept, void *buf, MPI_Count count,
+LOWER_TEXT static int drain_deliver(const struct kept *kept, void *buf, MPI_Count count,
 			      MPI_Datatype dtype, MPI_Status *status, bool *ret_received)
 {
 	MPI_Datatype type = real_dtype(MPI_PACKED);
@@ -530,7 +530,7 @@ void drain_prepare(void)
 {
 	MPI_Comm self;
 
-	if (list())
+	if (drain_list())
 		to_oneself(&self);
 }
 
@@ -545,7 +545,7 @@ LOWER_TEXT int kept_deliver(struct kept *kept, void *buf, MPI_Count count, MPI_D
 		sched_yield();		/* who sends them may have no other processor */
 	}
 	own = kept->status;
-	rc = deliver(kept, buf, count, dtype, &own, ret_received);
+	rc = drain_deliver(kept, buf, count, dtype, &own, ret_received);
 	if (!*ret_received)
 		return rc;
 	if (status != MPI_STATUS_IGNORE) {

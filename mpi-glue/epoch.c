@@ -27,7 +27,7 @@ bool win_is_idle(const struct vwin *win)
 	return win->access <= ACCESS_FENCE && !win->from && !win->locked;
 }
 
-static uint64_t *word(const struct vwin *win, size_t i)
+static uint64_t *epoch_word(const struct vwin *win, size_t i)
 {
 	return (uint64_t *)win->words + i;
 }
@@ -40,7 +40,7 @@ LOWER_TEXT static int words_tell(const struct vwin *win, size_t i, int n, const 
 	int rc = 0;
 
 	if (win->nr == 1) {
-		__atomic_add_fetch(word(win, i), (uint64_t)n, __ATOMIC_SEQ_CST);
+		__atomic_add_fetch(epoch_word(win, i), (uint64_t)n, __ATOMIC_SEQ_CST);
 		return 0;
 	}
 	for (int k = 0; k < n && !rc; k++)
@@ -52,7 +52,7 @@ LOWER_TEXT static int words_tell(const struct vwin *win, size_t i, int n, const 
 }
 
 /* Where member @rank is told of in @win->words->by; @kind: 0 posted, 1 completed, 2 and 3 of these, used */
-static uint64_t *by(const struct vwin *win, int kind, int rank)
+static uint64_t *epoch_by(const struct vwin *win, int kind, int rank)
 {
 	return &win->words->by[kind * win->nr + rank];
 }
@@ -64,7 +64,7 @@ static bool has_come(const uint64_t *word, uint64_t seen)
 
 static bool is_told(const struct vwin *win, int kind, int rank)
 {
-	return has_come(by(win, kind, rank), *by(win, kind + 2, rank));
+	return has_come(epoch_by(win, kind, rank), *epoch_by(win, kind + 2, rank));
 }
 
 /* Until @word, which others add to, is more than @seen; @peer is who is waited for. */
@@ -96,10 +96,10 @@ static int words_await(const struct vwin *win, int kind, int n, const int rank[]
 	int rc = 0;
 
 	for (int k = 0; k < n && !rc; k++)
-		rc = word_await(win, by(win, kind, rank[k]), *by(win, kind + 2, rank[k]), rank[k],
+		rc = word_await(win, epoch_by(win, kind, rank[k]), *epoch_by(win, kind + 2, rank[k]), rank[k],
 				mark);
 	for (int k = 0; k < n && !rc; k++)
-		++*by(win, kind + 2, rank[k]);
+		++*epoch_by(win, kind + 2, rank[k]);
 	return rc;
 }
 

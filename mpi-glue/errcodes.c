@@ -24,7 +24,7 @@ struct error_added {
 	char text[];
 };
 
-static int note(unsigned int call, int class, int code, const char *text)
+static int errcodes_note(unsigned int call, int class, int code, const char *text)
 {
 	struct error_added *added = malloc(sizeof(*added) + strlen(text) + 1);
 
@@ -67,7 +67,7 @@ LOWER_TEXT int PMPI_Add_error_class(int *errorclass)
 		glue_load();
 	rc = lower_MPI_Add_error_class(errorclass);
 	return rc ? fail_world(rc, CALL_MPI_Add_error_class) :
-	       note(CALL_MPI_Add_error_class, 0, *errorclass, "");
+	       errcodes_note(CALL_MPI_Add_error_class, 0, *errorclass, "");
 }
 MPI_ALIAS(MPI_Add_error_class);
 
@@ -80,7 +80,7 @@ LOWER_TEXT int PMPI_Add_error_code(int errorclass, int *errorcode)
 		glue_load();
 	rc = lower_MPI_Add_error_code(errorclass, errorcode);
 	return rc ? fail_world(rc, CALL_MPI_Add_error_code) :
-	       note(CALL_MPI_Add_error_code, errorclass, *errorcode, "");
+	       errcodes_note(CALL_MPI_Add_error_code, errorclass, *errorcode, "");
 }
 MPI_ALIAS(MPI_Add_error_code);
 
@@ -95,7 +95,7 @@ LOWER_TEXT int PMPI_Add_error_string(int errorcode, const char *string)
 	if (rc)
 		return fail_world(rc, CALL_MPI_Add_error_string);
 	errors_forget(CALL_MPI_Add_error_string, errorcode);	/* the text before it */
-	return note(CALL_MPI_Add_error_string, 0, errorcode, string);
+	return errcodes_note(CALL_MPI_Add_error_string, 0, errorcode, string);
 }
 MPI_ALIAS(MPI_Add_error_string);
 

@@ -62,7 +62,7 @@ static bool handler_of(const MPI_Errhandler *slot, MPI_Errhandler *ret_errh, str
 }
 
 /* @slot: the object's, which names a handler; @handle: the address of the virtual handle */
-static int run(const MPI_Errhandler *slot, void *handle, MPI_Comm comm, int rc, unsigned int call)
+static int errhandler_run(const MPI_Errhandler *slot, void *handle, MPI_Comm comm, int rc, unsigned int call)
 {
 	struct verrh desc;
 	MPI_Errhandler errh;
@@ -95,7 +95,7 @@ int fail_vcomm(struct vobj *obj, int rc, unsigned int call)
 		return rc;
 	comm = virt_comm(&desc->obj);
 	slot = desc->errh ? &desc->errh : &((struct vcomm *)vobj_comm(MPI_COMM_WORLD))->errh;
-	return run(slot, &comm, comm, rc, call);
+	return errhandler_run(slot, &comm, comm, rc, call);
 }
 
 int fail_comm(MPI_Comm comm, int rc, unsigned int call)
@@ -114,7 +114,7 @@ int fail_file(MPI_File file, int rc, unsigned int call)
 	const MPI_Errhandler *slot = desc && desc->obj.self == &desc->obj && !desc->obj.freed ?
 				     &desc->errh : &glue.file_errh;
 
-	return run(slot, &file, MPI_COMM_WORLD, rc, call);
+	return errhandler_run(slot, &file, MPI_COMM_WORLD, rc, call);
 }
 
 int fail_win(MPI_Win win, int rc, unsigned int call)
@@ -123,7 +123,7 @@ int fail_win(MPI_Win win, int rc, unsigned int call)
 
 	if (!desc || desc->obj.freed || !desc->errh)
 		return fail_world(rc, call);
-	return run(&desc->errh, &win, MPI_COMM_WORLD, rc, call);
+	return errhandler_run(&desc->errh, &win, MPI_COMM_WORLD, rc, call);
 }
 
 /* @slot names it, until that is set anew; predefined ones are not counted. */
@@ -156,7 +156,7 @@ static MPI_Errhandler errh_told(const MPI_Errhandler *slot)
 	return errh ? errh : MPI_ERRORS_ARE_FATAL;
 }
 
-static int create(void *function, enum vkind of, MPI_Errhandler *errhandler)
+static int errhandler_create(void *function, enum vkind of, MPI_Errhandler *errhandler)
 {
 	struct verrh *desc = (struct verrh *)vobj_new(VK_ERRH, 0);
 
@@ -171,21 +171,21 @@ static int create(void *function, enum vkind of, MPI_Errhandler *errhandler)
 int PMPI_Comm_create_errhandler(MPI_Comm_errhandler_function *function, MPI_Errhandler *errhandler)
 {
 	glue_load();
-	return create((void *)function, VK_COMM, errhandler);
+	return errhandler_create((void *)function, VK_COMM, errhandler);
 }
 MPI_ALIAS(MPI_Comm_create_errhandler);
 
 int PMPI_Win_create_errhandler(MPI_Win_errhandler_function *function, MPI_Errhandler *errhandler)
 {
 	glue_load();
-	return create((void *)function, VK_WIN, errhandler);
+	return errhandler_create((void *)function, VK_WIN, errhandler);
 }
 MPI_ALIAS(MPI_Win_create_errhandler);
 
 int PMPI_File_create_errhandler(MPI_File_errhandler_function *function, MPI_Errhandler *errhandler)
 {
 	glue_load();
-	return create((void *)function, VK_FILE, errhandler);
+	return errhandler_create((void *)function, VK_FILE, errhandler);
 }
 MPI_ALIAS(MPI_File_create_errhandler);
 
@@ -208,7 +208,7 @@ int PMPI_Errhandler_free(MPI_Errhandler *errhandler)
 }
 MPI_ALIAS(MPI_Errhandler_free);
 
-static int set(MPI_Errhandler *slot, MPI_Errhandler errh)
+static int errhandler_set(MPI_Errhandler *slot, MPI_Errhandler errh)
 {
 	if (is_none(errh))
 		return MPI_ERR_ARG;
@@ -241,7 +241,7 @@ static MPI_Errhandler *file_slot(MPI_File file)
 int PMPI_Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler errhandler)
 {
 	MPI_Errhandler *slot = comm_slot(comm);
-	int rc = slot ? set(slot, errhandler) : MPI_ERR_COMM;
+	int rc = slot ? errhandler_set(slot, errhandler) : MPI_ERR_COMM;
 
 	return rc ? fail_comm(comm, rc, CALL_MPI_Comm_set_errhandler) : rc;
 }
@@ -270,7 +270,7 @@ MPI_ALIAS(MPI_Comm_call_errhandler);
 int PMPI_Win_set_errhandler(MPI_Win win, MPI_Errhandler errhandler)
 {
 	MPI_Errhandler *slot = win_slot(win);
-	int rc = slot ? set(slot, errhandler) : MPI_ERR_WIN;
+	int rc = slot ? errhandler_set(slot, errhandler) : MPI_ERR_WIN;
 
 	return rc ? fail_win(win, rc, CALL_MPI_Win_set_errhandler) : rc;
 }
@@ -299,7 +299,7 @@ MPI_ALIAS(MPI_Win_call_errhandler);
 int PMPI_File_set_errhandler(MPI_File file, MPI_Errhandler errhandler)
 {
 	MPI_Errhandler *slot = file_slot(file);
-	int rc = slot ? set(slot, errhandler) : MPI_ERR_FILE;
+	int rc = slot ? errhandler_set(slot, errhandler) : MPI_ERR_FILE;
 
 	return rc ? fail_file(file, rc, CALL_MPI_File_set_errhandler) : rc;
 }

@@ -30,7 +30,7 @@ const char *file_path(const char *name)
 	return name;
 }
 
-static char *absolute(const char *name, size_t *ret_given)
+static char *file_absolute(const char *name, size_t *ret_given)
 {
 	char *cwd, *path = NULL;
 
@@ -67,7 +67,7 @@ LOWER_TEXT int PMPI_File_open(MPI_Comm comm, const char *filename, int amode, MP
 		return MPI_ERR_INTERN;
 	desc->errh = errh_of(&glue.file_errh);
 	desc->comm = vobj_get(vobj_comm(comm));
-	desc->name = absolute(filename, &desc->given);
+	desc->name = file_absolute(filename, &desc->given);
 	desc->amode = amode;
 	desc->order = desc->comm ? ((struct vcomm *)desc->comm)->files++ : 0;
 	if (counter_of(comm))

@@ -47,7 +47,7 @@ static struct gathering gathering_of(struct counter *over)
 }
 
 /* All have come, or the library fails, which the call itself will find and tell. */
-LOWER_TEXT static bool step(void *arg)
+LOWER_TEXT static bool gather_step(void *arg)
 {
 	struct gathering *g = arg;
 	int flag = 0, rc = 0;
@@ -139,6 +139,6 @@ __attribute__((noinline)) void gather_begin(struct call_mark *mark, unsigned int
 	CALL_BEGIN(mark, call);
 	glue_self.counter = over;
 	glue_self.peer = -1;
-	gather_until(mark, counter, step, &g);
+	gather_until(mark, counter, gather_step, &g);
 	glue_self.counter = counter;
 }

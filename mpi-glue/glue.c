@@ -102,7 +102,7 @@ const char *glue_library(char *const *envp, char *buf, size_t size)
 }
 
 /* The library of now, and its functions. */
-static int load(char *const *envp, char *why)
+static int glue_load_library(char *const *envp, char *why)
 {
 	char program[4096], library[256];
 	struct lower_config config = {
@@ -133,7 +133,7 @@ void glue_load(void)
 		glue_unlock(&glue.lock);
 		return;
 	}
-	rc = load(environ, why);
+	rc = glue_load_library(environ, why);
 	if (rc)
 		die("cannot load the MPI library below", *why ? why : strerror(-rc));
 	rc = vhandle_init();
@@ -188,7 +188,7 @@ int glue_reload(bool unload, const char *environment, char *ret_why, size_t size
 		lower_forget(glue.lower);
 	if (!rc) {
 		glue.lower = NULL;
-		rc = load(envp, why);
+		rc = glue_load_library(envp, why);
 	}
 	free(envp);
 	if (rc) {
@@ -314,7 +314,7 @@ LOWER_TEXT static void init_done(int provided)
 }
 
 /* The glue thread calls the library as well, if there is one: it must expect turns. */
-static int needed(int required)
+static int glue_needed(int required)
 {
 	const char *page = getenv("CKPT_STATUS");
 
@@ -323,14 +323,14 @@ static int needed(int required)
 }
 
 /* What the program is told when more was @required of the library than it @wanted. */
-static int told(int wanted, int required, int provided)
+static int glue_told(int wanted, int required, int provided)
 {
 	return required != wanted && provided > wanted ? wanted : provided;
 }
 
 LOWER_TEXT int PMPI_Init(int *argc, char ***argv)
 {
-	int rc, wanted = abi_thread_level(), required = needed(wanted), provided = MPI_THREAD_SINGLE;
+	int rc, wanted = abi_thread_level(), required = glue_needed(wanted), provided = MPI_THREAD_SINGLE;
 
 	glue_load();
 	if (required == wanted) {
@@ -344,7 +344,7 @@ LOWER_TEXT int PMPI_Init(int *argc, char ***argv)
 		return rc;
 	if (provided < required)
 		glue_refuse(CALL_MPI_Init, "the library takes calls of one thread only");
-	init_done(told(wanted, required, provided));
+	init_done(glue_told(wanted, required, provided));
 	return MPI_SUCCESS;
 }
 MPI_ALIAS(MPI_Init);
@@ -354,18 +354,18 @@ LOWER_TEXT int PMPI_Init_thread(int *argc, char ***argv, int required, int *prov
 	int rc;
 
 	glue_load();
-	rc = lower_MPI_Init_thread(argc, argv, needed(required), provided);
+	rc = lower_MPI_Init_thread(argc, argv, glue_needed(required), provided);
 	if (rc)
 		return rc;
-	if (*provided < needed(required))
+	if (*provided < glue_needed(required))
 		glue_refuse(CALL_MPI_Init_thread, "the library takes calls of one thread only");
-	*provided = told(required, needed(required), *provided);
+	*provided = glue_told(required, glue_needed(required), *provided);
 	init_done(*provided);
 	return rc;
 }
 MPI_ALIAS(MPI_Init_thread);
 
-LOWER_TEXT static int finalize(void)
+LOWER_TEXT static int glue_finalize(void)
 {
 	GLUE_COLLECTIVE(MPI_Finalize, counter_of(MPI_COMM_WORLD));
 	int rc;
@@ -397,7 +397,7 @@ int PMPI_Finalize(void)
 		delete_attributes();
 		orphans_settle();
 	}
-	return finalize();
+	return glue_finalize();
 }
 MPI_ALIAS(MPI_Finalize);
 

@@ -47,7 +47,7 @@ static int all_threads_fence(void)
 }
 
 /* Two threads say what is: this one, and the one that is in MPI_Finalize, which has the last word. */
-static void say(uint32_t state)
+static void glue_thread_say(uint32_t state)
 {
 	struct status_answer *answer = &glue.page->answer;
 
@@ -66,7 +66,7 @@ static void say_wait(void)
 	glue_unlock(&glue.saying);
 }
 
-static int hold(uint32_t what)
+static int glue_thread_hold(uint32_t what)
 {
 	__atomic_store_n(&glue.hold, what, __ATOMIC_SEQ_CST);
 	return all_threads_fence();
@@ -75,17 +75,17 @@ static int hold(uint32_t what)
 /* Said first: whoever is let go finds, and says, what is so afterwards. */
 static void let_go(void)
 {
-	say(STATUS_RUNNING);
+	glue_thread_say(STATUS_RUNNING);
 	__atomic_store_n(&glue.hold, 0, __ATOMIC_SEQ_CST);
 	quiesce_open_gate();
 }
 
-static void refuse(const char *why)
+static void glue_thread_refuse(const char *why)
 {
 	snprintf(glue.page->answer.text, sizeof(glue.page->answer.text), "%s", why);
 	__atomic_store_n(&glue.hold, 0, __ATOMIC_SEQ_CST);
 	quiesce_open_gate();
-	say(STATUS_REFUSED);
+	glue_thread_say(STATUS_REFUSED);
 }
 
 static bool is_refused(char *why, size_t size)
@@ -144,17 +144,17 @@ static bool begin_quiesce(void)
 
 	glue.stuck = 0;
 	patience = (struct patience){ .since = now_ns(), .ns = STUCK_NS, .told = glue.told };
-	rc = hold(HOLD_COLL);
+	rc = glue_thread_hold(HOLD_COLL);
 	/* after it: who has this number was let in under the hold, and is no straggler */
 	__atomic_add_fetch(&glue.epoch, 1, __ATOMIC_SEQ_CST);
 	if (!rc)
 		collective_publish();
 	if (is_refused(why, sizeof(why)) || rc) {
-		refuse(why);
+		glue_thread_refuse(why);
 		return false;
 	}
 	glue.page->answer.stragglers = quiesce_stragglers();
-	say(STATUS_QUIESCED);
+	glue_thread_say(STATUS_QUIESCED);
 	return true;
 }
 
@@ -193,7 +193,7 @@ LOWER_TEXT static void poll_below(void)
 }
 
 /* While we are held, or compute. */
-static void progress(void)
+static void glue_thread_progress(void)
 {
 	if (!library_take(false))
 		return;
@@ -232,7 +232,7 @@ static void step_drain(uint32_t *state)
 	if (is_refused(why, sizeof(why))) {
 		library_give();
 		*state = STATUS_REFUSED;
-		refuse(why);
+		glue_thread_refuse(why);
 		return;
 	}
 	if (*state == STATUS_QUIESCED) {
@@ -246,7 +246,7 @@ static void step_drain(uint32_t *state)
 	publish_counts(glue.received, status_received(glue.page));
 	__atomic_store_n(&answer->pending, pending, __ATOMIC_RELEASE);
 	library_give();
-	say(*state);
+	glue_thread_say(*state);
 }
 
 /* Everything is done below, and what only the lower half knows is noted. */
@@ -266,7 +266,7 @@ static void step_cut(uint32_t *state)
 		rebuild_forget();	/* what was noted so far, while nobody can free it */
 		library_give();
 		*state = STATUS_REFUSED;
-		refuse(why);
+		glue_thread_refuse(why);
 		return;
 	}
 	/* before anybody else can have the library: MPI_Abort looks at it with the lock held */
@@ -275,27 +275,27 @@ static void step_cut(uint32_t *state)
 	if (status_tell_lower()) {
 		rebuild_forget();
 		*state = STATUS_REFUSED;
-		refuse("the MPI library has more descriptors and threads than the status page has room for");
+		glue_thread_refuse("the MPI library has more descriptors and threads than the status page has room for");
 		return;
 	}
 	wtime_cut();
 	*state = STATUS_SILENT;
-	say(STATUS_SILENT);
+	glue_thread_say(STATUS_SILENT);
 }
 
-static void resume(uint32_t *state)
+static void glue_thread_resume(uint32_t *state)
 {
 	struct status_order *order = &glue.page->order;
 	char why[256] = "";
 
 	if (*state == STATUS_SILENT && order->run != glue.run) {
 		wtime_resume();
-		say(STATUS_REBUILDING);
+		glue_thread_say(STATUS_REBUILDING);
 		if (rebuild(order->restart == STATUS_UNLOAD, order->environment, why,
 			    sizeof(why))) {
 			snprintf(glue.page->answer.text, sizeof(glue.page->answer.text), "%s", why);
 			*state = STATUS_BROKEN;
-			say(STATUS_BROKEN);
+			glue_thread_say(STATUS_BROKEN);
 			return;
 		}
 	}
@@ -317,18 +317,18 @@ static bool is_of_before(uint32_t state)
 }
 
 /* One look at the orders; true when there is more to do without a new one. */
-static bool follow(uint32_t *state, uint32_t intent)
+static bool glue_thread_follow(uint32_t *state, uint32_t intent)
 {
 	struct status_answer *answer = &glue.page->answer;
 	char why[256];
 
 	if (intent == STATUS_RUN) {
 		if (*state != STATUS_RUNNING && *state != STATUS_BROKEN)
-			resume(state);
+			glue_thread_resume(state);
 		return false;
 	}
 	if (intent == STATUS_QUIESCE && is_of_before(*state))
-		resume(state);
+		glue_thread_resume(state);
 	if (*state == STATUS_REFUSED || *state == STATUS_SILENT || *state == STATUS_BROKEN)
 		return false;
 	if (*state == STATUS_RUNNING) {
@@ -342,17 +342,17 @@ static bool follow(uint32_t *state, uint32_t intent)
 		/* what threads do to catch up may make them wait for each other until the deadline */
 		if (is_refused(why, sizeof(why))) {
 			*state = STATUS_REFUSED;
-			refuse(why);
+			glue_thread_refuse(why);
 			return false;
 		}
 		__atomic_store_n(&answer->stragglers, quiesce_stragglers(), __ATOMIC_RELEASE);
 		say_wait();
 		look_stuck();
-		progress();
+		glue_thread_progress();
 		return true;
 	}
 	if (!(glue.hold & HOLD_ALL))
-		hold(HOLD_COLL | HOLD_ALL);
+		glue_thread_hold(HOLD_COLL | HOLD_ALL);
 	if (intent == STATUS_DRAIN || *state == STATUS_QUIESCED)
 		step_drain(state);
 	else
@@ -375,7 +375,7 @@ static void *glue_thread(void *arg)
 
 		if (__atomic_load_n(&glue.state, __ATOMIC_ACQUIRE) == GLUE_ENDED)
 			break;
-		more = follow(&state, order->intent);
+		more = glue_thread_follow(&state, order->intent);
 		if (glue.page->answer.seen != serial) {
 			say_wait();
 			__atomic_store_n(&glue.page->answer.seen, serial, __ATOMIC_RELEASE);
@@ -401,13 +401,13 @@ void quiesce_start(void)
 	glue.run = glue.page->order.run;
 	if (glue.refused)
 		quiesce_refused();
-	say(STATUS_RUNNING);
+	glue_thread_say(STATUS_RUNNING);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	pthread_attr_init(&attr);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
 	if (pthread_create(&thread, &attr, glue_thread, NULL))
-		refuse("no thread could be made for it");
+		glue_thread_refuse("no thread could be made for it");
 	pthread_attr_destroy(&attr);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
@@ -416,5 +416,5 @@ void quiesce_start(void)
 void quiesce_stop(void)
 {
 	if (glue.page)
-		say(STATUS_ENDED);
+		glue_thread_say(STATUS_ENDED);
 }

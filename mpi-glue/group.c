@@ -13,7 +13,7 @@ static bool is_of(const struct vgroup *group, const struct vcomm *comm)
 }
 
 /* When several threads call, one may just free it. */
-static bool again(struct vcomm *comm, bool remote, MPI_Group *group)
+static bool group_again(struct vcomm *comm, bool remote, MPI_Group *group)
 {
 	struct vgroup *known = comm && !comm->obj.freed ? comm->group[remote] : NULL;
 
@@ -41,7 +41,7 @@ LOWER_TEXT static int group_of(MPI_Comm comm, bool remote, MPI_Group *group)
 	MPI_Group real;
 	int rc;
 
-	if (again(desc, remote, group))
+	if (group_again(desc, remote, group))
 		return MPI_SUCCESS;
 	rc = remote ? lower_MPI_Comm_remote_group(real_comm(comm), group ? &real : NULL) :
 		      lower_MPI_Comm_group(real_comm(comm), group ? &real : NULL);

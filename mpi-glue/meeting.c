@@ -15,7 +15,7 @@
 #include "mpi-glue/status_page.h"
 #include "mpi/calls.h"
 
-static uint64_t *met(uint32_t k, const struct meeting *meeting)
+static uint64_t *meeting_met(uint32_t k, const struct meeting *meeting)
 {
 	return &glue.met[meeting->ranks ? meeting->ranks[k] : meeting->one];
 }
@@ -46,7 +46,7 @@ void meeting_add(struct counter *counter, int one)
 	const struct meeting *meeting = meeting_in(counter);
 
 	for (uint32_t k = 0; k < meeting->n; k++)
-		__atomic_add_fetch(met(k, meeting), (uint64_t)(int64_t)one, __ATOMIC_SEQ_CST);
+		__atomic_add_fetch(meeting_met(k, meeting), (uint64_t)(int64_t)one, __ATOMIC_SEQ_CST);
 }
 
 void meeting_publish(const struct counter *counter)
@@ -54,8 +54,8 @@ void meeting_publish(const struct counter *counter)
 	const struct meeting *meeting = meeting_in(counter);
 
 	for (uint32_t k = 0; k < meeting->n; k++)
-		__atomic_store_n(&status_met(glue.page)[met(k, meeting) - glue.met],
-				 __atomic_load_n(met(k, meeting), __ATOMIC_RELAXED),
+		__atomic_store_n(&status_met(glue.page)[meeting_met(k, meeting) - glue.met],
+				 __atomic_load_n(meeting_met(k, meeting), __ATOMIC_RELAXED),
 				 __ATOMIC_RELEASE);
 }
 
@@ -68,7 +68,7 @@ void meeting_publish_all(void)
 }
 
 /* The other members into @ranks, the first one alone if that is not us; how many. */
-static uint32_t others(int32_t *ranks, int n)
+static uint32_t meeting_others(int32_t *ranks, int n)
 {
 	uint32_t nr = 0;
 	bool member = false;
@@ -99,7 +99,7 @@ struct counter *meeting_of_group(struct meeting *meeting, MPI_Comm comm, MPI_Gro
 	meeting->ranks = collective_world_ranks(real_group(group), &n);
 	call_end(&mark);
 	if (meeting->ranks)
-		meeting->n = others(meeting->ranks, n);
+		meeting->n = meeting_others(meeting->ranks, n);
 	return counter_in(meeting, parent, CALL_MPI_Comm_create_group);
 }
 
@@ -120,7 +120,7 @@ void meeting_over(const struct meeting *meeting)
 		__atomic_sub_fetch(&glue.meetings, 1, __ATOMIC_SEQ_CST);
 }
 
-static uint64_t target_of(size_t rank)
+static uint64_t meeting_target_of(size_t rank)
 {
 	return __atomic_load_n(&status_met_targets(glue.page)[rank], __ATOMIC_ACQUIRE);
 }
@@ -130,7 +130,7 @@ bool meeting_may_begin(const struct counter *counter)
 	const struct meeting *meeting = meeting_in(counter);
 
 	for (uint32_t k = 0; k < meeting->n; k++)
-		if (*met(k, meeting) <= target_of((size_t)(met(k, meeting) - glue.met)))
+		if (*meeting_met(k, meeting) <= meeting_target_of((size_t)(meeting_met(k, meeting) - glue.met)))
 			return true;
 	return false;
 }
@@ -138,7 +138,7 @@ bool meeting_may_begin(const struct counter *counter)
 bool meeting_behind(void)
 {
 	for (int i = 0; i < glue.world_size; i++)
-		if (glue.met[i] < target_of((size_t)i))
+		if (glue.met[i] < meeting_target_of((size_t)i))
 			return true;
 	return false;
 }

@@ -27,7 +27,7 @@
 /* Freed requests are looked after when there are so many more. */
 #define ORPHANS_AT_ONCE	64
 
-static void forget(struct vrequest *req)
+static void orphan_forget(struct vrequest *req)
 {
 	if (req->flags & REQ_LEAVING) {
 		((struct vcomm *)req->comm)->left = 0;
@@ -78,7 +78,7 @@ LOWER_TEXT static void begin_next(struct vrequest *req, bool at_end)
 		req->flags |= REQ_LEFT;
 	comm->leaving = true;
 	if (lower_MPI_Ibarrier((MPI_Comm)comm->left, &real)) {
-		forget(req);
+		orphan_forget(req);
 		return;
 	}
 	req->obj.real = (uintptr_t)real;
@@ -100,10 +100,10 @@ LOWER_TEXT void orphan_end(struct vrequest *req, MPI_Request real)
 		begin_next(req, false);
 		return;
 	}
-	forget(req);
+	orphan_forget(req);
 }
 
-static void look(bool at_end)
+static void orphan_look(bool at_end)
 {
 	const struct vtable *table = &glue.table[VK_REQ];
 
@@ -120,13 +120,13 @@ static void look(bool at_end)
 }
 
 /* Orphans are no thread's own. What is called below meanwhile blocks nobody. */
-static void lock(void)
+static void orphan_lock(void)
 {
 	if (unlikely(glue.multiple))
 		glue_lock(&glue.orphans_lock);
 }
 
-static void unlock(void)
+static void orphan_unlock(void)
 {
 	if (unlikely(glue.multiple))
 		glue_unlock(&glue.orphans_lock);
@@ -134,28 +134,28 @@ static void unlock(void)
 
 void orphans_look(void)
 {
-	lock();
-	look(false);
-	unlock();
+	orphan_lock();
+	orphan_look(false);
+	orphan_unlock();
 }
 
 void orphan_request(struct vrequest *req)
 {
-	lock();
+	orphan_lock();
 	req->flags |= REQ_ORPHAN;
 	if (!(++glue.orphans % ORPHANS_AT_ONCE))
-		look(false);
-	unlock();
+		orphan_look(false);
+	orphan_unlock();
 }
 
 int orphan_comm(struct vcomm *comm)
 {
 	struct vrequest *req;
 
-	lock();
+	orphan_lock();
 	req = request_new(0, &comm->obj, REQ_ORPHAN | REQ_LEAVING);
 	if (!req) {
-		unlock();
+		orphan_unlock();
 		return MPI_ERR_NO_MEM;
 	}
 	request_record(virt_req(&req->obj), CALL_MPI_Comm_free, NULL, rounds_of(comm), MPI_BYTE,
@@ -165,8 +165,8 @@ int orphan_comm(struct vcomm *comm)
 	vobj_release(&comm->obj);
 	glue.orphans++;
 	glue.leaving++;
-	look(false);
-	unlock();
+	orphan_look(false);
+	orphan_unlock();
 	return 0;
 }
 
@@ -196,9 +196,9 @@ LOWER_TEXT void orphans_settle(void)
 
 	free_rest();
 	while (glue.leaving) {
-		lock();
-		look(true);
-		unlock();
+		orphan_lock();
+		orphan_look(true);
+		orphan_unlock();
 		if (glue.leaving)
 			between(&mark);
 	}

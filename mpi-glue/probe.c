@@ -10,7 +10,7 @@
 #include "mpi/calls.h"
 
 /* @patient: until there is one, or the thread is wanted out */
-LOWER_TEXT static int iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Status *status,
+LOWER_TEXT static int probe_iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Status *status,
 			     bool patient)
 {
 	MPI_Comm real;
@@ -30,7 +30,7 @@ LOWER_TEXT static int iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_
 int PMPI_Iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Status *status)
 {
 	GLUE_CALL(MPI_Iprobe);
-	int rc = iprobe(source, tag, comm, flag, status, false);
+	int rc = probe_iprobe(source, tag, comm, flag, status, false);
 
 	return unlikely(rc) ? fail_comm(comm, rc, CALL_MPI_Iprobe) : rc;
 }
@@ -42,7 +42,7 @@ int PMPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status *status)
 	int flag = 0, rc;
 
 	for (;;) {
-		rc = iprobe(source, tag, comm, &flag, status, true);
+		rc = probe_iprobe(source, tag, comm, &flag, status, true);
 		if (unlikely(rc))
 			return fail_comm(comm, rc, CALL_MPI_Probe);
 		if (flag)
@@ -53,7 +53,7 @@ int PMPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status *status)
 MPI_ALIAS(MPI_Probe);
 
 /* MPI_MESSAGE_NO_PROC is no object: it is passed on. */
-LOWER_TEXT static int improbe(int source, int tag, MPI_Comm comm, int *flag, MPI_Message *message,
+LOWER_TEXT static int probe_improbe(int source, int tag, MPI_Comm comm, int *flag, MPI_Message *message,
 			      MPI_Status *status, bool patient)
 {
 	struct kept *kept = kept_for(comm, source, tag);
@@ -100,7 +100,7 @@ int PMPI_Improbe(int source, int tag, MPI_Comm comm, int *flag, MPI_Message *mes
 		 MPI_Status *status)
 {
 	GLUE_CALL(MPI_Improbe);
-	int rc = improbe(source, tag, comm, flag, message, status, false);
+	int rc = probe_improbe(source, tag, comm, flag, message, status, false);
 
 	return unlikely(rc) ? fail_comm(comm, rc, CALL_MPI_Improbe) : rc;
 }
@@ -112,7 +112,7 @@ int PMPI_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message *message, MPI_St
 	int flag = 0, rc;
 
 	for (;;) {
-		rc = improbe(source, tag, comm, &flag, message, status, true);
+		rc = probe_improbe(source, tag, comm, &flag, message, status, true);
 		if (unlikely(rc))
 			return fail_comm(comm, rc, CALL_MPI_Mprobe);
 		if (flag)

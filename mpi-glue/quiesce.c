@@ -41,7 +41,7 @@ static void thread_leaves(void *arg)
 static pthread_key_t thread_key;
 static pthread_once_t thread_once = PTHREAD_ONCE_INIT;
 
-static void make_key(void)
+static void quiesce_make_key(void)
 {
 	pthread_key_create(&thread_key, thread_leaves);
 }
@@ -70,7 +70,7 @@ void quiesce_shares_count(unsigned int call)
 
 __attribute__((noinline, cold)) void quiesce_join(unsigned int call)
 {
-	pthread_once(&thread_once, make_key);
+	pthread_once(&thread_once, quiesce_make_key);
 	pthread_setspecific(thread_key, &glue_self);
 	glue_lock(&glue.threads_lock);
 	glue_self.next = glue.threads;

@@ -26,7 +26,7 @@ struct saved_info {
 	char text[];		/* key, value, key, value, each with its 0 */
 };
 
-static int refuse(char *why, size_t size, unsigned int call, const char *reason)
+static int rebuild_refuse(char *why, size_t size, unsigned int call, const char *reason)
 {
 	snprintf(why, size, "%s: %s", call_symbol[call] + 1, reason);
 	return -ENOTSUP;
@@ -104,7 +104,7 @@ static int ask_requests(char *why, size_t size)
 		if ((req->flags & REQ_PERSISTENT ||
 		     (req->flags & (REQ_RECV | REQ_ACTIVE | REQ_MATCHED)) == (REQ_RECV | REQ_ACTIVE)) &&
 		    req->made_by && req->comm && !comm_below((struct vcomm *)req->comm))
-			return refuse(why, size, CALL_MPI_Comm_free,
+			return rebuild_refuse(why, size, CALL_MPI_Comm_free,
 				      "a receive is posted on a communicator that was freed");
 	}
 	return 0;
@@ -153,7 +153,7 @@ void rebuild_forget(void)
 	rebuild_forget_wins();
 }
 
-static int fail(char *why, size_t size, unsigned int call, int rc)
+static int rebuild_fail(char *why, size_t size, unsigned int call, int rc)
 {
 	snprintf(why, size, "the new library failed in %s: code %d", call_symbol[call] + 1, rc);
 	return -EIO;
@@ -184,7 +184,7 @@ static int make_infos(char *why, size_t size)
 		int rc = rebuild_info(info->saved, &real);
 
 		if (rc)
-			return fail(why, size, CALL_MPI_Info_create, rc);
+			return rebuild_fail(why, size, CALL_MPI_Info_create, rc);
 		info->obj.real = ABI_BITS(real);
 	}
 	return 0;
@@ -210,7 +210,7 @@ static int make_groups(char *why, size_t size)
 		int rc = rebuild_group(saved->world, saved->n, &real);
 
 		if (rc)
-			return fail(why, size, CALL_MPI_Group_incl, rc);
+			return rebuild_fail(why, size, CALL_MPI_Group_incl, rc);
 		group->obj.real = ABI_BITS(real);
 	}
 	return 0;
@@ -226,7 +226,7 @@ LOWER_TEXT static int make_ops(char *why, size_t size)
 							 &real);
 
 		if (rc)
-			return fail(why, size, CALL_MPI_Op_create, rc);
+			return rebuild_fail(why, size, CALL_MPI_Op_create, rc);
 		op->obj.real = ABI_BITS(real);
 	}
 	return 0;
@@ -241,7 +241,7 @@ LOWER_TEXT static int init_again(char *why, size_t size)
 
 	rc = lower_MPI_Init_thread(NULL, NULL, required, &provided);
 	if (rc)
-		return fail(why, size, CALL_MPI_Init_thread, rc);
+		return rebuild_fail(why, size, CALL_MPI_Init_thread, rc);
 	for (int i = 0; i < glue.tools; i++)
 		lower_MPI_T_init_thread(required, &provided_to_tools);
 	abi_initialized();
@@ -263,7 +263,7 @@ LOWER_TEXT static int attach_buffer(char *why, size_t size)
 
 	if (glue.bsend_buffer)
 		rc = abi_buffer_attach(glue.bsend_buffer, glue.bsend_size);
-	return rc ? fail(why, size, CALL_MPI_Buffer_attach, rc) : 0;
+	return rc ? rebuild_fail(why, size, CALL_MPI_Buffer_attach, rc) : 0;
 }
 
 int rebuild(bool unload, const char *environment, char *ret_why, size_t size)

@@ -215,7 +215,7 @@ static int by_id(const void *a, const void *b)
 }
 
 /* WORLD and SELF are there. */
-LOWER_TEXT static void name_again(struct vcomm *desc)
+LOWER_TEXT static void rebuild_comm_name_again(struct vcomm *desc)
 {
 	const struct saved_comm *saved = desc->saved;
 
@@ -230,7 +230,7 @@ int rebuild_comms(char *ret_why, size_t size)
 	int rc = all ? 0 : -ENOMEM;
 
 	for (uint32_t i = 0; i < 2; i++)
-		name_again((struct vcomm *)vobj_at(VK_COMM, i));
+		rebuild_comm_name_again((struct vcomm *)vobj_at(VK_COMM, i));
 	for (uint32_t i = 2; !rc && i < glue.table[VK_COMM].top; i++)
 		if (comm_at(i))
 			all[n++] = comm_at(i);

@@ -49,7 +49,7 @@ static bool is_gone(const char *name)
 }
 
 /* A communicator of one process may be gone: any does.  0: there is none. */
-static uintptr_t comm_of(const struct vfile *file)
+static uintptr_t rebuild_file_comm_of(const struct vfile *file)
 {
 	const struct vcomm *comm = (const struct vcomm *)file->comm;
 	uintptr_t below = comm ? comm_below(comm) : 0;
@@ -67,11 +67,11 @@ static const char *end_of(const char *name)
 	return !name ? "?" : len > max ? name + len - max : name;
 }
 
-static const char *refused(const struct vfile *file)
+static const char *rebuild_file_refused(const struct vfile *file)
 {
 	const char *name = file->name ? name_here(file) : NULL;
 
-	if (!file->name || !comm_of(file))
+	if (!file->name || !rebuild_file_comm_of(file))
 		return "its communicator was freed";
 	if (file->splits)
 		return "a split collective is under way";
@@ -100,7 +100,7 @@ LOWER_TEXT int rebuild_ask_files(char *ret_why, size_t size)
 {
 	for (uint32_t i = 0; i < glue.table[VK_FILE].top; i++) {
 		struct vfile *file = file_at(i);
-		const char *why = file ? refused(file) : NULL;
+		const char *why = file ? rebuild_file_refused(file) : NULL;
 		MPI_File real;
 
 		if (!file)
@@ -133,7 +133,7 @@ LOWER_TEXT static int seek_shared_again(const struct vfile *file, MPI_File real,
 LOWER_TEXT static int open_again(struct vfile *file)
 {
 	int amode = file->amode & ~(MPI_MODE_CREATE | MPI_MODE_EXCL);
-	MPI_Comm comm = (MPI_Comm)comm_of(file);
+	MPI_Comm comm = (MPI_Comm)rebuild_file_comm_of(file);
 	MPI_Info none = real_info(MPI_INFO_NULL);
 	const char *name = name_here(file);	/* it may have gone elsewhere since it was asked */
 	MPI_File real;
@@ -157,7 +157,7 @@ LOWER_TEXT static int open_again(struct vfile *file)
 	return rc;
 }
 
-static int by_comm(const void *a, const void *b)
+static int rebuild_file_by_comm(const void *a, const void *b)
 {
 	const struct vfile *x = *(struct vfile *const *)a, *y = *(struct vfile *const *)b;
 	uint64_t p = ((struct vcomm *)x->comm)->coll.id, q = ((struct vcomm *)y->comm)->coll.id;
@@ -178,7 +178,7 @@ int rebuild_files(char *ret_why, size_t size)
 		if (file_at(i))
 			all[n++] = file_at(i);
 	if (!rc)
-		qsort(all, n, sizeof(*all), by_comm);
+		qsort(all, n, sizeof(*all), rebuild_file_by_comm);
 	for (size_t i = 0; i < n && !rc; i++) {
 		rc = open_again(all[i]);
 		if (rc)

@@ -150,7 +150,7 @@ void rebuild_forget_dtypes(void)
 	}
 }
 
-LOWER_TEXT static int construct(const struct vdtype *d, MPI_Datatype *type)
+LOWER_TEXT static int rebuild_type_construct(const struct vdtype *d, MPI_Datatype *type)
 {
 	int rc = d->counts || d->combiner == MPI_COMBINER_STRUCT ? construct_of(d, type) :
 		 !d->nr_dtypes ? construct_f90(d, type) :
@@ -183,7 +183,7 @@ LOWER_TEXT int dtype_revive(struct vobj *dtype)
 	for (int i = 0; i < d->nr_dtypes && !rc; i++)
 		rc = dtype_revive(vobj_dtype(d->dtypes[i]));
 	if (!rc)
-		rc = construct(d, &type);
+		rc = rebuild_type_construct(d, &type);
 	if (!rc)
 		d->obj.real = ABI_BITS(type);
 	return rc;
@@ -220,7 +220,7 @@ LOWER_TEXT static int make_dtype(struct vdtype *d)
 	}
 	if (rc)
 		return rc;
-	rc = construct(d, &type);
+	rc = rebuild_type_construct(d, &type);
 	if (rc)
 		return rc;
 	d->obj.real = ABI_BITS(type);
@@ -228,7 +228,7 @@ LOWER_TEXT static int make_dtype(struct vdtype *d)
 	return 0;
 }
 
-LOWER_TEXT static int name_again(struct vdtype *d)
+LOWER_TEXT static int rebuild_type_name_again(struct vdtype *d)
 {
 	if (!d->name)
 		return 0;
@@ -250,7 +250,7 @@ int rebuild_dtypes(char *ret_why, size_t size)
 		int rc = d && !d->predefined ? make_dtype(d) : 0;
 
 		if (!rc && d)
-			rc = name_again(d);
+			rc = rebuild_type_name_again(d);
 		if (rc) {
 			snprintf(ret_why, size, "type of %s: code %d of the new library",
 				 call_symbol[d->made_by] + 1, rc);

@@ -23,7 +23,7 @@ static struct vwin *win_at(uint32_t i)
 	return obj && obj->real ? (struct vwin *)obj : NULL;
 }
 
-LOWER_TEXT static int ask(struct vwin *win)
+LOWER_TEXT static int rebuild_win_ask(struct vwin *win)
 {
 	MPI_Win real = (MPI_Win)win->obj.real;
 	MPI_Info info;
@@ -42,7 +42,7 @@ LOWER_TEXT static int ask(struct vwin *win)
 }
 
 /* A communicator of one process may be gone: any does.  0: there is none. */
-static uintptr_t comm_of(const struct vwin *win)
+static uintptr_t rebuild_win_comm_of(const struct vwin *win)
 {
 	const struct vcomm *comm = (const struct vcomm *)win->comm;
 	uintptr_t below = comm ? comm_below(comm) : 0;
@@ -57,11 +57,11 @@ int rebuild_ask_wins(char *ret_why, size_t size)
 	for (uint32_t i = 0; i < glue.table[VK_WIN].top && !rc; i++) {
 		if (!win_at(i))
 			continue;
-		if (!comm_of(win_at(i))) {
+		if (!rebuild_win_comm_of(win_at(i))) {
 			snprintf(ret_why, size, "MPI_Win_create: the communicator of a window was freed");
 			return -ENOTSUP;
 		}
-		rc = ask(win_at(i));
+		rc = rebuild_win_ask(win_at(i));
 	}
 	return rc;
 }
@@ -85,7 +85,7 @@ LOWER_TEXT static int make_again(struct vwin *win)
 
 	if (rc)
 		return rc;
-	rc = win_make_below(win, (MPI_Comm)comm_of(win), info);
+	rc = win_make_below(win, (MPI_Comm)rebuild_win_comm_of(win), info);
 	lower_MPI_Info_free(&info);
 	for (struct win_region *region = win->regions; region && !rc; region = region->next)
 		rc = lower_MPI_Win_attach((MPI_Win)win->obj.real, region->base, region->size);
@@ -99,7 +99,7 @@ static uint64_t id_of(const struct vwin *win)
 	return win->comm ? ((struct vcomm *)win->comm)->coll.id : 0;
 }
 
-static int by_comm(const void *a, const void *b)
+static int rebuild_win_by_comm(const void *a, const void *b)
 {
 	const struct vwin *x = *(struct vwin *const *)a, *y = *(struct vwin *const *)b;
 
@@ -157,7 +157,7 @@ int rebuild_wins(char *ret_why, size_t size)
 	for (uint32_t i = 0; i < table->top; i++)
 		if (win_at(i))
 			all[n++] = win_at(i);
-	qsort(all, n, sizeof(*all), by_comm);
+	qsort(all, n, sizeof(*all), rebuild_win_by_comm);
 	rc = make_all(all, n, &made);
 	if (rc)
 		snprintf(ret_why, size, "window %zu of %zu: code %d of the new library", made + 1,

@@ -87,7 +87,7 @@ void vtable_unlock(enum vkind kind)
 	table_unlock(&glue.table[kind]);
 }
 
-static struct vobj *slot(const struct vtable *table, uint32_t index)
+static struct vobj *vhandle_slot(const struct vtable *table, uint32_t index)
 {
 	return (struct vobj *)(table->base + (size_t)index * table->stride);
 }
@@ -101,11 +101,11 @@ struct vobj *vobj_new(enum vkind kind, uintptr_t real)
 	table_lock(table);
 	if (table->free && (kind != VK_OP || table->top == table->max)) {
 		index = table->free - 1;
-		obj = slot(table, index);
+		obj = vhandle_slot(table, index);
 		table->free = obj->next_free;
 	} else if (table->top < table->max) {
 		index = table->top++;
-		obj = slot(table, index);
+		obj = vhandle_slot(table, index);
 	}
 	table_unlock(table);
 	if (!obj)
@@ -139,7 +139,7 @@ void vobj_put(struct vobj *obj)
 	obj->real = 0;
 	if (obj->kind == VK_OP && table->free) {
 		obj->next_free = 0;
-		slot(table, table->last - 1)->next_free = obj->index + 1;
+		vhandle_slot(table, table->last - 1)->next_free = obj->index + 1;
 	} else {
 		obj->next_free = table->free;
 		table->free = obj->index + 1;
@@ -163,7 +163,7 @@ struct vobj *vobj_find(enum vkind kind, uintptr_t real)
 	const struct vtable *table = &glue.table[kind];
 
 	for (uint32_t i = table->top; i-- > 0; ) {
-		struct vobj *obj = slot(table, i);
+		struct vobj *obj = vhandle_slot(table, i);
 
 		if (obj->refs && !obj->freed && obj->real == real)
 			return obj;
@@ -178,6 +178,6 @@ struct vobj *vobj_at(enum vkind kind, uint32_t index)
 
 	if (index >= table->top)
 		return NULL;
-	obj = slot(table, index);
+	obj = vhandle_slot(table, index);
 	return obj->refs ? obj : NULL;
 }

@@ -40,7 +40,7 @@ LOWER_TEXT static int word_add(const struct vwin *win, int rank, size_t i, uint6
 	return rc ? rc : lower_MPI_Win_flush(rank, words);
 }
 
-static int give_back(const struct vwin *win, int rank, size_t i, uint64_t value)
+static int win_lock_give_back(const struct vwin *win, int rank, size_t i, uint64_t value)
 {
 	uint64_t add = -value;
 
@@ -77,7 +77,7 @@ static int lock_shared(const struct vwin *win, int rank, struct call_mark *mark)
 
 		if (rc || !has_writer(was))
 			return rc;
-		rc = give_back(win, rank, WORD_OF(lock), 1);
+		rc = win_lock_give_back(win, rank, WORD_OF(lock), 1);
 		if (!rc)
 			rc = lock_await(win, rank, false, mark);
 		if (rc)
@@ -96,7 +96,7 @@ static int lock_exclusive(const struct vwin *win, int rank, struct call_mark *ma
 			return rc;
 		if (!has_writer(was))
 			return lock_await(win, rank, true, mark);
-		rc = give_back(win, rank, WORD_OF(lock), ONE_EXCLUSIVE);
+		rc = win_lock_give_back(win, rank, WORD_OF(lock), ONE_EXCLUSIVE);
 		if (!rc)
 			rc = lock_await(win, rank, false, mark);
 		if (rc)
@@ -104,7 +104,7 @@ static int lock_exclusive(const struct vwin *win, int rank, struct call_mark *ma
 	}
 }
 
-static int lock(struct vwin *win, int type, int rank, int assert, struct call_mark *mark)
+static int win_lock_take(struct vwin *win, int type, int rank, int assert, struct call_mark *mark)
 {
 	uint8_t how = TARGET_UNCHECKED;
 	int rc = 0;
@@ -140,7 +140,7 @@ LOWER_TEXT int PMPI_Win_lock(int lock_type, int rank, int assert, MPI_Win win)
 {
 	GLUE_CALL(MPI_Win_lock);
 	struct vwin *desc = win_of(win);
-	int rc = desc ? lock(desc, lock_type, rank, assert, &mark) : MPI_ERR_WIN;
+	int rc = desc ? win_lock_take(desc, lock_type, rank, assert, &mark) : MPI_ERR_WIN;
 
 	/* loads of this process from here on are of what others stored before */
 	if (!rc)
@@ -149,7 +149,7 @@ LOWER_TEXT int PMPI_Win_lock(int lock_type, int rank, int assert, MPI_Win win)
 }
 MPI_ALIAS(MPI_Win_lock);
 
-LOWER_TEXT static int unlock(struct vwin *win, int rank)
+LOWER_TEXT static int win_lock_unlock(struct vwin *win, int rank)
 {
 	uint8_t how;
 	int rc;
@@ -165,9 +165,9 @@ LOWER_TEXT static int unlock(struct vwin *win, int rank)
 		rc = lower_MPI_Win_sync(win_below(win));
 	how = win->target[rank];
 	if (!rc && how == TARGET_SHARED)
-		rc = give_back(win, rank, WORD_OF(lock), 1);
+		rc = win_lock_give_back(win, rank, WORD_OF(lock), 1);
 	if (!rc && how == TARGET_EXCLUSIVE)
-		rc = give_back(win, rank, WORD_OF(lock), ONE_EXCLUSIVE);
+		rc = win_lock_give_back(win, rank, WORD_OF(lock), ONE_EXCLUSIVE);
 	if (rc)
 		return rc;
 	win->target[rank] = 0;
@@ -179,7 +179,7 @@ int PMPI_Win_unlock(int rank, MPI_Win win)
 {
 	GLUE_CALL(MPI_Win_unlock);
 	struct vwin *desc = win_of(win);
-	int rc = desc ? unlock(desc, rank) : MPI_ERR_WIN;
+	int rc = desc ? win_lock_unlock(desc, rank) : MPI_ERR_WIN;
 
 	return rc ? fail_win(win, rc, CALL_MPI_Win_unlock) : rc;
 }
@@ -207,7 +207,7 @@ LOWER_TEXT static int lock_everybody(const struct vwin *win, struct call_mark *m
 	for (int i = 0; i < win->nr && !rc; i++) {
 		if (!has_writer(was[i]))
 			continue;
-		rc = give_back(win, i, WORD_OF(lock), 1);
+		rc = win_lock_give_back(win, i, WORD_OF(lock), 1);
 		if (!rc)
 			rc = lock_await(win, i, false, mark);
 		if (!rc)
@@ -225,7 +225,7 @@ LOWER_TEXT static int unlock_everybody(const struct vwin *win)
 	int rc = 0;
 
 	if (win->nr == 1)
-		return give_back(win, 0, WORD_OF(lock), 1);
+		return win_lock_give_back(win, 0, WORD_OF(lock), 1);
 	for (int i = 0; i < win->nr && !rc; i++)
 		rc = lower_MPI_Accumulate(&minus_one, 1, dtype, i, WORD_OF(lock), 1, dtype,
 					  real_op(MPI_SUM), words);

@@ -80,7 +80,7 @@ static void client_drop(struct shim_client *client)
 	free(client);
 }
 
-static void want(struct shim_client *client, uint32_t events)
+static void shim_client_want(struct shim_client *client, uint32_t events)
 {
 	if (client->events == events)
 		return;
@@ -192,7 +192,7 @@ static int serve_fence(struct shim_client *client)
 }
 
 /* Send what there is; false: the client is gone. */
-static bool serve(struct shim_client *client)
+static bool shim_client_serve(struct shim_client *client)
 {
 	int ret = 0;
 
@@ -209,13 +209,13 @@ static bool serve(struct shim_client *client)
 		client_drop(client);
 		return false;
 	}
-	want(client, EPOLLIN | (ret ? EPOLLOUT : 0));
+	shim_client_want(client, EPOLLIN | (ret ? EPOLLOUT : 0));
 	return true;
 }
 
 /* ----------------------------------------------------------- what it asks */
 
-static int answer(struct shim_client *client, const struct shim_msg *msg,
+static int shim_client_answer(struct shim_client *client, const struct shim_msg *msg,
 		  const void *data, size_t len, const int *fds, unsigned int nr_fds)
 {
 	return shim_send(client->sock, msg, data, len, fds, nr_fds);
@@ -232,7 +232,7 @@ static int answer_status(struct shim_client *client, struct shim_msg *msg)
 		.failed = shim->failed,
 	};
 
-	return answer(client, msg, &status, sizeof(status), NULL, 0);
+	return shim_client_answer(client, msg, &status, sizeof(status), NULL, 0);
 }
 
 static int answer_externals(struct shim_client *client, struct shim_msg *msg)
@@ -242,7 +242,7 @@ static int answer_externals(struct shim_client *client, struct shim_msg *msg)
 	unsigned int nr;
 
 	msg->value = (int)stdio_ends(&client->shim->io, msg->number, ends, fds, &nr);
-	return answer(client, msg, ends, nr * sizeof(ends[0]), fds, nr);
+	return shim_client_answer(client, msg, ends, nr * sizeof(ends[0]), fds, nr);
 }
 
 static int answer_drain(struct shim_client *client, struct shim_msg *msg)
@@ -254,7 +254,7 @@ static int answer_drain(struct shim_client *client, struct shim_msg *msg)
 	logs = (struct shim_logs) {
 		.out = io->stream[0].len, .err = io->stream[1].len,
 	};
-	return answer(client, msg, &logs, sizeof(logs), NULL, 0);
+	return shim_client_answer(client, msg, &logs, sizeof(logs), NULL, 0);
 }
 
 static int answer_ranks(struct shim_client *client, struct shim_msg *msg)
@@ -266,11 +266,11 @@ static int answer_ranks(struct shim_client *client, struct shim_msg *msg)
 	if (msg->number > nr)
 		return -EPROTO;
 	nr -= msg->number;
-	return answer(client, msg, shim->ranks + msg->number,
+	return shim_client_answer(client, msg, shim->ranks + msg->number,
 		      (nr < room ? nr : room) * sizeof(*shim->ranks), NULL, 0);
 }
 
-static void attach(struct shim_client *client, uint64_t history)
+static void shim_client_attach(struct shim_client *client, uint64_t history)
 {
 	unsigned int i;
 
@@ -288,7 +288,7 @@ static void attach(struct shim_client *client, uint64_t history)
 	}
 }
 
-static void note(struct shim *shim, const char *data, size_t len)
+static void shim_client_note(struct shim *shim, const char *data, size_t len)
 {
 	char text[256];
 
@@ -338,24 +338,24 @@ static int handle_control(struct shim_client *client, struct shim_msg *msg,
 		return answer_ranks(client, msg);
 	case SHIM_SIGNAL:
 		msg->value = shim_signal(client->shim, (int)msg->number);
-		return answer(client, msg, NULL, 0, NULL, 0);
+		return shim_client_answer(client, msg, NULL, 0, NULL, 0);
 	case SHIM_ABORT:
 		/* Ranks that an abort ends do not count as failed. */
 		client->shim->aborted = true;
 		msg->value = shim_abort(client->shim, (int)msg->number);
 		if (len)
-			note(client->shim, data, len);
-		return answer(client, msg, NULL, 0, NULL, 0);
+			shim_client_note(client->shim, data, len);
+		return shim_client_answer(client, msg, NULL, 0, NULL, 0);
 	case SHIM_FENCES:
 		give_fences(client);
-		return answer(client, msg, NULL, 0, NULL, 0);
+		return shim_client_answer(client, msg, NULL, 0, NULL, 0);
 	case SHIM_ATTACH:
-		if (answer(client, msg, NULL, 0, NULL, 0))
+		if (shim_client_answer(client, msg, NULL, 0, NULL, 0))
 			return -EPIPE;
 		/* Other nodes' logs are watched only while a client is attached: look now. */
 		if (!clients_attached(client->shim))
 			follow_look(client->shim->follow);
-		attach(client, msg->number);
+		shim_client_attach(client, msg->number);
 		return 0;
 	default:
 		return -EPROTO;
@@ -440,7 +440,7 @@ static void on_client(uint32_t events, void *arg)
 		}
 	}
 	if (client)
-		serve(client);
+		shim_client_serve(client);
 	/* This may have been the last terminal that the shim waited for. */
 	if (attached)
 		shim_maybe_leave(shim);
@@ -473,7 +473,7 @@ int client_add(struct shim *shim, int sock, bool attached)
 		client->next->link = &client->next;
 	shim->clients = client;
 	if (attached)
-		attach(client, 0);
+		shim_client_attach(client, 0);
 	return 0;
 }
 
@@ -484,7 +484,7 @@ void clients_wake(struct shim *shim)
 	for (client = shim->clients; client; client = next) {
 		next = client->next;
 		give_input(client);
-		serve(client);
+		shim_client_serve(client);
 	}
 }
 

@@ -129,11 +129,11 @@ bool follow_look(struct shim_follow *f)
 	return changed;
 }
 
-static void on_time(void *arg)
+static void follow_on_time(void *arg)
 {
 	struct shim_follow *f = arg;
 
-	reactor_timer(f->reactor, LOOK_MS, on_time, f, &f->timer);
+	reactor_timer(f->reactor, LOOK_MS, follow_on_time, f, &f->timer);
 	if (f->wanted(f->arg) && follow_look(f))
 		f->changed(f->arg);
 }
@@ -147,7 +147,7 @@ int follow_start(struct shim_follow *f, struct reactor *reactor,
 	f->wanted = wanted;
 	f->changed = changed;
 	f->arg = arg;
-	return reactor_timer(reactor, LOOK_MS, on_time, f, &f->timer);
+	return reactor_timer(reactor, LOOK_MS, follow_on_time, f, &f->timer);
 }
 
 void follow_finish(struct shim_follow *f)

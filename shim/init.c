@@ -44,7 +44,7 @@
 
 /* ------------------------------------------------------------ namespaces */
 
-static json_t *failed(int err, const char *what)
+static json_t *shim_init_failed(int err, const char *what)
 {
 	return outcome_error(err, "%s: %s", what, strerror(-err));
 }
@@ -52,18 +52,18 @@ static json_t *failed(int err, const char *what)
 static json_t *make_mounts(void)
 {
 	if (unshare(CLONE_NEWNS))
-		return failed(-errno, "a new mount namespace");
+		return shim_init_failed(-errno, "a new mount namespace");
 	/* Later mounts of the host appear here; mounts made here do not appear there. */
 	if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL))
-		return failed(-errno, "mount propagation");
+		return shim_init_failed(-errno, "mount propagation");
 	if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL))
-		return failed(-errno, "mounting /proc");
+		return shim_init_failed(-errno, "mounting /proc");
 	if (mount("tmpfs", "/dev/shm", "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777"))
-		return failed(-errno, "mounting /dev/shm");
+		return shim_init_failed(-errno, "mounting /dev/shm");
 	/* The message queues of the job's IPC namespace, only where the host has mqueue. */
 	if (mount("mqueue", "/dev/mqueue", "mqueue", MS_NOSUID | MS_NODEV | MS_NOEXEC,
 		  NULL) && errno != ENOENT && errno != ENODEV)
-		return failed(-errno, "mounting /dev/mqueue");
+		return shim_init_failed(-errno, "mounting /dev/mqueue");
 	return NULL;
 }
 
@@ -89,7 +89,7 @@ _Noreturn static void give_up(const struct shim_init *init)
 	_exit(1);
 }
 
-static void progress(const struct engine_progress *p, void *arg)
+static void shim_init_progress(const struct engine_progress *p, void *arg)
 {
 	const struct shim_init *init = arg;
 
@@ -101,9 +101,9 @@ static void progress(const struct engine_progress *p, void *arg)
 		give_up(init);
 }
 
-static json_t *restore(const struct shim_init *init, pid_t *ret_main)
+static json_t *shim_init_restore(const struct shim_init *init, pid_t *ret_main)
 {
-	return restore_images(init->shim, progress, (void *)init, ret_main);
+	return restore_images(init->shim, shim_init_progress, (void *)init, ret_main);
 }
 
 /* ------------------------------------------------------------------- end */
@@ -171,7 +171,7 @@ static void kill_rest(const struct shim *shim)
 		    (long long)shim->spec.job, pids);
 }
 
-_Noreturn static void end(const struct shim_init *init, const struct members *members)
+_Noreturn static void shim_init_end(const struct shim_init *init, const struct members *members)
 {
 	struct shim_msg msg = { .type = SHIM_EXITED, .value = members->status };
 	struct pollfd room = { .fd = init->sock, .events = POLLOUT };
@@ -185,7 +185,7 @@ _Noreturn static void end(const struct shim_init *init, const struct members *me
 	_exit(0);
 }
 
-static void reap(const struct shim_init *init, struct members *members)
+static void shim_init_reap(const struct shim_init *init, struct members *members)
 {
 	struct shim_msg msg = { .type = SHIM_RANK_ENDED };
 	int status, index;
@@ -200,11 +200,11 @@ static void reap(const struct shim_init *init, struct members *members)
 		shim_send(init->sock, &msg, NULL, 0, NULL, 0);
 	}
 	if (members_over(members, clock_monotonic_ms()))
-		end(init, members);
+		shim_init_end(init, members);
 }
 
 /* -EPIPE: the shim is gone. */
-static int serve(const struct shim_init *init, struct members *members)
+static int shim_init_serve(const struct shim_init *init, struct members *members)
 {
 	struct shim_msg msg;
 	int n = shim_receive(init->sock, &msg, NULL, 0, NULL, NULL);
@@ -231,7 +231,7 @@ static void release_ranks(const struct shim_spec *spec)
 	close(dir);
 }
 
-_Noreturn static void loop(const struct shim_init *init, struct members *members)
+_Noreturn static void shim_init_loop(const struct shim_init *init, struct members *members)
 {
 	struct pollfd fds[2] = {
 		{ .fd = init->sock, .events = POLLIN },
@@ -247,12 +247,12 @@ _Noreturn static void loop(const struct shim_init *init, struct members *members
 	/* A stopped shim must not block init. */
 	fcntl(init->sock, F_SETFL, O_NONBLOCK);
 	for (;;) {
-		reap(init, members);
+		shim_init_reap(init, members);
 		if (poll(fds, 2, members_timeout(members, clock_monotonic_ms())) < 0)
 			continue;
 		while (read(fds[1].fd, &info, sizeof(info)) > 0)
 			;
-		if (fds[0].revents && serve(init, members)) {
+		if (fds[0].revents && shim_init_serve(init, members)) {
 			fds[0].fd = -1;
 			members_agreed(members);
 			release_ranks(&init->shim->spec);
@@ -317,7 +317,7 @@ static json_t *share_pages(const struct shim_init *init)
 		err = shim_send(init->sock, &msg, NULL, 0, &dir, 1);
 		close(dir);
 	}
-	return err ? failed(err, "status pages of the ranks") : NULL;
+	return err ? shim_init_failed(err, "status pages of the ranks") : NULL;
 }
 
 static json_t *bring_up(const struct shim_init *init, const json_t *go,
@@ -333,7 +333,7 @@ static json_t *bring_up(const struct shim_init *init, const json_t *go,
 		return members_start(init->shim, json_object_get(go, "env"), init->launch,
 				     ret_members);
 	}
-	outcome = restore(init, &main_pid);
+	outcome = shim_init_restore(init, &main_pid);
 	if (outcome_is_ok(outcome)) {
 		json_t *failure = share_pages(init);
 
@@ -383,5 +383,5 @@ _Noreturn void init_run(const struct shim_init *init)
 	json_decref(go);
 	if (shim_drop(&shim->spec))
 		_exit(1);
-	loop(init, &members);
+	shim_init_loop(init, &members);
 }

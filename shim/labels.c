@@ -43,7 +43,7 @@ static void source_end(struct source *s)
 }
 
 /* Log the first @len bytes of the line; a newline is added if it has none. */
-static void emit(struct source *s, size_t len)
+static void labels_emit(struct source *s, size_t len)
 {
 	char text[LABELS_LINE_MAX + 32];
 	size_t n = (size_t)snprintf(text, sizeof(text), "[%u] ", s->rank);
@@ -64,9 +64,9 @@ static void emit_lines(struct source *s)
 	while (s->len && !s->stream->held_len) {
 		newline = memchr(s->line, '\n', s->len);
 		if (newline)
-			emit(s, (size_t)(newline - s->line) + 1);
+			labels_emit(s, (size_t)(newline - s->line) + 1);
 		else if (s->len == sizeof(s->line))
-			emit(s, s->len);
+			labels_emit(s, s->len);
 		else
 			break;
 	}
@@ -81,7 +81,7 @@ static void pause_reading(struct source *s, bool paused)
 }
 
 /* true: there may be more to read now. */
-static bool read_once(struct source *s)
+static bool labels_read_once(struct source *s)
 {
 	ssize_t n;
 
@@ -94,7 +94,7 @@ static bool read_once(struct source *s)
 		return false;
 	if (n <= 0) {
 		if (s->len)
-			emit(s, s->len);
+			labels_emit(s, s->len);
 		source_end(s);
 		return false;
 	}
@@ -103,13 +103,13 @@ static bool read_once(struct source *s)
 	return true;
 }
 
-static void on_readable(uint32_t events, void *arg)
+static void labels_on_readable(uint32_t events, void *arg)
 {
 	struct source *s = arg;
 
 	if (s->stream->held_len && !s->stream->retry)
 		stdio_retry(s->stream);
-	read_once(s);
+	labels_read_once(s);
 	if (s->stream->held_len && s->stream->retry)
 		pause_reading(s, true);
 	stdio_changed(s->labels->io);
@@ -204,7 +204,7 @@ int labels_start(struct shim_labels *labels)
 			continue;
 		close(s->theirs);
 		s->theirs = -1;
-		err = reactor_fd(labels->io->reactor, s->fd, EPOLLIN, on_readable, s,
+		err = reactor_fd(labels->io->reactor, s->fd, EPOLLIN, labels_on_readable, s,
 				 &s->watch);
 	}
 	return err;
@@ -217,10 +217,10 @@ void labels_drain(struct shim_labels *labels)
 	for (i = 0; labels && i < labels->nr; i++) {
 		struct source *s = &labels->source[i];
 
-		while (read_once(s))
+		while (labels_read_once(s))
 			;
 		if (s->len && !s->stream->held_len)
-			emit(s, s->len);
+			labels_emit(s, s->len);
 	}
 }
 

@@ -38,7 +38,7 @@ struct shim_args {
 	int attach;
 };
 
-static void report(const struct shim *shim, json_t *outcome)
+static void shim_report(const struct shim *shim, json_t *outcome)
 {
 	char *text = json_dumps(outcome, JSON_COMPACT);
 
@@ -48,7 +48,7 @@ static void report(const struct shim *shim, json_t *outcome)
 	free(text);
 }
 
-static json_t *failed(int err, const char *what)
+static json_t *shim_failed(int err, const char *what)
 {
 	return outcome_error(err, "%s: %s", what, strerror(-err));
 }
@@ -78,15 +78,15 @@ static int open_listener(const char *dir)
 	return sock;
 }
 
-static json_t *follow(struct shim *shim)
+static json_t *shim_follow_job(struct shim *shim)
 {
 	_cleanup_fd_ int dir = open(shim->spec.image_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	int err = dir < 0 ? -errno : follow_open(&shim->spec, dir, &shim->follow);
 
-	return err ? failed(err, "other nodes' output") : NULL;
+	return err ? shim_failed(err, "other nodes' output") : NULL;
 }
 
-static json_t *prepare(struct shim *shim)
+static json_t *shim_prepare(struct shim *shim)
 {
 	json_t *outcome;
 	char why[512];
@@ -96,25 +96,25 @@ static json_t *prepare(struct shim *shim)
 	err = stdio_open(&shim->io, &shim->spec, &shim->log, why, sizeof(why));
 	if (err)
 		return outcome_error(err, "%s", why);
-	outcome = follow(shim);
+	outcome = shim_follow_job(shim);
 	if (outcome)
 		return outcome;
 	shim->listener = open_listener(shim->spec.state_dir);
 	if (shim->listener < 0)
-		return failed(shim->listener, shim->spec.state_dir);
+		return shim_failed(shim->listener, shim->spec.state_dir);
 	shim->exit_file = open("exit", O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC |
 			       O_NOFOLLOW, 0600);
 	if (shim->exit_file < 0)
-		return failed(-errno, "the file for the exit status");
+		return shim_failed(-errno, "the file for the exit status");
 	/* Reserve the room now: images may have filled the file system when the job ends. */
 	if (fallocate(shim->exit_file, FALLOC_FL_KEEP_SIZE, 0, EXIT_FILE_ROOM) &&
 	    errno != EOPNOTSUPP)
-		return failed(-errno, "room for the exit status");
+		return shim_failed(-errno, "room for the exit status");
 	err = shim_ranks_open(shim);
 	if (err)
-		return failed(err, "process management");
+		return shim_failed(err, "process management");
 	if (!shim->spec.host_ns && unshare(CLONE_NEWPID | CLONE_NEWIPC))
-		return failed(-errno, "new namespaces");
+		return shim_failed(-errno, "new namespaces");
 	return NULL;
 }
 
@@ -140,7 +140,7 @@ static json_t *fork_init(struct shim *shim, int *ret_launch)
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, launch) ||
 	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sock))
-		return failed(-errno, "a pair of sockets");
+		return shim_failed(-errno, "a pair of sockets");
 	/* Where root may not force the size, it gets what every user gets. */
 	if (setsockopt(sock[1], SOL_SOCKET, SO_SNDBUFFORCE, &room, sizeof(room)))
 		setsockopt(sock[1], SOL_SOCKET, SO_SNDBUF, &room, sizeof(room));
@@ -154,11 +154,11 @@ static json_t *fork_init(struct shim *shim, int *ret_launch)
 	close(launch[1]);
 	close(sock[1]);
 	if (shim->init < 0)
-		return failed(-errno, "the job's first process");
+		return shim_failed(-errno, "the job's first process");
 	shim->init_sock = sock[0];
 	*ret_launch = launch[0];
 	err = keep_own_pid_ns(shim);
-	return err ? failed(err, "namespaces") : NULL;
+	return err ? shim_failed(err, "namespaces") : NULL;
 }
 
 /* Read init's frames: pass progress on to ckptd, and return at the outcome. */
@@ -178,7 +178,7 @@ static json_t *await_outcome(const struct shim *shim, int launch)
 			json = json_loadb(body, len, JSON_ALLOW_NUL, NULL);
 			wire_consume(&in);
 			if (json_object_get(json, "progress")) {
-				report(shim, json);
+				shim_report(shim, json);
 				json_decref(json);
 				json = NULL;
 			}
@@ -191,7 +191,7 @@ static json_t *await_outcome(const struct shim *shim, int launch)
 }
 
 /* Let init go. From here on the shim is the job's owner, as process management requires. */
-static json_t *let_go(struct shim *shim, int launch)
+static json_t *shim_let_go(struct shim *shim, int launch)
 {
 	json_t *go;
 	char *text;
@@ -199,19 +199,19 @@ static json_t *let_go(struct shim *shim, int launch)
 
 	err = shim->pm ? shim_drop(&shim->spec) : 0;
 	if (err)
-		return failed(err, "changing to the job's owner");
+		return shim_failed(err, "changing to the job's owner");
 	go = shim_ranks_go(shim, &err);
 	text = go ? json_dumps(go, JSON_COMPACT) : NULL;
 	if (!err)
 		err = text ? wire_send(launch, text, strlen(text), NULL, 0) : -ENOMEM;
 	free(text);
 	json_decref(go);
-	return err ? failed(err, "process management") : NULL;
+	return err ? shim_failed(err, "process management") : NULL;
 }
 
-static json_t *launch(struct shim *shim)
+static json_t *shim_launch(struct shim *shim)
 {
-	json_t *outcome = prepare(shim);
+	json_t *outcome = shim_prepare(shim);
 	int sock = -1, err;
 
 	if (!outcome)
@@ -220,8 +220,8 @@ static json_t *launch(struct shim *shim)
 		return outcome;
 	err = identity_write(shim->spec.state_dir, getpid(), shim->init);
 	if (err)
-		return failed(err, shim->spec.state_dir);
-	outcome = let_go(shim, sock);
+		return shim_failed(err, shim->spec.state_dir);
+	outcome = shim_let_go(shim, sock);
 	if (outcome)
 		return outcome;
 	outcome = await_outcome(shim, sock);
@@ -258,7 +258,7 @@ static void on_changed(void *arg)
 	shim_maybe_leave(shim);
 }
 
-static void linger(struct shim *shim);
+static void shim_linger(struct shim *shim);
 
 /* The rest of the output is finite: wait on while a terminal still takes some of it. */
 static void on_linger(void *arg)
@@ -267,13 +267,13 @@ static void on_linger(void *arg)
 
 	shim->linger = NULL;
 	if (clients_moved(shim))
-		linger(shim);
+		shim_linger(shim);
 	else
 		reactor_stop(shim->reactor);
 }
 
 /* Start the linger time, or start it again. */
-static void linger(struct shim *shim)
+static void shim_linger(struct shim *shim)
 {
 	reactor_remove(shim->linger);
 	shim->linger = NULL;
@@ -288,7 +288,7 @@ static void job_ended(struct shim *shim, int status)
 	shim->ended = true;
 	shim->status = status;
 	if (shim->over || !shim_is_home(shim))
-		linger(shim);
+		shim_linger(shim);
 }
 
 void shim_over(struct shim *shim, int status)
@@ -302,7 +302,7 @@ void shim_over(struct shim *shim, int status)
 	job_ended(shim, status);
 	shim->status = status;
 	follow_finish(shim->follow);
-	linger(shim);
+	shim_linger(shim);
 	/* By a timer: the caller may be in the middle of serving clients. */
 	reactor_timer(shim->reactor, 0, on_changed, shim, &timer);
 }
@@ -361,7 +361,7 @@ static void on_init_end(int status, void *arg)
 	on_changed(shim);
 }
 
-static void on_listener(uint32_t events, void *arg)
+static void shim_on_listener(uint32_t events, void *arg)
 {
 	struct shim *shim = arg;
 	int sock = accept4(shim->listener, NULL, NULL, SOCK_CLOEXEC);
@@ -393,7 +393,7 @@ static bool is_watched(void *arg)
 	return clients_attached(arg) > 0;
 }
 
-static int stay(struct shim *shim)
+static int shim_stay(struct shim *shim)
 {
 	struct reactor_source *source;
 	int err;
@@ -401,7 +401,7 @@ static int stay(struct shim *shim)
 	err = fcntl(shim->init_sock, F_SETFL, O_NONBLOCK) ? -errno : 0;
 	if (!err)
 		err = reactor_fd(shim->reactor, shim->listener, EPOLLIN,
-				 on_listener, shim, &source);
+				 shim_on_listener, shim, &source);
 	if (!err)
 		err = reactor_fd(shim->reactor, shim->init_sock, EPOLLIN,
 				 on_init_message, shim, &shim->init_source);
@@ -456,9 +456,9 @@ static int parse_args(int argc, char **argv, struct shim_args *args)
 	return args->spec < 0 || optind < argc ? -EINVAL : 0;
 }
 
-static int run(struct shim *shim)
+static int shim_run(struct shim *shim)
 {
-	json_t *outcome = launch(shim);
+	json_t *outcome = shim_launch(shim);
 	int err = outcome_errno(outcome);
 
 	stdio_cut(&shim->io, err);
@@ -470,11 +470,11 @@ static int run(struct shim *shim)
 	if (err)
 		log_error(&shim->log, "job %lld did not start: %s",
 			  (long long)shim->spec.job, strerror(-err));
-	report(shim, outcome);
+	shim_report(shim, outcome);
 	json_decref(outcome);
 	close(shim->report);
 	shim->report = -1;
-	return err ? err : stay(shim);
+	return err ? err : shim_stay(shim);
 }
 
 int main(int argc, char **argv)
@@ -500,11 +500,11 @@ int main(int argc, char **argv)
 	if (err) {
 		json_t *outcome = outcome_error(err, "%s", why);
 
-		report(shim, outcome);
+		shim_report(shim, outcome);
 		json_decref(outcome);
 		return 1;
 	}
-	err = run(shim);
+	err = shim_run(shim);
 	shim_ranks_close(shim);
 	follow_close(shim->follow);
 	reactor_destroy(shim->reactor);

@@ -33,7 +33,7 @@ void members_signal(const struct members *m, int signo)
 	}
 }
 
-static void fail(struct members *m, int status)
+static void members_fail(struct members *m, int status)
 {
 	m->failed = true;
 	m->status = status;
@@ -150,7 +150,7 @@ json_t *members_pids(const struct members *m)
 void members_abort(struct members *m, int code)
 {
 	if (!m->failed)
-		fail(m, (code & 0xff) << 8);
+		members_fail(m, (code & 0xff) << 8);
 	end_all(m);
 }
 
@@ -168,7 +168,7 @@ int members_ended(struct members *m, pid_t pid, int status)
 		m->deadline = clock_monotonic_ms() + MEMBERS_ASK_MS;
 	/* Only the first failure counts: later ones end because init ended them. */
 	if (status && !m->failed) {
-		fail(m, status);
+		members_fail(m, status);
 		m->failed_index = (int)i;
 		if (!m->keep_going)
 			end_all(m);

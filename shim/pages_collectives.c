@@ -32,7 +32,7 @@ static bool gather_met(struct pages *p, unsigned int i)
 }
 
 /* Enter what ranks have begun into the table. True: a target was raised. */
-static bool gather(struct pages *p)
+static bool pages_collectives_gather(struct pages *p)
 {
 	bool grew = false;
 	unsigned int i;
@@ -103,7 +103,7 @@ static bool spread_met(struct pages *p)
 }
 
 /* Write targets into the pages that have the communicator. True: some were raised. */
-static bool spread(struct pages *p)
+static bool pages_collectives_spread(struct pages *p)
 {
 	bool any = false;
 	unsigned int i;
@@ -178,7 +178,7 @@ bool pages_misses(const struct pages *p, unsigned int i)
 	return false;
 }
 
-static bool behind(const struct pages *p, unsigned int i)
+static bool pages_collectives_behind(const struct pages *p, unsigned int i)
 {
 	const struct status_page *page = p->page[i];
 
@@ -193,7 +193,7 @@ static unsigned int first_behind(const struct pages *p)
 	unsigned int i, first = p->ranks->nr;
 
 	for (i = p->ranks->nr; i-- > 0;) {
-		if (behind(p, i) && (first == p->ranks->nr || pages_misses(p, i) ||
+		if (pages_collectives_behind(p, i) && (first == p->ranks->nr || pages_misses(p, i) ||
 				     !pages_misses(p, first)))
 			first = i;
 	}
@@ -208,7 +208,7 @@ int pages_look_quiesced(struct look *look)
 	look->first = pages_first_without(p, STATUS_QUIESCED);
 	if (!p->reached && look->first < p->ranks->nr)
 		return 0;
-	if (gather(p) | spread(p)) {
+	if (pages_collectives_gather(p) | pages_collectives_spread(p)) {
 		look->first = 0;
 		pages_moved(p);
 	}
@@ -232,7 +232,7 @@ int pages_look_quiesced(struct look *look)
 		return 0;
 	}
 	/* Look once more: a collective begun meanwhile is a new target. */
-	if (gather(p) | spread(p))
+	if (pages_collectives_gather(p) | pages_collectives_spread(p))
 		return tell_begun(look);
 	err = pages_report(look, SHIM_CAUGHT_UP, 0, p->targets, NULL, 0);
 	p->caught_up = !err;

@@ -43,7 +43,7 @@ void pages_moved(struct pages *p)
 		p->stall.poked_at = 0;
 }
 
-static void poke(struct pages *p)
+static void pages_stall_poke(struct pages *p)
 {
 	pages_poke(p);
 	p->stall.poked_at = clock_monotonic_ns();
@@ -91,7 +91,7 @@ void pages_stalled(struct pages *p)
 	struct seqs_entry *entry;
 
 	if (!p->stall.poked_at && clock_monotonic_ns() >= p->stall.moved_at + p->stall.patience)
-		poke(p);
+		pages_stall_poke(p);
 	if (!is_settled(p))
 		return;
 	p->stall.poked_at = 0;	/* so that the ranks are asked again */
@@ -134,7 +134,7 @@ bool pages_let_on(struct pages *p)
 		p->stall.done = entry->target;
 		p->stall.patience += p->stall.patience / 2;
 		p->stall.letting = true;
-		poke(p);
+		pages_stall_poke(p);
 	}
 	if (!p->stall.letting)
 		return false;

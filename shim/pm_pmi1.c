@@ -50,7 +50,7 @@ struct pm_server {
 	struct conn conn[];
 };
 
-static struct pm_server *server(struct pm *pm)
+static struct pm_server *pm_pmi1_server(struct pm *pm)
 {
 	return (struct pm_server *)pm;
 }
@@ -77,7 +77,7 @@ static void end_job(struct pm_server *pm, int code, const char *format, ...)
 
 /* ---------------------------------------------------------------- output */
 
-static void drop(struct conn *c)
+static void pm_pmi1_drop(struct conn *c)
 {
 	reactor_remove(c->source);
 	c->source = NULL;
@@ -87,7 +87,7 @@ static void drop(struct conn *c)
 	c->in_len = c->out_len = 0;
 }
 
-static void flush(struct conn *c)
+static void pm_pmi1_flush(struct conn *c)
 {
 	uint32_t events;
 
@@ -97,7 +97,7 @@ static void flush(struct conn *c)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0 && errno != EAGAIN)
-			drop(c);
+			pm_pmi1_drop(c);
 		if (n < 0)
 			break;
 		c->out_len -= (size_t)n;
@@ -121,7 +121,7 @@ static void on_send(unsigned int index, const char *text, size_t len, void *arg)
 	if (c->out_len + len > c->out_size) {
 		out = realloc(c->out, c->out_len + len);
 		if (!out) {
-			drop(c);
+			pm_pmi1_drop(c);
 			return;
 		}
 		c->out = out;
@@ -129,17 +129,17 @@ static void on_send(unsigned int index, const char *text, size_t len, void *arg)
 	}
 	memcpy(c->out + c->out_len, text, len);
 	c->out_len += len;
-	flush(c);
+	pm_pmi1_flush(c);
 }
 
-static void on_fence(const void *data, size_t len, void *arg)
+static void pm_pmi1_on_fence(const void *data, size_t len, void *arg)
 {
 	struct pm_server *pm = arg;
 
 	pm->config.events->fence(data, len, pm->config.arg);
 }
 
-static void on_abort(unsigned int index, int code, void *arg)
+static void pm_pmi1_on_abort(unsigned int index, int code, void *arg)
 {
 	struct pm_server *pm = arg;
 
@@ -147,7 +147,7 @@ static void on_abort(unsigned int index, int code, void *arg)
 		pm->config.ranks->rank[index], code);
 }
 
-static const struct pmi1_ops pmi1_ops = { on_send, on_fence, on_abort };
+static const struct pmi1_ops pmi1_ops = { on_send, pm_pmi1_on_fence, pm_pmi1_on_abort };
 
 /* ----------------------------------------------------------------- input */
 
@@ -162,7 +162,7 @@ static void take_line(struct conn *c, size_t len)
 		end_job(c->pm, 1, "rank %u does not speak PMI-1: %.*s", rank_of(c),
 			(int)(len < 80 ? len : 80), c->in);
 	if (err)
-		drop(c);
+		pm_pmi1_drop(c);
 	else if (pmi1_is_stuck(c->pm->pmi1))
 		end_job(c->pm, 1, "rank %u waits in MPI_Init for ranks that have ended",
 			rank_of(c));
@@ -183,7 +183,7 @@ static void take_lines(struct conn *c)
 	}
 	if (c->fd >= 0 && c->in_len == sizeof(c->in) && !c->out_len) {
 		end_job(c->pm, 1, "rank %u does not speak PMI-1: no end of line", rank_of(c));
-		drop(c);
+		pm_pmi1_drop(c);
 	}
 }
 
@@ -198,7 +198,7 @@ static bool read_some(struct conn *c)
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return errno == EINTR;
 	if (n <= 0) {
-		drop(c);
+		pm_pmi1_drop(c);
 		return false;
 	}
 	c->in_len += (size_t)n;
@@ -211,14 +211,14 @@ static void on_conn(uint32_t events, void *arg)
 	struct conn *c = arg;
 
 	if (c->out_len) {
-		flush(c);
+		pm_pmi1_flush(c);
 		take_lines(c);
 	} else {
 		read_some(c);
 	}
 }
 
-static int adopt(struct conn *c)
+static int pm_pmi1_adopt(struct conn *c)
 {
 	c->events = EPOLLIN;
 	return reactor_fd(c->pm->config.reactor, c->fd, EPOLLIN, on_conn, c, &c->source);
@@ -230,10 +230,10 @@ static void on_port(unsigned int index, int fd, void *arg)
 	struct pm_server *pm = arg;
 	struct conn *c = &pm->conn[index];
 
-	drop(c);
+	pm_pmi1_drop(c);
 	c->fd = fd;
-	if (adopt(c))
-		drop(c);
+	if (pm_pmi1_adopt(c))
+		pm_pmi1_drop(c);
 	else
 		pmi1_greet(pm->pmi1, index);
 }
@@ -275,15 +275,15 @@ static int open_pairs(struct pm_server *pm)
 	return 0;
 }
 
-static void destroy(struct pm *base)
+static void pm_pmi1_destroy(struct pm *base)
 {
-	struct pm_server *pm = server(base);
+	struct pm_server *pm = pm_pmi1_server(base);
 	unsigned int i;
 
 	if (!pm)
 		return;
 	for (i = 0; i < pm->config.ranks->nr; i++) {
-		drop(&pm->conn[i]);
+		pm_pmi1_drop(&pm->conn[i]);
 		free(pm->conn[i].out);
 		if (pm->conn[i].theirs >= 0)
 			close(pm->conn[i].theirs);
@@ -293,7 +293,7 @@ static void destroy(struct pm *base)
 	free(pm);
 }
 
-static int create(const struct pm_config *config, struct pm **ret_pm)
+static int pm_pmi1_create(const struct pm_config *config, struct pm **ret_pm)
 {
 	unsigned int i, nr = config->ranks->nr;
 	struct pm_server *pm = calloc(1, sizeof(*pm) + nr * sizeof(pm->conn[0]));
@@ -320,15 +320,15 @@ static int create(const struct pm_config *config, struct pm **ret_pm)
 	if (!err && !(config->flags & PM_LATE))
 		err = open_pairs(pm);
 	if (err)
-		destroy((struct pm *)pm);
+		pm_pmi1_destroy((struct pm *)pm);
 	else
 		*ret_pm = (struct pm *)pm;
 	return err;
 }
 
-static int serve(struct pm *base)
+static int pm_pmi1_serve(struct pm *base)
 {
-	struct pm_server *pm = server(base);
+	struct pm_server *pm = pm_pmi1_server(base);
 	unsigned int i;
 	int err = 0;
 
@@ -338,7 +338,7 @@ static int serve(struct pm *base)
 	for (i = 0; i < pm->config.ranks->nr && !err; i++) {
 		close(pm->conn[i].theirs);
 		pm->conn[i].theirs = -1;
-		err = adopt(&pm->conn[i]);
+		err = pm_pmi1_adopt(&pm->conn[i]);
 	}
 	return err;
 }
@@ -355,9 +355,9 @@ static int add_env(json_t *env, const char *format, ...)
 	return json_array_append_new(env, json_string(text)) ? -ENOMEM : 0;
 }
 
-static int rank_env(struct pm *base, unsigned int index, json_t *env)
+static int pm_pmi1_rank_env(struct pm *base, unsigned int index, json_t *env)
 {
-	struct pm_server *pm = server(base);
+	struct pm_server *pm = pm_pmi1_server(base);
 	const struct ranks *ranks = pm->config.ranks;
 	int err;
 
@@ -374,14 +374,14 @@ static int rank_env(struct pm *base, unsigned int index, json_t *env)
 	return err ? err : add_env(env, "PMI_SIZE=%u", ranks->size);
 }
 
-static int rank_fd(const struct pm *base, unsigned int index)
+static int pm_pmi1_rank_fd(const struct pm *base, unsigned int index)
 {
 	return ((const struct pm_server *)base)->conn[index].theirs;
 }
 
-static void forget(struct pm *base)
+static void pm_pmi1_forget(struct pm *base)
 {
-	struct pm_server *pm = server(base);
+	struct pm_server *pm = pm_pmi1_server(base);
 	unsigned int i;
 
 	for (i = 0; i < pm->config.ranks->nr; i++) {
@@ -392,9 +392,9 @@ static void forget(struct pm *base)
 	}
 }
 
-static void rank_ended(struct pm *base, unsigned int index, int status)
+static void pm_pmi1_rank_ended(struct pm *base, unsigned int index, int status)
 {
-	struct pm_server *pm = server(base);
+	struct pm_server *pm = pm_pmi1_server(base);
 	struct conn *c = &pm->conn[index];
 
 	while (read_some(c))
@@ -402,26 +402,26 @@ static void rank_ended(struct pm *base, unsigned int index, int status)
 	/* A rank that failed has ended the job already, or must not (keep_going). */
 	if (!status && pmi1_is_member(pm->pmi1, index))
 		end_job(pm, 1, "rank %u ended without MPI_Finalize", rank_of(c));
-	drop(c);
+	pm_pmi1_drop(c);
 	pmi1_gone(pm->pmi1, index);
 	if (pmi1_is_stuck(pm->pmi1))
 		end_job(pm, status ? WEXITSTATUS(status) | (WIFSIGNALED(status) ? 1 : 0) : 1,
 			"rank %u ended while others wait for it in MPI_Init", rank_of(c));
 }
 
-static int fence_done(struct pm *base, const void *data, size_t len)
+static int pm_pmi1_fence_done(struct pm *base, const void *data, size_t len)
 {
-	return pmi1_fence_done(server(base)->pmi1, data, len);
+	return pmi1_fence_done(pm_pmi1_server(base)->pmi1, data, len);
 }
 
 const struct pm_ops pm_pmi1 = {
 	.name = "PMI-1",
-	.create = create,
-	.serve = serve,
-	.rank_env = rank_env,
-	.rank_fd = rank_fd,
-	.forget = forget,
-	.rank_ended = rank_ended,
-	.fence_done = fence_done,
-	.destroy = destroy,
+	.create = pm_pmi1_create,
+	.serve = pm_pmi1_serve,
+	.rank_env = pm_pmi1_rank_env,
+	.rank_fd = pm_pmi1_rank_fd,
+	.forget = pm_pmi1_forget,
+	.rank_ended = pm_pmi1_rank_ended,
+	.fence_done = pm_pmi1_fence_done,
+	.destroy = pm_pmi1_destroy,
 };

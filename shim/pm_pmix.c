@@ -9,7 +9,7 @@
  * struct news, and the shim's loop passes them on (on_wake()); the lock protects the
  * news, the open fence and the ranks' states, nothing else.  Callbacks for a fence
  * carry no argument of this file, and libpmix has one server per process: so there
- * is one static pointer here, set by serve() and cleared by destroy().
+ * is one static pointer here, set by pm_pmix_serve() and cleared by pm_pmix_destroy().
  *
  * Open MPI 4 takes itself for launched by its own daemons when it finds the
  * address of one, and then believes PMIx in everything; nobody listens there.
@@ -69,14 +69,14 @@ struct pmix_pm {
 
 static struct pmix_pm *the_server;
 
-static struct pmix_pm *server(struct pm *pm)
+static struct pmix_pm *pm_pmix_server(struct pm *pm)
 {
 	return (struct pmix_pm *)pm;
 }
 
 /* ------------------------------------------------- on libpmix's own thread */
 
-static void wake(struct pmix_pm *pm)
+static void pm_pmix_wake(struct pmix_pm *pm)
 {
 	uint64_t one = 1;
 
@@ -98,7 +98,7 @@ static void post_abort(struct pmix_pm *pm, int code, const char *format, ...)
 		va_end(ap);
 	}
 	pthread_mutex_unlock(&pm->lock);
-	wake(pm);
+	pm_pmix_wake(pm);
 }
 
 /* MPI_Init is a fence of all ranks: true if some wait, and one has ended before it. */
@@ -155,7 +155,7 @@ static pmix_status_t on_pmix_abort(const pmix_proc_t *proc, void *object, int st
 	return PMIX_OPERATION_SUCCEEDED;
 }
 
-static void release(void *data)
+static void pm_pmix_release(void *data)
 {
 	free(data);
 }
@@ -169,7 +169,7 @@ static pmix_status_t on_fence(const pmix_proc_t procs[], size_t nprocs,
 
 	if (pm->config.ranks->nr_nodes == 1) {
 		if (done)
-			done(PMIX_SUCCESS, data, len, cbdata, release, data);
+			done(PMIX_SUCCESS, data, len, cbdata, pm_pmix_release, data);
 		return PMIX_SUCCESS;
 	}
 	/* Across nodes only fences of the whole job are supported, one at a time. */
@@ -184,7 +184,7 @@ static pmix_status_t on_fence(const pmix_proc_t procs[], size_t nprocs,
 	pthread_mutex_unlock(&pm->lock);
 	if (busy)
 		return PMIX_ERR_NOT_SUPPORTED;
-	wake(pm);
+	pm_pmix_wake(pm);
 	return PMIX_SUCCESS;
 }
 
@@ -218,9 +218,9 @@ static void on_wake(uint32_t events, void *arg)
 		end_job(pm, news.code, news.text);
 }
 
-static int fence_done(struct pm *base, const void *data, size_t len)
+static int pm_pmix_fence_done(struct pm *base, const void *data, size_t len)
 {
-	struct pmix_pm *pm = server(base);
+	struct pmix_pm *pm = pm_pmix_server(base);
 	struct fence fence;
 	char *copy = malloc(len + 1);
 
@@ -237,13 +237,13 @@ static int fence_done(struct pm *base, const void *data, size_t len)
 		free(copy);
 		return -EPROTO;
 	}
-	fence.done(PMIX_SUCCESS, copy, len, fence.cbdata, release, copy);
+	fence.done(PMIX_SUCCESS, copy, len, fence.cbdata, pm_pmix_release, copy);
 	return 0;
 }
 
-static void rank_ended(struct pm *base, unsigned int index, int status)
+static void pm_pmix_rank_ended(struct pm *base, unsigned int index, int status)
 {
-	struct pmix_pm *pm = server(base);
+	struct pmix_pm *pm = pm_pmix_server(base);
 	char text[64];
 	bool in, stuck;
 
@@ -281,9 +281,9 @@ static int register_ranks(struct pmix_pm *pm)
 	return 0;
 }
 
-static void destroy(struct pm *base)
+static void pm_pmix_destroy(struct pm *base)
 {
-	struct pmix_pm *pm = server(base);
+	struct pmix_pm *pm = pm_pmix_server(base);
 
 	if (!pm)
 		return;
@@ -300,7 +300,7 @@ static void destroy(struct pm *base)
 	free(pm);
 }
 
-static int create(const struct pm_config *config, struct pm **ret_pm)
+static int pm_pmix_create(const struct pm_config *config, struct pm **ret_pm)
 {
 	struct pmix_pm *pm = calloc(1, sizeof(*pm) +
 				    config->ranks->nr * sizeof(pm->member[0]));
@@ -346,9 +346,9 @@ static int start_library(struct pmix_pm *pm)
 	return pm->up ? 0 : -EIO;
 }
 
-static int serve(struct pm *base)
+static int pm_pmix_serve(struct pm *base)
 {
-	struct pmix_pm *pm = server(base);
+	struct pmix_pm *pm = pm_pmix_server(base);
 	int err;
 
 	pm->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -423,9 +423,9 @@ static void open_mpi_env(const struct pmix_pm *pm, unsigned int index, json_t *e
 	add_env(env, "OMPI_COMM_WORLD_LOCAL_SIZE=%u", ranks->nr);
 }
 
-static int rank_env(struct pm *base, unsigned int index, json_t *env)
+static int pm_pmix_rank_env(struct pm *base, unsigned int index, json_t *env)
 {
-	struct pmix_pm *pm = server(base);
+	struct pmix_pm *pm = pm_pmix_server(base);
 	char **strings = NULL;
 	pmix_proc_t proc;
 	size_t i;
@@ -442,25 +442,25 @@ static int rank_env(struct pm *base, unsigned int index, json_t *env)
 	return 0;
 }
 
-static int rank_fd(const struct pm *base, unsigned int index)
+static int pm_pmix_rank_fd(const struct pm *base, unsigned int index)
 {
 	return -1;
 }
 
-static void forget(struct pm *base)
+static void pm_pmix_forget(struct pm *base)
 {
-	/* serve() runs after the fork, so init holds nothing of the server. */
+	/* pm_pmix_serve() runs after the fork, so init holds nothing of the server. */
 }
 
 __attribute__((visibility("default")))
 const struct pm_ops pm_pmix = {
 	.name = "PMIx",
-	.create = create,
-	.serve = serve,
-	.rank_env = rank_env,
-	.rank_fd = rank_fd,
-	.forget = forget,
-	.rank_ended = rank_ended,
-	.fence_done = fence_done,
-	.destroy = destroy,
+	.create = pm_pmix_create,
+	.serve = pm_pmix_serve,
+	.rank_env = pm_pmix_rank_env,
+	.rank_fd = pm_pmix_rank_fd,
+	.forget = pm_pmix_forget,
+	.rank_ended = pm_pmix_rank_ended,
+	.fence_done = pm_pmix_fence_done,
+	.destroy = pm_pmix_destroy,
 };

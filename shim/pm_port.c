@@ -142,7 +142,7 @@ static bool peer_is(int fd, uid_t uid)
 	return found;
 }
 
-static void on_listener(uint32_t events, void *arg)
+static void pm_port_on_listener(uint32_t events, void *arg)
 {
 	struct pm_port *port = arg;
 	struct guest *guest;
@@ -199,7 +199,7 @@ static int listen_here(struct pm_port *port)
 	    getsockname(port->listener, (struct sockaddr *)&addr, &len))
 		return -errno;
 	port->number = ntohs(addr.sin_port);
-	return reactor_fd(port->reactor, port->listener, EPOLLIN, on_listener, port,
+	return reactor_fd(port->reactor, port->listener, EPOLLIN, pm_port_on_listener, port,
 			  &port->source);
 }
 

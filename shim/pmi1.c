@@ -194,7 +194,7 @@ static int do_get(struct pmi1 *s, unsigned int index, const struct line *line)
 	return 0;
 }
 
-static void let_go(struct pmi1 *s)
+static void pmi1_let_go(struct pmi1 *s)
 {
 	unsigned int i;
 
@@ -217,7 +217,7 @@ static int do_barrier_in(struct pmi1 *s, unsigned int index, const struct line *
 	if (++s->nr_waiting < s->config.nr)
 		return 0;
 	if (s->config.alone) {
-		let_go(s);
+		pmi1_let_go(s);
 		return 0;
 	}
 	s->fencing = true;
@@ -363,7 +363,7 @@ int pmi1_fence_done(struct pmi1 *s, const void *data, size_t len)
 	if (err)
 		return err;
 	kvs_new_clear(s->kvs);
-	let_go(s);
+	pmi1_let_go(s);
 	return 0;
 }
 

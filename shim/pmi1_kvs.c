@@ -63,7 +63,7 @@ void kvs_destroy(struct kvs *kvs)
 	free(kvs);
 }
 
-static size_t hash(const char *key, size_t klen)
+static size_t pmi1_kvs_hash(const char *key, size_t klen)
 {
 	uint64_t h = 14695981039346656037ULL;
 	size_t i;
@@ -74,9 +74,9 @@ static size_t hash(const char *key, size_t klen)
 }
 
 /* The key's slot, or the empty slot where the key belongs. */
-static struct entry **find(const struct kvs *kvs, const char *key, size_t klen)
+static struct entry **pmi1_kvs_find(const struct kvs *kvs, const char *key, size_t klen)
 {
-	size_t i = hash(key, klen);
+	size_t i = pmi1_kvs_hash(key, klen);
 
 	for (;; i++) {
 		struct entry **slot = kvs->slot + (i & (kvs->nr_slots - 1));
@@ -86,7 +86,7 @@ static struct entry **find(const struct kvs *kvs, const char *key, size_t klen)
 	}
 }
 
-static int grow(struct kvs *kvs)
+static int pmi1_kvs_grow(struct kvs *kvs)
 {
 	struct kvs bigger = *kvs;
 	size_t i;
@@ -101,7 +101,7 @@ static int grow(struct kvs *kvs)
 		struct entry *e = kvs->slot[i];
 
 		if (e)
-			*find(&bigger, e->key, e->klen) = e;
+			*pmi1_kvs_find(&bigger, e->key, e->klen) = e;
 	}
 	free(kvs->slot);
 	*kvs = bigger;
@@ -128,13 +128,13 @@ int kvs_put(struct kvs *kvs, const char *key, size_t klen, const char *value, si
 
 	if (!klen || klen > kvs->key_max || vlen > kvs->value_max)
 		return -EBADMSG;
-	if (grow(kvs))
+	if (pmi1_kvs_grow(kvs))
 		return -ENOMEM;
 	copy = malloc(vlen + 1);
 	if (!copy)
 		return -ENOMEM;
 	memcpy(copy, value, vlen);
-	slot = find(kvs, key, klen);
+	slot = pmi1_kvs_find(kvs, key, klen);
 	if (!*slot) {
 		*slot = entry_new(key, klen);
 		kvs->nr += !!*slot;
@@ -153,7 +153,7 @@ int kvs_put(struct kvs *kvs, const char *key, size_t klen, const char *value, si
 
 const char *kvs_get(const struct kvs *kvs, const char *key, size_t klen, size_t *ret_vlen)
 {
-	const struct entry *e = klen ? *find(kvs, key, klen) : NULL;
+	const struct entry *e = klen ? *pmi1_kvs_find(kvs, key, klen) : NULL;
 
 	if (!e)
 		return NULL;

@@ -154,7 +154,7 @@ int shim_receive(int sock, struct shim_msg *ret_msg, void *data, size_t size,
 }
 
 /* The next message that is no unasked SHIM_EXITED. */
-static int await(int sock, struct shim_msg *ret_msg, void *data, size_t size,
+static int proto_await(int sock, struct shim_msg *ret_msg, void *data, size_t size,
 		 int *ret_fds, unsigned int *ret_nr_fds)
 {
 	struct pollfd readable = { .fd = sock, .events = POLLIN };
@@ -181,7 +181,7 @@ int shim_ask(int sock, enum shim_msg_type type, uint64_t number,
 	int n = shim_send(sock, &msg, NULL, 0, NULL, 0);
 
 	if (!n)
-		n = await(sock, ret_msg, data, size, ret_fds, ret_nr_fds);
+		n = proto_await(sock, ret_msg, data, size, ret_fds, ret_nr_fds);
 	if (n < 0)
 		return n;
 	if (ret_msg->type != type)

@@ -121,7 +121,7 @@ static json_t *restore_one(const struct shim *shim, const struct op_env *env, js
 }
 
 /* Add the result of one more image to @sum. */
-static void add(json_t *sum, const json_t *outcome)
+static void shim_restore_add(json_t *sum, const json_t *outcome)
 {
 	static const char *const names[] = {
 		"processes", "threads", "plan_ns", "tree_ns", "memory_ns", "total_ns", "bytes_read",
@@ -160,7 +160,7 @@ static json_t *restore_all(const struct shim *shim, struct op_env *env, pid_t *r
 				env->beside = roots[k];
 		}
 		if (sum)
-			add(sum, outcome);
+			shim_restore_add(sum, outcome);
 		else
 			sum = json_incref(outcome);
 		json_decref(outcome);

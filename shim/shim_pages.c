@@ -48,7 +48,7 @@ static void await_end(struct shim *shim)
 		reactor_timer(shim->reactor, BROKEN_MS, on_broken, shim, &watch->broken);
 }
 
-static int emit(const struct shim_msg *msg, const void *data, size_t len, void *arg)
+static int shim_pages_emit(const struct shim_msg *msg, const void *data, size_t len, void *arg)
 {
 	struct shim *shim = arg;
 	const struct shim_failure *failure = data;
@@ -66,7 +66,7 @@ static int emit(const struct shim_msg *msg, const void *data, size_t len, void *
 	return 0;
 }
 
-static void rest(struct shim *shim)
+static void shim_pages_rest(struct shim *shim)
 {
 	reactor_remove(shim->watch.source);
 	shim->watch.source = NULL;
@@ -89,21 +89,21 @@ static int set_pace(struct shim_watch *watch)
 	return timerfd_settime(watch->timer, 0, &each, NULL) ? -errno : 0;
 }
 
-static void on_time(uint32_t events, void *arg)
+static void shim_pages_on_time(uint32_t events, void *arg)
 {
 	struct shim *shim = arg;
 	uint64_t times;
 
 	if (read(shim->watch.timer, &times, sizeof(times)) < 0)
 		return;
-	if (!pages_look(shim->watch.pages, emit, shim))
-		rest(shim);
+	if (!pages_look(shim->watch.pages, shim_pages_emit, shim))
+		shim_pages_rest(shim);
 	else
 		set_pace(&shim->watch);
 }
 
 /* An order was given: look at the pages until it is done. */
-static int look(struct shim *shim)
+static int shim_pages_look(struct shim *shim)
 {
 	struct shim_watch *watch = &shim->watch;
 	int err;
@@ -115,9 +115,9 @@ static int look(struct shim *shim)
 		return -errno;
 	watch->pause = 0;
 	err = set_pace(watch) ?:
-	      reactor_fd(shim->reactor, watch->timer, EPOLLIN, on_time, shim, &watch->source);
+	      reactor_fd(shim->reactor, watch->timer, EPOLLIN, shim_pages_on_time, shim, &watch->source);
 	if (err)
-		rest(shim);
+		shim_pages_rest(shim);
 	return err;
 }
 
@@ -130,7 +130,7 @@ void shim_pages_open(struct shim *shim, int dir)
 		err = pages_restart(watch->pages, watch->envs);
 		if (!err) {
 			pages_order(watch->pages, 0, STATUS_RUN);
-			err = look(shim);
+			err = shim_pages_look(shim);
 		}
 	}
 	if (!err)
@@ -145,7 +145,7 @@ void shim_pages_open(struct shim *shim, int dir)
 
 void shim_pages_close(struct shim *shim)
 {
-	rest(shim);
+	shim_pages_rest(shim);
 	reactor_remove(shim->watch.broken);
 	shim->watch.broken = NULL;
 	pages_close(shim->watch.pages);
@@ -171,7 +171,7 @@ void shim_pages_unwatch(struct shim *shim, const struct shim_client *client)
 
 /* ------------------------------------------------------------ the watcher */
 
-static int answer(struct shim_client *client, const struct shim_msg *msg, int value,
+static int shim_pages_answer(struct shim_client *client, const struct shim_msg *msg, int value,
 		  const void *data, size_t len)
 {
 	struct shim_msg reply = *msg;
@@ -187,12 +187,12 @@ static int handle_watch(struct shim *shim, struct shim_client *client,
 	if (!shim->watch.pages)
 		shim_hear(shim);
 	if (!shim->watch.pages)
-		return answer(client, msg, shim->watch.error ? shim->watch.error : -EOPNOTSUPP,
+		return shim_pages_answer(client, msg, shim->watch.error ? shim->watch.error : -EOPNOTSUPP,
 			      NULL, 0);
 	if (shim->watch.client)
-		return answer(client, msg, -EBUSY, NULL, 0);
+		return shim_pages_answer(client, msg, -EBUSY, NULL, 0);
 	shim->watch.client = client;
-	return answer(client, msg, 0, NULL, 0);
+	return shim_pages_answer(client, msg, 0, NULL, 0);
 }
 
 static int handle_exclude(struct shim *shim, struct shim_client *client,
@@ -202,10 +202,10 @@ static int handle_exclude(struct shim *shim, struct shim_client *client,
 	size_t n;
 
 	if (!shim->watch.pages)
-		return answer(client, msg, 0, NULL, 0);
+		return shim_pages_answer(client, msg, 0, NULL, 0);
 	n = pages_exclude(shim->watch.pages, (size_t)msg->number, out,
 			    sizeof(out) / sizeof(out[0]));
-	return answer(client, msg, 0, out, n * sizeof(out[0]));
+	return shim_pages_answer(client, msg, 0, out, n * sizeof(out[0]));
 }
 
 static int handle_doing(struct shim *shim, struct shim_client *client,
@@ -215,13 +215,13 @@ static int handle_doing(struct shim *shim, struct shim_client *client,
 	size_t n = 0;
 
 	if (!shim->watch.pages)
-		return answer(client, msg, -EOPNOTSUPP, NULL, 0);
+		return shim_pages_answer(client, msg, -EOPNOTSUPP, NULL, 0);
 	if (msg->number == UINT64_MAX)
 		pages_poke(shim->watch.pages);
 	else
 		n = pages_doing(shim->watch.pages, (unsigned int)msg->number, doing,
 				sizeof(doing) / sizeof(doing[0]));
-	return answer(client, msg, 0, doing, n * sizeof(doing[0]));
+	return shim_pages_answer(client, msg, 0, doing, n * sizeof(doing[0]));
 }
 
 void shim_pages_over(struct shim *shim, unsigned int index)
@@ -249,12 +249,12 @@ int shim_pages_handle(struct shim *shim, struct shim_client *client,
 		if (msg->value < STATUS_RUN || msg->value > STATUS_CUT)
 			return -EPROTO;
 		pages_order(pages, msg->number, (uint32_t)msg->value);
-		return look(shim);
+		return shim_pages_look(shim);
 	case SHIM_TARGETS:
 		if (len % sizeof(struct shim_seq))
 			return -EPROTO;
 		err = pages_targets(pages, msg->number, data, len / sizeof(struct shim_seq));
-		return err ? err : look(shim);
+		return err ? err : shim_pages_look(shim);
 	default:
 		return -EPROTO;
 	}

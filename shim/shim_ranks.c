@@ -17,7 +17,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
-static const struct pm_base *base(const struct shim *shim)
+static const struct pm_base *shim_ranks_base(const struct shim *shim)
 {
 	return (const struct pm_base *)shim->pm;
 }
@@ -48,7 +48,7 @@ static const struct pm_ops *find_server(const struct shim *shim)
 
 /* ---------------------------------------------------------------- events */
 
-static void on_abort(int code, const char *text, void *arg)
+static void shim_ranks_on_abort(int code, const char *text, void *arg)
 {
 	struct shim *shim = arg;
 
@@ -58,17 +58,17 @@ static void on_abort(int code, const char *text, void *arg)
 	log_info(&shim->log, "job %lld: %s", (long long)shim->spec.job, text);
 }
 
-static void on_fence(const void *data, size_t len, void *arg)
+static void shim_ranks_on_fence(const void *data, size_t len, void *arg)
 {
 	struct shim *shim = arg;
 
 	if (fence_begin(&shim->fence, data, len))
-		on_abort(1, "process management: what the ranks say is too long", shim);
+		shim_ranks_on_abort(1, "process management: what the ranks say is too long", shim);
 	else
 		clients_wake(shim);
 }
 
-static const struct pm_events events = { on_abort, on_fence };
+static const struct pm_events events = { shim_ranks_on_abort, shim_ranks_on_fence };
 
 /* ------------------------------------------------------------------ life */
 
@@ -113,11 +113,11 @@ json_t *shim_ranks_go(struct shim *shim, int *ret_err)
 	int err = 0;
 
 	if (shim->pm)
-		err = base(shim)->ops->serve(shim->pm);
+		err = shim_ranks_base(shim)->ops->serve(shim->pm);
 	for (i = 0; shim->pm && i < shim->spec.ranks.nr && !err; i++) {
 		json_t *env = json_array();
 
-		err = base(shim)->ops->rank_env(shim->pm, i, env);
+		err = shim_ranks_base(shim)->ops->rank_env(shim->pm, i, env);
 		/* The lower half may lie elsewhere than when the job began. */
 		if (shim->spec.ranks.lower)
 			json_array_append_new(env, json_sprintf("CKPT_LOWER=%s",
@@ -136,7 +136,7 @@ void shim_ranks_close(struct shim *shim)
 {
 	shim_pages_close(shim);
 	if (shim->pm)
-		base(shim)->ops->destroy(shim->pm);
+		shim_ranks_base(shim)->ops->destroy(shim->pm);
 	shim->pm = NULL;
 	fence_end(&shim->fence);
 	free(shim->ranks);
@@ -180,7 +180,7 @@ static void note_failure(struct shim *shim, const struct shim_msg *msg)
 }
 
 /* Tell init that all ends were handled; call after an abort was sent, if there is one. */
-static void agree(const struct shim *shim)
+static void shim_ranks_agree(const struct shim *shim)
 {
 	struct shim_msg msg = { .type = SHIM_RANK_ENDED };
 	unsigned int i;
@@ -202,8 +202,8 @@ void shim_ranks_message(struct shim *shim, const struct shim_msg *msg)
 	shim->ranks[msg->number].status = msg->value;
 	shim_pages_over(shim, (unsigned int)msg->number);
 	if (shim->pm)
-		base(shim)->ops->rank_ended(shim->pm, (unsigned int)msg->number, msg->value);
-	agree(shim);
+		shim_ranks_base(shim)->ops->rank_ended(shim->pm, (unsigned int)msg->number, msg->value);
+	shim_ranks_agree(shim);
 }
 
 void shim_ranks_fenced(struct shim *shim, const struct shim_msg *msg, const void *data,
@@ -216,10 +216,10 @@ void shim_ranks_fenced(struct shim *shim, const struct shim_msg *msg, const void
 	/* The next fence may begin inside fence_done(): keep this answer as the last one. */
 	if (ret > 0) {
 		fence_finish(&shim->fence);
-		ret = base(shim)->ops->fence_done(shim->pm, shim->fence.last, shim->fence.last_len);
+		ret = shim_ranks_base(shim)->ops->fence_done(shim->pm, shim->fence.last, shim->fence.last_len);
 	} else {
 		fence_end(&shim->fence);
 	}
 	if (ret)
-		on_abort(1, "process management: another node's answer cannot be read", shim);
+		shim_ranks_on_abort(1, "process management: another node's answer cannot be read", shim);
 }

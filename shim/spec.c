@@ -51,7 +51,7 @@ static void take_limits(struct shim_spec *spec, json_t *limits)
 	}
 }
 
-static int unpack(struct shim_spec *s, char *why, size_t size)
+static int spec_unpack(struct shim_spec *s, char *why, size_t size)
 {
 	json_t *argv = NULL, *env = NULL, *groups = NULL, *limits = NULL;
 	int uid, gid, host_ns = 0, window = 0, mask = 022, main_pid = 0;
@@ -120,7 +120,7 @@ int spec_load(int fd, struct shim_spec *ret_spec, char *why, size_t size)
 			 err == -EBADMSG ? error.text : strerror(-err));
 		return -EINVAL;
 	}
-	err = unpack(&spec, why, size);
+	err = spec_unpack(&spec, why, size);
 	if (err) {
 		spec_done(&spec);
 		return err;

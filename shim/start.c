@@ -51,7 +51,7 @@ int shim_drop(const struct shim_spec *spec)
 	return 0;
 }
 
-_Noreturn static void fail(int report, int err, const char *what)
+_Noreturn static void shim_start_fail(int report, int err, const char *what)
 {
 	struct start_failure failure = { .err = err };
 
@@ -78,7 +78,7 @@ static void set_limits(const struct shim_spec *spec, int report)
 
 	for (i = 0; spec->has_limits && i < RLIM_NLIMITS; i++) {
 		if (setrlimit((__rlimit_resource_t)i, &spec->limits[i]))
-			fail(report, -errno, "resource limits");
+			shim_start_fail(report, -errno, "resource limits");
 	}
 }
 
@@ -157,22 +157,22 @@ _Noreturn static void become_job(const struct shim *shim, const struct start *st
 	oom_default();
 	err = stdio_enter(&shim->io, spec, flags, start->index);
 	if (err)
-		fail(report, err, "standard streams");
+		shim_start_fail(report, err, "standard streams");
 	set_limits(spec, report);
 	err = shim_drop(spec);
 	if (err)
-		fail(report, err, "changing to the job's owner");
+		shim_start_fail(report, err, "changing to the job's owner");
 	umask(spec->umask);
 	if (chdir(spec->cwd))
-		fail(report, -errno, spec->cwd);
+		shim_start_fail(report, -errno, spec->cwd);
 	err = stdio_enter_files(spec, flags, &path);
 	if (err)
-		fail(report, err, path);
+		shim_start_fail(report, err, path);
 	err = set_environment(shim, start);
 	if (err)
-		fail(report, err, "environment");
+		shim_start_fail(report, err, "environment");
 	execvp(spec->argv[0], spec->argv);
-	fail(report, -errno, spec->argv[0]);
+	shim_start_fail(report, -errno, spec->argv[0]);
 }
 
 json_t *start_process(const struct shim *shim, int index, const json_t *env,

@@ -20,7 +20,7 @@
 #define RETRY_MS	1000
 #define NAP_MS		20	/* pause before a retry where no timer can be made */
 
-static void on_readable(uint32_t events, void *arg);
+static void stdio_on_readable(uint32_t events, void *arg);
 static void on_retry(void *arg);
 
 void stdio_changed(struct shim_stdio *io)
@@ -81,7 +81,7 @@ static void say_goes_on(struct shim_stdio *io)
  * Hold the bytes that did not fit and retry later: by a timer, or, if there is no descriptor for
  * one, when there is more to read.
  */
-static int hold(struct shim_stream *s, const char *data, size_t len, int err)
+static int stdio_hold(struct shim_stream *s, const char *data, size_t len, int err)
 {
 	memmove(s->held, data, len);
 	s->held_len = len;
@@ -102,14 +102,14 @@ int stdio_log(struct shim_stream *s, const char *data, size_t len)
 	if (err) {
 		size_t done = (size_t)(s->len - before);
 
-		hold(s, data + done, len - done, err);
+		stdio_hold(s, data + done, len - done, err);
 	}
 	s->ready = s->len;
 	return err;
 }
 
 /* 1: some bytes were read; 0: nothing to read; -EPIPE: end; other: log not written. */
-static int read_once(struct shim_stream *s)
+static int stdio_read_once(struct shim_stream *s)
 {
 	char data[STDIO_READ_MAX];
 	ssize_t n;
@@ -128,14 +128,14 @@ static int read_once(struct shim_stream *s)
 	return err ? err : 1;
 }
 
-static void on_readable(uint32_t events, void *arg)
+static void stdio_on_readable(uint32_t events, void *arg)
 {
 	struct shim_stream *s = arg;
 	int ret;
 
 	if (s->held_len)
 		stdio_retry(s);
-	ret = read_once(s);
+	ret = stdio_read_once(s);
 	if (ret == -EPIPE)
 		stream_end(s);
 	else if (ret == 1)
@@ -146,7 +146,7 @@ static int start_reading(struct shim_stream *s)
 {
 	if (s->fd < 0 || s->source)
 		return 0;
-	return reactor_fd(s->io->reactor, s->fd, EPOLLIN, on_readable, s,
+	return reactor_fd(s->io->reactor, s->fd, EPOLLIN, stdio_on_readable, s,
 			  &s->source);
 }
 
@@ -180,7 +180,7 @@ static int drain_stream(struct shim_stream *s, uint64_t most)
 	if (s->fd < 0)
 		return s->held_len ? s->log_err : 0;
 	while (ret == 1 && s->len - before < most)
-		ret = read_once(s);
+		ret = stdio_read_once(s);
 	if (ret == -EPIPE)
 		stream_end(s);
 	return ret == -EPIPE || ret == 1 ? 0 : ret;
@@ -244,7 +244,7 @@ int stdio_start(struct shim_stdio *io, struct reactor *reactor,
 }
 
 /* The stream that standard error goes to; NULL: a file, or nowhere. */
-static struct shim_stream *errors(struct shim_stdio *io)
+static struct shim_stream *stdio_errors(struct shim_stdio *io)
 {
 	if (io->stream[1].log >= 0)
 		return &io->stream[1];
@@ -253,7 +253,7 @@ static struct shim_stream *errors(struct shim_stdio *io)
 
 void stdio_note(struct shim_stdio *io, const char *text)
 {
-	struct shim_stream *s = errors(io);
+	struct shim_stream *s = stdio_errors(io);
 	char line[512];
 	int n = snprintf(line, sizeof(line), "stillpoint: %s\n", text);
 

@@ -25,7 +25,7 @@
 #include "shim/ranks.h"
 #include "shim/labels.h"
 
-static bool is(const char *how, const char *what)
+static bool stdio_open_is(const char *how, const char *what)
 {
 	return !strcmp(how, what);
 }
@@ -158,7 +158,7 @@ static int cut_old_logs(struct shim_stdio *io, const struct shim_spec *spec, int
 			struct shim_stream s = { .io = io, .log = -1 };
 			char name[32];
 
-			if (!is(spec->stdio[i + 1], SPEC_PIPE))
+			if (!stdio_open_is(spec->stdio[i + 1], SPEC_PIPE))
 				continue;
 			ranks_log_name(node, i, name, sizeof(name));
 			err = open_log(&s, spec, dir, name, len);
@@ -178,7 +178,7 @@ static int open_streams(struct shim_stdio *io, const struct shim_spec *spec, int
 	for (i = 0; i < 2 && !err; i++) {
 		struct shim_stream *s = &io->stream[i];
 
-		if (!is(spec->stdio[i + 1], SPEC_PIPE))
+		if (!stdio_open_is(spec->stdio[i + 1], SPEC_PIPE))
 			continue;
 		if (!spec->ranks.label)
 			err = make_pipe(&s->fd, &io->job_ends[i + 1], spec, false);
@@ -221,10 +221,10 @@ int stdio_open(struct shim_stdio *io, const struct shim_spec *spec, const struct
 		io->stream[i] = (struct shim_stream) { .io = io, .fd = -1, .log = -1 };
 	if (spec_has_tty(spec))
 		err = open_tty(io, spec);
-	if (!err && is(spec->stdio[0], SPEC_PIPE)) {
+	if (!err && stdio_open_is(spec->stdio[0], SPEC_PIPE)) {
 		what = "pipe";
 		err = make_pipe(&io->in_write, &io->job_ends[0], spec, true);
-	} else if (!err && is(spec->stdio[0], SPEC_TTY)) {
+	} else if (!err && stdio_open_is(spec->stdio[0], SPEC_TTY)) {
 		io->in_write = fcntl(io->master, F_DUPFD_CLOEXEC, 3);
 		io->tty_in = true;
 		err = io->in_write < 0 ? -errno : 0;
@@ -267,11 +267,11 @@ int stdio_enter(const struct shim_stdio *io, const struct shim_spec *spec,
 
 		if (!i && flags & STDIO_NO_INPUT)
 			from = null;
-		else if (is(spec->stdio[i], SPEC_TTY))
+		else if (stdio_open_is(spec->stdio[i], SPEC_TTY))
 			from = io->slave;
-		else if (i && io->labels && is(spec->stdio[i], SPEC_PIPE))
+		else if (i && io->labels && stdio_open_is(spec->stdio[i], SPEC_PIPE))
 			from = labels_fd(io->labels, (unsigned int)index, i);
-		else if (is(spec->stdio[i], SPEC_PIPE))
+		else if (stdio_open_is(spec->stdio[i], SPEC_PIPE))
 			from = io->job_ends[i];
 		if (dup2(from, i) < 0)
 			return -errno;
@@ -302,7 +302,7 @@ int stdio_enter_files(const struct shim_spec *spec, unsigned int flags,
 		if (spec->stdio[i][0] != '/' || (!i && flags & STDIO_NO_INPUT))
 			continue;
 		/* The same file: share one open file description, as 2>&1 does. */
-		if (i == 2 && is(spec->stdio[1], spec->stdio[2])) {
+		if (i == 2 && stdio_open_is(spec->stdio[1], spec->stdio[2])) {
 			fd = fcntl(1, F_DUPFD, 3);
 		} else {
 			fd = open_file(spec->stdio[i], i == 0, flags);

@@ -37,7 +37,7 @@ struct ckptd_args {
 	int nr_sets;
 };
 
-static int complain(const char *format, const char *what)
+static int ckptd_complain(const char *format, const char *what)
 {
 	fprintf(stderr, "ckptd: ");
 	fprintf(stderr, format, what);
@@ -75,10 +75,10 @@ static int parse_args(int argc, char **argv, struct ckptd_args *args)
 			return -EINVAL;
 		}
 	}
-	return optind < argc ? complain("%s is too much", argv[optind]) : 0;
+	return optind < argc ? ckptd_complain("%s is too much", argv[optind]) : 0;
 }
 
-static int configure(struct config *config, const struct ckptd_args *args)
+static int ckptd_configure(struct config *config, const struct ckptd_args *args)
 {
 	char why[PATH_MAX + 512];
 	int i, err = config_init(config);
@@ -87,23 +87,23 @@ static int configure(struct config *config, const struct ckptd_args *args)
 		return err;
 	err = config_load(config, args->config, why, sizeof(why));
 	if (err && (err != -ENOENT || args->config_given))
-		return complain("%s", why);
+		return ckptd_complain("%s", why);
 	for (i = 0; i < args->nr_sets; i++) {
 		char *equals = strchr(args->sets[i], '=');
 
 		if (!equals)
-			return complain("--set %s: NAME=VALUE is needed", args->sets[i]);
+			return ckptd_complain("--set %s: NAME=VALUE is needed", args->sets[i]);
 		*equals = '\0';
 		err = config_set(config, args->sets[i], equals + 1);
 		if (err) {
 			config_explain(config, args->sets[i], equals + 1, err, why, sizeof(why));
-			return complain("--set %s", why);
+			return ckptd_complain("--set %s", why);
 		}
 	}
 	return 0;
 }
 
-static void on_signal(int signo, void *arg)
+static void ckptd_on_signal(int signo, void *arg)
 {
 	struct daemon *daemon = arg;
 
@@ -122,7 +122,7 @@ static void come_first(struct daemon *daemon)
 		priority_set(PRIORITY_DAEMON);
 }
 
-static int serve(struct daemon *daemon)
+static int ckptd_serve(struct daemon *daemon)
 {
 	struct reactor_source *source;
 	sigset_t set;
@@ -133,7 +133,7 @@ static int serve(struct daemon *daemon)
 	sigaddset(&set, SIGINT);
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
-	err = reactor_signals(daemon->reactor, &set, on_signal, daemon, &source);
+	err = reactor_signals(daemon->reactor, &set, ckptd_on_signal, daemon, &source);
 	if (err)
 		return err;
 	log_info(&daemon->log, "node %s, images in %s", daemon->config.node,
@@ -149,25 +149,25 @@ int main(int argc, char **argv)
 	int err = parse_args(argc, argv, &args);
 
 	if (err == 1)
-		return fflush(stdout) ? complain("standard output: %s", strerror(errno)), 1 : 0;
+		return fflush(stdout) ? ckptd_complain("standard output: %s", strerror(errno)), 1 : 0;
 	if (err)
 		return 2;
 	log_init(&daemon.log, "ckptd");
-	err = configure(&daemon.config, &args);
+	err = ckptd_configure(&daemon.config, &args);
 	if (err || args.check) {
 		config_done(&daemon.config);
 		return err ? 2 : 0;
 	}
 	daemon.log.level = daemon.config.log_level;
 	if (geteuid() != 0) {
-		complain("%s", "must be run as root");
+		ckptd_complain("%s", "must be run as root");
 		config_done(&daemon.config);
 		return 1;
 	}
 	come_first(&daemon);
 	err = daemon_start(&daemon);
 	if (!err)
-		err = serve(&daemon);
+		err = ckptd_serve(&daemon);
 	daemon_stop(&daemon);
 	config_done(&daemon.config);
 	return err ? 1 : 0;

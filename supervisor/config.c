@@ -153,7 +153,7 @@ static bool good_address(const char *value)
 				       !strcmp(address, value));
 }
 
-static const struct setting *find(const char *name)
+static const struct setting *config_find(const char *name)
 {
 	const struct setting *s = settings;
 
@@ -166,7 +166,7 @@ static const struct setting *find(const char *name)
 
 int config_set(struct config *config, const char *name, const char *value)
 {
-	const struct setting *s = find(name);
+	const struct setting *s = config_find(name);
 	void *field;
 
 	if (!strncmp(name, OF_LEVELS, strlen(OF_LEVELS)))
@@ -252,7 +252,7 @@ static void explain_level(const struct level_configs *levels, const char *name, 
 void config_explain(const struct config *config, const char *name, const char *value, int err,
 		    char *why, size_t size)
 {
-	const struct setting *s = find(name);
+	const struct setting *s = config_find(name);
 
 	if (err == -E2BIG)
 		snprintf(why, size, "%.40s: too many levels, there may be %d", name,
@@ -348,7 +348,7 @@ void config_done(struct config *config)
 }
 
 /* Cut leading and trailing blanks, in place. */
-static char *trim(char *text)
+static char *config_trim(char *text)
 {
 	char *end = text + strlen(text);
 
@@ -380,14 +380,14 @@ static int parse_line(struct config *config, char *line, json_t *seen,
 
 	if (comment)
 		*comment = '\0';
-	line = trim(line);
+	line = config_trim(line);
 	if (!*line)
 		return 0;
 	equals = strchr(line, '=');
 	if (equals)
 		*equals = '\0';
-	name = trim(line);
-	value = equals ? trim(equals + 1) : "";
+	name = config_trim(line);
+	value = equals ? config_trim(equals + 1) : "";
 	if (!*value) {
 		snprintf(mistake->text, sizeof(mistake->text), "%.100s: NAME = VALUE is expected",
 			 name);

@@ -61,7 +61,7 @@ static int make_directory(const char *path, mode_t mode)
 }
 
 /* Who can rename what is in it decides where we write. */
-static void check_owner(const struct daemon *daemon)
+static void daemon_check_owner(const struct daemon *daemon)
 {
 	const char *dir = daemon->config.image_dir;
 	struct stat st;
@@ -105,7 +105,7 @@ static int make_directories(const struct daemon *daemon)
 		err = make_directory(config->state_dir, 0711);
 	if (!err)
 		make_image_directory(daemon);
-	check_owner(daemon);
+	daemon_check_owner(daemon);
 	if (err)
 		log_error(&daemon->log, "cannot make the directories for %s and %s: %s",
 			  config->socket, config->state_dir, strerror(-err));
@@ -113,7 +113,7 @@ static int make_directories(const struct daemon *daemon)
 }
 
 /* Who has it: what he wrote there. */
-static void read_holder(int fd, char *holder, size_t size)
+static void daemon_read_holder(int fd, char *holder, size_t size)
 {
 	ssize_t n = pread(fd, holder, size - 1, 0);
 
@@ -136,7 +136,7 @@ static int take_lock(const struct daemon *daemon, const char *path, const char *
 	} while (leftover_wait(err, &waited_ms));
 	if (err) {
 		if (err == -EWOULDBLOCK) {
-			read_holder(fd, holder, sizeof(holder));
+			daemon_read_holder(fd, holder, sizeof(holder));
 			log_error(&daemon->log, "another ckptd (%s) is running on %s", holder, what);
 		} else {
 			log_error(&daemon->log, "%s cannot be locked: %s", path, strerror(-err));

@@ -41,7 +41,7 @@ static const char *event_name(int event)
 	return names[event];
 }
 
-static int on_event(struct nl_msg *msg, void *arg)
+static int kevents_on_event(struct nl_msg *msg, void *arg)
 {
 	struct kevents *kevents = arg;
 	struct nlattr *attrs[CKPT_EVENT_A__LAST + 1] = { 0 };
@@ -66,7 +66,7 @@ static int on_event(struct nl_msg *msg, void *arg)
 	return NL_OK;
 }
 
-static void on_readable(uint32_t events, void *arg)
+static void kevents_on_readable(uint32_t events, void *arg)
 {
 	struct kevents *kevents = arg;
 	int err = nl_recvmsgs_default(kevents->sock);
@@ -79,7 +79,7 @@ static void on_readable(uint32_t events, void *arg)
 	kevents->source = NULL;
 }
 
-static int join(struct nl_sock *sock)
+static int kevents_join(struct nl_sock *sock)
 {
 	int group;
 
@@ -103,12 +103,12 @@ int kevents_open(struct daemon *daemon, struct kevents **ret_kevents)
 	kevents->daemon = daemon;
 	kevents->sock = nl_socket_alloc();
 	if (kevents->sock)
-		err = join(kevents->sock);
+		err = kevents_join(kevents->sock);
 	if (!err) {
 		nl_socket_modify_cb(kevents->sock, NL_CB_VALID, NL_CB_CUSTOM,
-				    on_event, kevents);
+				    kevents_on_event, kevents);
 		err = reactor_fd(daemon->reactor, nl_socket_get_fd(kevents->sock),
-				 EPOLLIN, on_readable, kevents, &kevents->source);
+				 EPOLLIN, kevents_on_readable, kevents, &kevents->source);
 	}
 	if (err) {
 		kevents_close(kevents);

@@ -86,14 +86,14 @@ static void add_helpers(struct plan *plan)
 /* ---------------------------------------------------------------- tasks */
 
 /* Append the task to the list whose head is *@link. */
-static void append(struct plan *plan, int *link, int index)
+static void plan_append(struct plan *plan, int *link, int index)
 {
 	while (*link != PLAN_NONE)
 		link = &plan->tasks[*link].sibling;
 	*link = index;
 }
 
-static int add_proc(struct plan *plan, const struct state_proc *proc, const int *index_of,
+static int plan_add_proc(struct plan *plan, const struct state_proc *proc, const int *index_of,
 		    struct ckpt_error *error)
 {
 	const struct state *state = plan->state;
@@ -110,7 +110,7 @@ static int add_proc(struct plan *plan, const struct state_proc *proc, const int 
 	if (task->role == PLAN_LIVE)
 		plan->nr_threads += proc->nr_threads;
 	if (!proc->parent) {
-		append(plan, &plan->first_root, index);
+		plan_append(plan, &plan->first_root, index);
 		return index;
 	}
 	/* a zombie has no children; a zombie root is not even created */
@@ -120,7 +120,7 @@ static int add_proc(struct plan *plan, const struct state_proc *proc, const int 
 				   task->pid, proc->parent->rec->pid);
 	task->parent = index_of[proc->parent - state->procs];
 	parent = &plan->tasks[task->parent];
-	append(plan, &parent->child, index);
+	plan_append(plan, &parent->child, index);
 	if (task->role == PLAN_ZOMBIE)
 		parent->zombies = true;
 	return index;
@@ -137,7 +137,7 @@ static int add_procs(struct plan *plan, struct ckpt_error *error)
 	for (const struct state_proc *proc = NULL; (proc = state_proc_next(state, proc));) {
 		if (!is_created(proc))
 			continue;
-		index = add_proc(plan, proc, index_of, error);
+		index = plan_add_proc(plan, proc, index_of, error);
 		if (index < 0)
 			return index;
 		index_of[proc - state->procs] = index;

@@ -32,14 +32,14 @@ struct sharing {
 	int *depth;
 };
 
-static void refuse(struct ckpt_error *error, const struct plan_task *task,
+static void plan_sharing_refuse(struct ckpt_error *error, const struct plan_task *task,
 		   const struct plan_task *with, const char *what)
 {
 	plan_refuse(error, CKPT_R_SHARED_FILES, task->proc,
 		    "%s shared with pid %d cannot be shared again", what, with->pid);
 }
 
-static int ancestor(const struct sharing *s, int a, int b)
+static int plan_sharing_ancestor(const struct sharing *s, int a, int b)
 {
 	while (a != b && a != PLAN_NONE && b != PLAN_NONE) {
 		if (s->depth[a] >= s->depth[b])
@@ -70,12 +70,12 @@ static void mark_group(struct sharing *s, const int *members, int nr,
 	bool ok;
 
 	for (int i = 1; i < nr && top != PLAN_NONE; i++)
-		top = ancestor(s, top, members[i]);
+		top = plan_sharing_ancestor(s, top, members[i]);
 	ok = top != PLAN_NONE;
 	for (int i = 0; i < nr && ok; i++)
 		ok = mark_way(s, members[i], top, s->own[members[i]]);
 	if (!ok)
-		refuse(error, &tasks[members[0]], &tasks[members[1]], s->what);
+		plan_sharing_refuse(error, &tasks[members[0]], &tasks[members[1]], s->what);
 }
 
 static int by_table(const void *a, const void *b, void *arg)
@@ -137,7 +137,7 @@ static void place_children(struct sharing *s, int index, bool *early, bool *late
 		else if (s->birth[c] == s->own[index] && first != s->own[index])
 			late[c] = true;
 		else if (s->birth[c] != first)
-			refuse(error, &tasks[c], &tasks[index], s->what);
+			plan_sharing_refuse(error, &tasks[c], &tasks[index], s->what);
 	}
 }
 
@@ -205,7 +205,7 @@ static void place_all(struct sharing *files, struct sharing *fs, bool *early, bo
 		place_memory(plan, i, error);
 		for (int c = task->child; c != PLAN_NONE; c = plan->tasks[c].sibling)
 			if (early[c] && late[c])
-				refuse(error, &plan->tasks[c], task, "tables");
+				plan_sharing_refuse(error, &plan->tasks[c], task, "tables");
 		sort_children(plan, &task->child, early);
 	}
 }

@@ -11,7 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static int get(uint64_t *ret_permitted, uint64_t *ret_effective)
+static int rights_get(uint64_t *ret_permitted, uint64_t *ret_effective)
 {
 	struct __user_cap_header_struct hdr = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct data[2];
@@ -27,7 +27,7 @@ uint64_t rights_permitted(void)
 {
 	uint64_t permitted = 0, effective;
 
-	return get(&permitted, &effective) ? 0 : permitted;
+	return rights_get(&permitted, &effective) ? 0 : permitted;
 }
 
 int rights_set(uint64_t permitted, uint64_t effective)
@@ -45,7 +45,7 @@ int rights_set(uint64_t permitted, uint64_t effective)
 int rights_raise(uint64_t caps, uint64_t *ret_before)
 {
 	uint64_t permitted, effective;
-	int ret = get(&permitted, &effective);
+	int ret = rights_get(&permitted, &effective);
 
 	if (ret)
 		return ret;

@@ -73,7 +73,7 @@ static int by_tid(const void *a, const void *b)
 	return COMPARE((*x)->rec->tid, (*y)->rec->tid);
 }
 
-static int by_inode(const void *a, const void *b)
+static int state_by_inode(const void *a, const void *b)
 {
 	const struct engine_rec_blob *const *x = a, *const *y = b;
 	int ret = COMPARE((*x)->dev, (*y)->dev);
@@ -157,7 +157,7 @@ struct state_proc *state_proc_next(const struct state *state, const struct state
 
 /* ---------------------------------------------------------------- link */
 
-static int duplicate(struct state_parser *p, const char *what, long long number)
+static int state_duplicate(struct state_parser *p, const char *what, long long number)
 {
 	return state_fail(p, -EBADMSG, "%s %lld appears twice", what, number);
 }
@@ -174,14 +174,14 @@ static int sort_procs(struct state_parser *p)
 	qsort(procs, state->nr_procs, sizeof(*procs), by_pid);
 	for (i = 1; i < state->nr_procs; i++)
 		if (by_pid(&procs[i - 1], &procs[i]) == 0)
-			return duplicate(p, "process", procs[i]->rec->pid);
+			return state_duplicate(p, "process", procs[i]->rec->pid);
 
 	for (i = 0; i < state->nr_threads; i++)
 		threads[i] = &state->threads[i];
 	qsort(threads, state->nr_threads, sizeof(*threads), by_tid);
 	for (i = 1; i < state->nr_threads; i++)
 		if (by_tid(&threads[i - 1], &threads[i]) == 0)
-			return duplicate(p, "thread", threads[i]->rec->tid);
+			return state_duplicate(p, "thread", threads[i]->rec->tid);
 	return 0;
 }
 
@@ -193,22 +193,22 @@ static int sort_objects(struct state_parser *p)
 	qsort(state->mms, state->nr_mms, sizeof(*state->mms), by_mm_id);
 	for (i = 1; i < state->nr_mms; i++)
 		if (by_mm_id(&state->mms[i - 1], &state->mms[i]) == 0)
-			return duplicate(p, "memory map", state->mms[i].rec->mm_id);
+			return state_duplicate(p, "memory map", state->mms[i].rec->mm_id);
 
 	qsort(state->files, state->nr_files, sizeof(*state->files), by_file_id);
 	for (i = 1; i < state->nr_files; i++)
 		if (by_file_id(&state->files[i - 1], &state->files[i]) == 0)
-			return duplicate(p, "file", state->files[i].rec->id);
+			return state_duplicate(p, "file", state->files[i].rec->id);
 
 	qsort(state->pipes, state->nr_pipes, sizeof(*state->pipes), by_object);
 	for (i = 1; i < state->nr_pipes; i++)
 		if (by_object(&state->pipes[i - 1], &state->pipes[i]) == 0)
-			return duplicate(p, "pipe", (long long)state->pipes[i].rec->object);
+			return state_duplicate(p, "pipe", (long long)state->pipes[i].rec->object);
 
 	qsort(state->fds, state->nr_fds, sizeof(*state->fds), by_table_and_fd);
 	for (i = 1; i < state->nr_fds; i++)
 		if (by_table_and_fd(&state->fds[i - 1], &state->fds[i]) == 0)
-			return duplicate(p, "descriptor", state->fds[i].rec->fd);
+			return state_duplicate(p, "descriptor", state->fds[i].rec->fd);
 	return 0;
 }
 
@@ -426,7 +426,7 @@ static int link_tree(struct state_parser *p)
 	return 0;
 }
 
-static bool has_content(const struct ckpt_rec_file *rec)
+static bool state_has_content(const struct ckpt_rec_file *rec)
 {
 	return rec->kind == CKPT_FILE_REG || rec->kind == CKPT_FILE_SHM ||
 	       rec->kind == CKPT_FILE_MEMFD || rec->kind == CKPT_FILE_HUGETLB;
@@ -449,10 +449,10 @@ static int link_blobs(struct state_parser *p)
 			return ret;
 		blobs[nr++] = state->blobs[i];
 	}
-	qsort(blobs, nr, sizeof(*blobs), by_inode);
+	qsort(blobs, nr, sizeof(*blobs), state_by_inode);
 	for (unsigned int i = 1; i < nr; i++)
-		if (by_inode(&blobs[i - 1], &blobs[i]) == 0)
-			return duplicate(p, "content of file", blobs[i]->file_id);
+		if (state_by_inode(&blobs[i - 1], &blobs[i]) == 0)
+			return state_duplicate(p, "content of file", blobs[i]->file_id);
 	index->nr_blobs_by_inode = nr;
 	return 0;
 }
@@ -468,7 +468,7 @@ static int link_places(struct state_parser *p)
 
 		ret = find_file(p, place->file_id, true, &file);
 		if (!ret && file->place)
-			ret = duplicate(p, "place of file", file->rec->id);
+			ret = state_duplicate(p, "place of file", file->rec->id);
 		if (ret)
 			break;
 		file->place = place;
@@ -478,7 +478,7 @@ static int link_places(struct state_parser *p)
 	return ret;
 }
 
-static int link_files(struct state_parser *p)
+static int state_link_files(struct state_parser *p)
 {
 	struct state *state = p->state;
 	struct state_index *index = state->index;
@@ -496,18 +496,18 @@ static int link_files(struct state_parser *p)
 				ret = state_fail(p, -EBADMSG, "pipe %llu is not in the stream",
 						 (unsigned long long)file->rec->object);
 		}
-		if (!has_content(file->rec))
+		if (!state_has_content(file->rec))
 			continue;
 		key.dev = file->rec->dev;
 		key.ino = file->rec->ino;
 		blob = bsearch(&keyp, index->blobs_by_inode, index->nr_blobs_by_inode,
-			       sizeof(*blob), by_inode);
+			       sizeof(*blob), state_by_inode);
 		file->blob = blob ? *blob : NULL;
 	}
 	for (unsigned int i = 0; !ret && i < index->nr_tracks; i++) {
 		ret = find_file(p, index->tracks[i]->file_id, true, &file);
 		if (!ret && file->track)
-			ret = duplicate(p, "track of file", file->rec->id);
+			ret = state_duplicate(p, "track of file", file->rec->id);
 		if (!ret)
 			file->track = index->tracks[i];
 	}
@@ -541,7 +541,7 @@ static int link_all(struct state_parser *p)
 	if (!ret)
 		ret = link_tree(p);
 	if (!ret)
-		ret = link_files(p);
+		ret = state_link_files(p);
 	return ret;
 }
 

@@ -36,7 +36,7 @@ int state_fail(struct state_parser *p, int err, const char *format, ...)
 	return err;
 }
 
-static bool ends(const char *s, size_t size)
+static bool state_parse_ends(const char *s, size_t size)
 {
 	return memchr(s, 0, size);
 }
@@ -51,7 +51,7 @@ static int add_refusal(struct state_parser *p, const struct ckpt_rec_hdr *hdr)
 {
 	const struct ckpt_rec_refusal *rec = (const void *)hdr;
 
-	if (!ends(rec->comm, sizeof(rec->comm)) || !ends(rec->detail, sizeof(rec->detail)))
+	if (!state_parse_ends(rec->comm, sizeof(rec->comm)) || !state_parse_ends(rec->detail, sizeof(rec->detail)))
 		return state_fail(p, -EBADMSG, "text of a refusal does not end");
 	p->state->refusals[p->state->nr_refusals++] = rec;
 	return 0;
@@ -63,7 +63,7 @@ static int add_system(struct state_parser *p, const struct ckpt_rec_hdr *hdr)
 
 	if (p->state->system)
 		return state_fail(p, -EBADMSG, "second SYSTEM record");
-	if (!ends(rec->release, sizeof(rec->release)))
+	if (!state_parse_ends(rec->release, sizeof(rec->release)))
 		return state_fail(p, -EBADMSG, "kernel release does not end");
 	p->state->system = rec;
 	return 0;
@@ -79,7 +79,7 @@ static int add_cpu(struct state_parser *p, const struct ckpt_rec_hdr *hdr)
 	return 0;
 }
 
-static int add_proc(struct state_parser *p, const struct ckpt_rec_hdr *hdr)
+static int state_parse_add_proc(struct state_parser *p, const struct ckpt_rec_hdr *hdr)
 {
 	const struct ckpt_rec_proc *rec = (const void *)hdr;
 
@@ -88,7 +88,7 @@ static int add_proc(struct state_parser *p, const struct ckpt_rec_hdr *hdr)
 	if (rec->state < CKPT_PROC_RUNNING || rec->state > CKPT_PROC_ZOMBIE)
 		return state_fail(p, -EBADMSG, "process %d in unknown state %u",
 				  rec->pid, rec->state);
-	if (!ends(rec->comm, sizeof(rec->comm)))
+	if (!state_parse_ends(rec->comm, sizeof(rec->comm)))
 		return state_fail(p, -EBADMSG, "name of process %d does not end", rec->pid);
 	p->proc = &p->state->procs[p->state->nr_procs++];
 	p->proc->rec = rec;
@@ -103,7 +103,7 @@ static int add_thread(struct state_parser *p, const struct ckpt_rec_hdr *hdr)
 
 	if (!p->proc || rec->pid != p->proc->rec->pid)
 		return state_fail(p, -EBADMSG, "thread %d away from its process", rec->tid);
-	if (rec->tid <= 0 || !ends(rec->comm, sizeof(rec->comm)))
+	if (rec->tid <= 0 || !state_parse_ends(rec->comm, sizeof(rec->comm)))
 		return state_fail(p, -EBADMSG, "bad number or name of thread %d", rec->tid);
 	p->thread = &p->state->threads[p->state->nr_threads++];
 	p->thread->rec = rec;
@@ -171,7 +171,7 @@ static int add_sigpending(struct state_parser *p, const struct ckpt_rec_hdr *hdr
 	return 0;
 }
 
-static int add_timer(struct state_parser *p, const struct ckpt_rec_hdr *hdr)
+static int state_parse_add_timer(struct state_parser *p, const struct ckpt_rec_hdr *hdr)
 {
 	const struct ckpt_rec_timer *rec = (const void *)hdr;
 
@@ -216,7 +216,7 @@ static int add_vma(struct state_parser *p, const struct ckpt_rec_hdr *hdr)
 				  (unsigned long long)rec->start,
 				  (unsigned long long)rec->end);
 	if (rec->kind < CKPT_VMA_ANON || rec->kind > CKPT_VMA_VSYSCALL ||
-	    !ends(rec->name, sizeof(rec->name)))
+	    !state_parse_ends(rec->name, sizeof(rec->name)))
 		return state_fail(p, -EBADMSG, "mapping at %#llx of unknown kind %u",
 				  (unsigned long long)rec->start, rec->kind);
 	p->state->vmas[p->state->nr_vmas++].rec = rec;
@@ -301,8 +301,8 @@ static int add_tree(struct state_parser *p, const struct ckpt_rec_hdr *hdr)
 		return state_fail(p, -EBADMSG, "second TREE record");
 	if (rec->nr_roots > (hdr->len - sizeof(*rec)) / sizeof(__s32))
 		return state_fail(p, -EBADMSG, "TREE record too short");
-	if (!ends(rec->boot_id, sizeof(rec->boot_id)) || !ends(rec->job, sizeof(rec->job)) ||
-	    !ends(rec->hostname, sizeof(rec->hostname)))
+	if (!state_parse_ends(rec->boot_id, sizeof(rec->boot_id)) || !state_parse_ends(rec->job, sizeof(rec->job)) ||
+	    !state_parse_ends(rec->hostname, sizeof(rec->hostname)))
 		return state_fail(p, -EBADMSG, "text of the TREE record does not end");
 	p->state->tree = rec;
 	p->state->root_pids = (const int32_t *)(rec + 1);
@@ -371,7 +371,7 @@ static int add_external(struct state_parser *p, const struct ckpt_rec_hdr *hdr)
 {
 	const struct engine_rec_external *rec = (const void *)hdr;
 
-	if (!ends(rec->name, sizeof(rec->name)))
+	if (!state_parse_ends(rec->name, sizeof(rec->name)))
 		return state_fail(p, -EBADMSG, "name of an external does not end");
 	p->state->externals[p->state->nr_externals++] = rec;
 	return 0;
@@ -387,13 +387,13 @@ static const struct record_type record_types[] = {
 	{ CKPT_REC_REFUSAL, sizeof(struct ckpt_rec_refusal), add_refusal },
 	{ CKPT_REC_SYSTEM, sizeof(struct ckpt_rec_system), add_system },
 	{ CKPT_REC_CPU, sizeof(struct ckpt_rec_cpu), add_cpu },
-	{ CKPT_REC_PROC, sizeof(struct ckpt_rec_proc), add_proc },
+	{ CKPT_REC_PROC, sizeof(struct ckpt_rec_proc), state_parse_add_proc },
 	{ CKPT_REC_THREAD, sizeof(struct ckpt_rec_thread), add_thread },
 	{ CKPT_REC_XSTATE, sizeof(struct ckpt_rec_xstate), add_xstate },
 	{ CKPT_REC_GROUPS, sizeof(struct ckpt_rec_groups), add_groups },
 	{ CKPT_REC_SIGACTIONS, sizeof(struct ckpt_rec_sigactions), add_sigactions },
 	{ CKPT_REC_SIGPENDING, sizeof(struct ckpt_rec_sigpending), add_sigpending },
-	{ CKPT_REC_TIMER, sizeof(struct ckpt_rec_timer), add_timer },
+	{ CKPT_REC_TIMER, sizeof(struct ckpt_rec_timer), state_parse_add_timer },
 	{ CKPT_REC_MM, sizeof(struct ckpt_rec_mm), add_mm },
 	{ CKPT_REC_VMA, sizeof(struct ckpt_rec_vma), add_vma },
 	{ CKPT_REC_MEMPOLICY, sizeof(struct ckpt_rec_mempolicy), add_mempolicy },
@@ -450,14 +450,14 @@ static unsigned int count_of(const unsigned int *counts, uint16_t number)
 }
 
 /* calloc() that returns an address also for no elements */
-static void *array(unsigned int nr, size_t size)
+static void *state_parse_array(unsigned int nr, size_t size)
 {
 	return calloc((size_t)nr + 1, size);
 }
 
-static int allocate(struct state *state, const unsigned int *counts)
+static int state_parse_allocate(struct state *state, const unsigned int *counts)
 {
-	struct state_index *index = array(1, sizeof(*index));
+	struct state_index *index = state_parse_array(1, sizeof(*index));
 	unsigned int procs = count_of(counts, CKPT_REC_PROC);
 	unsigned int threads = count_of(counts, CKPT_REC_THREAD);
 	unsigned int blobs = count_of(counts, ENGINE_REC_BLOB);
@@ -465,26 +465,26 @@ static int allocate(struct state *state, const unsigned int *counts)
 	state->index = index;
 	if (!index)
 		return -ENOMEM;
-	state->procs = array(procs, sizeof(*state->procs));
-	state->threads = array(threads, sizeof(*state->threads));
-	state->mms = array(count_of(counts, CKPT_REC_MM), sizeof(*state->mms));
-	state->vmas = array(count_of(counts, CKPT_REC_VMA), sizeof(*state->vmas));
-	state->fds = array(count_of(counts, CKPT_REC_FD), sizeof(*state->fds));
-	state->fdtables = array(procs, sizeof(*state->fdtables));
-	state->files = array(count_of(counts, CKPT_REC_FILE), sizeof(*state->files));
-	state->locks = array(count_of(counts, CKPT_REC_LOCK), sizeof(*state->locks));
-	state->pipes = array(count_of(counts, CKPT_REC_PIPE), sizeof(*state->pipes));
-	state->refusals = array(count_of(counts, CKPT_REC_REFUSAL), sizeof(void *));
-	state->blobs = array(blobs, sizeof(void *));
-	state->ttys = array(count_of(counts, ENGINE_REC_TTY), sizeof(void *));
-	state->tty_data = array(count_of(counts, ENGINE_REC_TTY_DATA), sizeof(void *));
-	state->externals = array(count_of(counts, ENGINE_REC_EXTERNAL), sizeof(void *));
-	index->by_pid = array(procs, sizeof(void *));
-	index->by_tid = array(threads, sizeof(void *));
-	index->pending = array(count_of(counts, CKPT_REC_SIGPENDING), sizeof(void *));
-	index->tracks = array(count_of(counts, ENGINE_REC_FILE_TRACK), sizeof(void *));
-	index->places = array(count_of(counts, ENGINE_REC_FILE_PLACE), sizeof(void *));
-	index->blobs_by_inode = array(blobs, sizeof(void *));
+	state->procs = state_parse_array(procs, sizeof(*state->procs));
+	state->threads = state_parse_array(threads, sizeof(*state->threads));
+	state->mms = state_parse_array(count_of(counts, CKPT_REC_MM), sizeof(*state->mms));
+	state->vmas = state_parse_array(count_of(counts, CKPT_REC_VMA), sizeof(*state->vmas));
+	state->fds = state_parse_array(count_of(counts, CKPT_REC_FD), sizeof(*state->fds));
+	state->fdtables = state_parse_array(procs, sizeof(*state->fdtables));
+	state->files = state_parse_array(count_of(counts, CKPT_REC_FILE), sizeof(*state->files));
+	state->locks = state_parse_array(count_of(counts, CKPT_REC_LOCK), sizeof(*state->locks));
+	state->pipes = state_parse_array(count_of(counts, CKPT_REC_PIPE), sizeof(*state->pipes));
+	state->refusals = state_parse_array(count_of(counts, CKPT_REC_REFUSAL), sizeof(void *));
+	state->blobs = state_parse_array(blobs, sizeof(void *));
+	state->ttys = state_parse_array(count_of(counts, ENGINE_REC_TTY), sizeof(void *));
+	state->tty_data = state_parse_array(count_of(counts, ENGINE_REC_TTY_DATA), sizeof(void *));
+	state->externals = state_parse_array(count_of(counts, ENGINE_REC_EXTERNAL), sizeof(void *));
+	index->by_pid = state_parse_array(procs, sizeof(void *));
+	index->by_tid = state_parse_array(threads, sizeof(void *));
+	index->pending = state_parse_array(count_of(counts, CKPT_REC_SIGPENDING), sizeof(void *));
+	index->tracks = state_parse_array(count_of(counts, ENGINE_REC_FILE_TRACK), sizeof(void *));
+	index->places = state_parse_array(count_of(counts, ENGINE_REC_FILE_PLACE), sizeof(void *));
+	index->blobs_by_inode = state_parse_array(blobs, sizeof(void *));
 	if (!state->procs || !state->threads || !state->mms || !state->vmas ||
 	    !state->fds || !state->fdtables || !state->files || !state->pipes || !state->locks ||
 	    !state->refusals || !state->blobs || !state->ttys || !state->tty_data ||
@@ -512,7 +512,7 @@ int state_parse_records(struct state_parser *p, size_t len)
 		if (type)
 			counts[type - record_types]++;
 	}
-	ret = allocate(p->state, counts);
+	ret = state_parse_allocate(p->state, counts);
 	if (ret)
 		return state_fail(p, ret, "out of memory");
 	for (p->offset = 0; p->offset < len; p->offset += hdr->len) {

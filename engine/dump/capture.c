@@ -147,7 +147,7 @@ int capture_check(struct capture *cap, struct ckpt_error *error)
 }
 
 /* One attempt: freeze and collect.  The device is at phase "target". */
-static int attempt(struct capture *cap, const struct capture_options *o,
+static int capture_attempt(struct capture *cap, const struct capture_options *o,
 		   unsigned int timeout_ms, struct ckpt_error *error)
 {
 	unsigned int max_pause = cap->dev->info.max_pause_ms;
@@ -213,7 +213,7 @@ int capture_begin(struct capture *cap, const struct capture_options *o,
 		share = budget < ATTEMPT_MIN_MS ? budget : ATTEMPT_MIN_MS;
 	for (;;) {
 		error_done(&tried);
-		ret = attempt(cap, o, share, &tried);
+		ret = capture_attempt(cap, o, share, &tried);
 		now = clock_monotonic_ms();
 		if (!ret || now + GAP_MS + share > end || !worth_a_retry(ret, &tried, &sockets))
 			break;

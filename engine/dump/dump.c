@@ -74,7 +74,7 @@ static uint64_t proc_kb(const char *path, const char *name)
 }
 
 /* Refuse only if the image cannot fit at all: its real size is known when it is written. */
-static int check_space(struct dump *d, const char *parent)
+static int dump_check_space(struct dump *d, const char *parent)
 {
 	const struct dump_options *o = d->options;
 	uint64_t memory = 0, need, have;
@@ -140,7 +140,7 @@ static int create_image(struct dump *d)
 		return error_fail(d->error, -ENAMETOOLONG, "%s: path too long", o->dir);
 	parent = dirname(strcpy(copy, o->dir));
 	image_sweep(parent, NULL);	/* remove the leftovers of killed dumps */
-	ret = check_space(d, parent);
+	ret = dump_check_space(d, parent);
 	if (ret)
 		return ret;
 	ret = image_writer_create(o->dir, &writer, &why);
@@ -180,7 +180,7 @@ static int dump_frozen(struct dump *d)
 	return ret;
 }
 
-static void expect(struct dump *d)
+static void dump_expect(struct dump *d)
 {
 	const struct state *state = d->cap.state;
 
@@ -194,7 +194,7 @@ static void expect(struct dump *d)
 	d->stats.clone_ns = d->cap.snapshot.clone_ns;
 }
 
-static uint64_t lap(uint64_t *began)
+static uint64_t dump_lap(uint64_t *began)
 {
 	uint64_t now = clock_monotonic_ns(), took = now - *began;
 
@@ -213,26 +213,26 @@ static int dump_running(struct dump *d)
 		ret = dump_hold_empty(d);
 	if (ret)
 		return ret;
-	stats->contents_ns = lap(&began);
+	stats->contents_ns = dump_lap(&began);
 	ret = dump_pages(d);
 	if (!ret && !d->frozen_to_end) {
 		struct ckpt_drop drop = { 0 };
 
 		kdev_drop(d->cap.dev, &drop);	/* early; release does it as well */
 	}
-	stats->pages_ns = lap(&began);
+	stats->pages_ns = dump_lap(&began);
 	if (!ret)
 		ret = dump_contents(d, DUMP_AFTER);
 	if (!ret)
 		ret = dump_probe_links(d);
-	stats->contents_ns += lap(&began);
+	stats->contents_ns += dump_lap(&began);
 	if (ret)
 		return ret;
 	dump_progress(d, "sync");
 	ret = dump_sync(d);
 	if (!ret)
 		ret = dump_track_records(d);
-	stats->sync_ns = lap(&began);
+	stats->sync_ns = dump_lap(&began);
 	return ret;
 }
 
@@ -253,7 +253,7 @@ static void describe_phases(struct dump *d)
 	image_set(d->img, "phases", text);
 }
 
-static void identify(struct dump *d, uint64_t started)
+static void dump_identify(struct dump *d, uint64_t started)
 {
 	const struct state *state = d->cap.state;
 	const struct state_proc *root = state->roots;
@@ -324,38 +324,38 @@ static int check_living(struct dump *d)
 }
 
 /* Ask the caller whether the dump goes on; @what describes its refusal. */
-static int hold(struct dump *d, int (*fn)(void *arg), const char *what)
+static int dump_hold(struct dump *d, int (*fn)(void *arg), const char *what)
 {
 	int ret = fn ? fn(d->options->hold_arg) : 0;
 
 	return ret ? error_fail(d->error, ret, "%s: %s", what, strerror(-ret)) : 0;
 }
 
-static int commit(struct dump *d, uint64_t started)
+static int dump_commit(struct dump *d, uint64_t started)
 {
 	struct ckpt_error why = { 0 };
 	uint64_t began = clock_monotonic_ns();
 	int ret;
 
 	dump_progress(d, "commit");
-	ret = hold(d, d->options->commits, "what the job printed could not be made durable");
+	ret = dump_hold(d, d->options->commits, "what the job printed could not be made durable");
 	if (ret)
 		return ret;
-	identify(d, started);
+	dump_identify(d, started);
 	ret = image_state_append(d->img, d->cap.records, d->cap.records_len);
 	if (!ret)
 		ret = image_state_append(d->img, d->records, d->records_len);
 	if (ret)
 		return dump_image_failed(d, ret);
 	ret = image_commit(d->img, &why);
-	d->stats.commit_ns = lap(&began);
+	d->stats.commit_ns = dump_lap(&began);
 	return ret ? error_fail(d->error, ret, "%s", why.text) : 0;
 }
 
 /* Remove the image if the caller abandons the checkpoint; in doubt (-EINPROGRESS) it stays. */
 static int hold_stored(struct dump *d)
 {
-	int ret = hold(d, d->options->stored, "the checkpoint was given up after the dump");
+	int ret = dump_hold(d, d->options->stored, "the checkpoint was given up after the dump");
 	struct ckpt_error why = { 0 };
 
 	if (!ret || ret == -EINPROGRESS)
@@ -367,12 +367,12 @@ static int hold_stored(struct dump *d)
 }
 
 /* The tree runs on. */
-static int thaw(struct dump *d)
+static int dump_thaw(struct dump *d)
 {
 	uint64_t began = clock_monotonic_ns();
 	int ret = capture_thaw(&d->cap, 0, d->error);
 
-	d->stats.thaw_ns = lap(&began);
+	d->stats.thaw_ns = dump_lap(&began);
 	d->stats.pause_ns = d->cap.pause_ns;
 	return ret;
 }
@@ -383,7 +383,7 @@ static int thaw(struct dump *d)
  */
 static int thaw_when_read(struct dump *d)
 {
-	return d->options->kill ? capture_check(&d->cap, d->error) : thaw(d);
+	return d->options->kill ? capture_check(&d->cap, d->error) : dump_thaw(d);
 }
 
 /*
@@ -405,7 +405,7 @@ static int kill_at_end(struct dump *d)
 	return ret;
 }
 
-static void count(struct dump *d, uint64_t started)
+static void dump_count(struct dump *d, uint64_t started)
 {
 	struct image_counts counts;
 
@@ -424,14 +424,14 @@ static int dump_captured(struct dump *d, uint64_t started)
 {
 	int ret;
 
-	expect(d);
+	dump_expect(d);
 	ret = check_living(d);
 	if (!ret)
 		ret = dump_probe(d);
 	if (!ret)
 		ret = dump_policy_check(d);
 	if (!ret && d->options->dry_run) {
-		ret = thaw(d);
+		ret = dump_thaw(d);
 		d->stats.total_ns = clock_monotonic_ns() - started;
 		return ret;
 	}
@@ -440,9 +440,9 @@ static int dump_captured(struct dump *d, uint64_t started)
 	if (!ret)
 		ret = dump_frozen(d);
 	if (!ret)
-		ret = hold(d, d->options->captured, "the checkpoint was given up");
+		ret = dump_hold(d, d->options->captured, "the checkpoint was given up");
 	if (!ret && !d->frozen_to_end)
-		ret = thaw(d);
+		ret = dump_thaw(d);
 	if (ret)
 		return ret;
 	dump_progress(d, "dump");
@@ -456,9 +456,9 @@ static int dump_captured(struct dump *d, uint64_t started)
 	if (!ret && d->frozen_to_end)
 		ret = thaw_when_read(d);
 	if (!ret)
-		ret = commit(d, started);
+		ret = dump_commit(d, started);
 	if (!ret)
-		count(d, started);
+		dump_count(d, started);
 	if (!ret)
 		ret = hold_stored(d);
 	if (!ret && d->options->kill)

@@ -134,7 +134,7 @@ static int copy_pages(struct copy *c, uint64_t offset, char *buf, size_t len)
 }
 
 /* Copy the data in [offset, end).  The blob is begun when its first byte comes. */
-static int copy_data(struct copy *c, uint64_t offset, uint64_t end)
+static int dump_content_copy_data(struct copy *c, uint64_t offset, uint64_t end)
 {
 	size_t room;
 	ssize_t n;
@@ -169,7 +169,7 @@ static int copy_data(struct copy *c, uint64_t offset, uint64_t end)
 }
 
 /* Is it a file of hugetlbfs without a page? hugetlbfs does not tell holes, but counts pages. */
-static bool has_nothing(int fd)
+static bool dump_content_has_nothing(int fd)
 {
 	struct statfs fs;
 	struct stat st;
@@ -186,7 +186,7 @@ static int copy_blob(struct dump *d, const struct blob_source *source, enum dump
 		.d = d, .source = source, .in_pause = when == DUMP_IN_PAUSE,
 		.to = place_for(d, when, source->fd),
 	};
-	uint64_t offset = has_nothing(source->fd) ? source->size : 0;
+	uint64_t offset = dump_content_has_nothing(source->fd) ? source->size : 0;
 	int ret = 0;
 
 	while (offset < source->size && !ret) {
@@ -201,7 +201,7 @@ static int copy_blob(struct dump *d, const struct blob_source *source, enum dump
 			hole = (off_t)source->size;
 		if ((uint64_t)data >= source->size)
 			break;
-		ret = copy_data(&c, (uint64_t)data, (uint64_t)hole);
+		ret = dump_content_copy_data(&c, (uint64_t)data, (uint64_t)hole);
 		offset = (uint64_t)hole;
 	}
 	if (!ret && c.blob) {
@@ -347,7 +347,7 @@ static int shm_record(struct dump *d, const char *path, const char *target,
 	return 0;
 }
 
-static int shm_file(struct dump *d, int dir, const char *name, const char *path)
+static int dump_content_shm_file(struct dump *d, int dir, const char *name, const char *path)
 {
 	_cleanup_fd_ int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
 	struct blob_source source = { .fd = fd, .name = path };
@@ -377,7 +377,7 @@ static int shm_entry(struct dump *d, int dir, const char *name, const char *path
 		       error_fail(d->error, -errno, "/dev/shm/%s: %s", path, strerror(errno));
 	switch (st.st_mode & S_IFMT) {
 	case S_IFREG:
-		return dump_is_excluded(d, &st) ? 0 : shm_file(d, dir, name, path);
+		return dump_is_excluded(d, &st) ? 0 : dump_content_shm_file(d, dir, name, path);
 	case S_IFDIR:
 		ret = shm_record(d, path, NULL, &st, 0);
 		fd = ret ? -1 : openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

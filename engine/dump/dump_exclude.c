@@ -41,7 +41,7 @@ static bool read_at(struct dump *d, const struct state_mm *mm, unsigned int flag
 	return !kdev_pages_read(d->cap.dev, &pages);
 }
 
-static int add(struct dump_exclude *u, const struct exclude_table *table, uint64_t nr)
+static int dump_exclude_add(struct dump_exclude *u, const struct exclude_table *table, uint64_t nr)
 {
 	struct exclude_range *more = reallocarray(u->range, u->nr + nr + 1, sizeof(*more));
 
@@ -77,7 +77,7 @@ static int read_table(struct dump *d, const struct state_mm *mm, unsigned int fl
 	len = (len + PAGE - 1) & ~(PAGE - 1);
 	if (len > PAGE && !read_at(d, mm, flags, vma->start + PAGE, len - PAGE, buf + PAGE))
 		return 0;
-	return add(u, table, table->nr);
+	return dump_exclude_add(u, table, table->nr);
 }
 
 static int by_start(const void *a, const void *b)
@@ -87,7 +87,7 @@ static int by_start(const void *a, const void *b)
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
-static void merge(struct dump_exclude *u)
+static void dump_exclude_merge(struct dump_exclude *u)
 {
 	unsigned int nr = 0;
 
@@ -119,7 +119,7 @@ int dump_exclude_find(struct dump *d, const struct state_mm *mm, unsigned int fl
 		return ret;
 	}
 	if (u.nr)
-		merge(&u);
+		dump_exclude_merge(&u);
 	*ret_excluded = u;
 	return 0;
 }

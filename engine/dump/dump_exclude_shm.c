@@ -19,14 +19,14 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
-static int compare(const void *a, const void *b)
+static int dump_exclude_shm_compare(const void *a, const void *b)
 {
 	const uint64_t *x = a, *y = b;
 
 	return *x < *y ? -1 : *x > *y;
 }
 
-static int add(struct dump *d, uint64_t ino)
+static int dump_exclude_shm_add(struct dump *d, uint64_t ino)
 {
 	uint64_t *inos = d->excluded_inos;
 
@@ -41,7 +41,7 @@ static int add(struct dump *d, uint64_t ino)
 }
 
 /* Add the inodes on @dev that the process maps within the range; the process may be gone. */
-static int find(struct dump *d, const struct ckpt_exclude *e, dev_t dev)
+static int dump_exclude_shm_lookup(struct dump *d, const struct ckpt_exclude *e, dev_t dev)
 {
 	char path[40], line[PATH_MAX + 128];
 	unsigned long long start, end, ino;
@@ -56,7 +56,7 @@ static int find(struct dump *d, const struct ckpt_exclude *e, dev_t dev)
 			   &ino) != 5 || start < e->start || end > e->end ||
 		    makedev(maj, min) != dev)
 			continue;
-		ret = add(d, ino);
+		ret = dump_exclude_shm_add(d, ino);
 	}
 	if (file)
 		fclose(file);
@@ -73,9 +73,9 @@ int dump_exclude_shm_find(struct dump *d)
 		return 0;
 	for (unsigned int i = 0; !ret && i < o->nr_excludes; i++)
 		if (o->excludes[i].kind == CKPT_EXCLUDE_RANGE && o->excludes[i].pid)
-			ret = find(d, &o->excludes[i], st.st_dev);
+			ret = dump_exclude_shm_lookup(d, &o->excludes[i], st.st_dev);
 	if (d->nr_excluded_inos)
-		qsort(d->excluded_inos, d->nr_excluded_inos, sizeof(*d->excluded_inos), compare);
+		qsort(d->excluded_inos, d->nr_excluded_inos, sizeof(*d->excluded_inos), dump_exclude_shm_compare);
 	return ret;
 }
 
@@ -85,7 +85,7 @@ bool dump_is_excluded(const struct dump *d, const struct stat *st)
 	uint64_t ino = st->st_ino;
 
 	if (!d->nr_excluded_inos ||
-	    !bsearch(&ino, d->excluded_inos, d->nr_excluded_inos, sizeof(ino), compare))
+	    !bsearch(&ino, d->excluded_inos, d->nr_excluded_inos, sizeof(ino), dump_exclude_shm_compare))
 		return false;
 	for (unsigned int i = 0; i < state->nr_files; i++)
 		if (state->files[i].rec->ino == ino && state->files[i].rec->dev == st->st_dev)

@@ -26,7 +26,7 @@ struct dump_external {
 };
 
 /* The index of the pty whose master or slave @fd is, or -1. */
-static int pty_index(int fd, const struct stat *st)
+static int dump_externals_pty_index(int fd, const struct stat *st)
 {
 	unsigned int index;
 
@@ -40,7 +40,7 @@ static int pty_index(int fd, const struct stat *st)
 }
 
 /* By inode; of several externals with one inode the caller's first comes first. */
-static int compare(const void *one, const void *other)
+static int dump_externals_compare(const void *one, const void *other)
 {
 	const struct dump_external *a = one, *b = other;
 
@@ -65,10 +65,10 @@ int dump_externals_open(struct dump *d)
 			continue;
 		d->externals[d->nr_externals++] = (struct dump_external) {
 			.ino = st.st_ino, .dev = st.st_dev, .type = st.st_mode & S_IFMT,
-			.pty = pty_index(fd, &st), .external = i,
+			.pty = dump_externals_pty_index(fd, &st), .external = i,
 		};
 	}
-	qsort(d->externals, d->nr_externals, sizeof(*d->externals), compare);
+	qsort(d->externals, d->nr_externals, sizeof(*d->externals), dump_externals_compare);
 	return 0;
 }
 
@@ -106,7 +106,7 @@ static const struct dump_external *find_tty(const struct dump *d, int index)
 	return first;
 }
 
-static const struct dump_external *find(const struct dump *d, const struct ckpt_rec_file *rec)
+static const struct dump_external *dump_externals_find(const struct dump *d, const struct ckpt_rec_file *rec)
 {
 	if (rec->kind == CKPT_FILE_PTS || rec->kind == CKPT_FILE_PTM)
 		return find_tty(d, (int)rec->object);
@@ -121,7 +121,7 @@ static const struct dump_external *find(const struct dump *d, const struct ckpt_
 
 const char *dump_external_name(const struct dump *d, const struct state_file *file)
 {
-	const struct dump_external *end = find(d, file->rec);
+	const struct dump_external *end = dump_externals_find(d, file->rec);
 
 	return end ? d->options->externals[end->external].name : NULL;
 }

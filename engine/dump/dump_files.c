@@ -24,7 +24,7 @@
 
 #include "engine/core/rights.h"
 
-static bool has_content(const struct state_file *file)
+static bool dump_files_has_content(const struct state_file *file)
 {
 	switch (file->rec->kind) {
 	case CKPT_FILE_REG:
@@ -37,7 +37,7 @@ static bool has_content(const struct state_file *file)
 	}
 }
 
-static int by_inode(const void *a, const void *b)
+static int dump_files_by_inode(const void *a, const void *b)
 {
 	const struct ckpt_rec_file *x = (*(struct state_file *const *)a)->rec;
 	const struct ckpt_rec_file *y = (*(struct state_file *const *)b)->rec;
@@ -49,7 +49,7 @@ static int by_inode(const void *a, const void *b)
 	return x->id < y->id ? -1 : x->id > y->id;
 }
 
-static bool writable(const struct ckpt_rec_file *rec)
+static bool dump_files_writable(const struct ckpt_rec_file *rec)
 {
 	return (rec->flags & CKPT_FILE_OPEN) && (rec->f_flags & O_ACCMODE) != O_RDONLY;
 }
@@ -74,14 +74,14 @@ static void inode_add(struct dump *d, struct dump_inode *inode, struct state_fil
 		inode->maps_write = true;
 		inode->appends = false;
 	}
-	if (!writable(rec))
+	if (!dump_files_writable(rec))
 		return;
 	inode->writes = true;
 	if (!(rec->f_flags & O_APPEND))
 		inode->appends = false;
 }
 
-static int find_inodes(struct dump *d)
+static int dump_files_find_inodes(struct dump *d)
 {
 	struct state *state = d->cap.state;
 	struct state_file **files = calloc(state->nr_files + 1, sizeof(*files));
@@ -94,10 +94,10 @@ static int find_inodes(struct dump *d)
 	}
 	for (unsigned int i = 0; i < state->nr_files; i++) {
 		state->files[i].user = 0;
-		if (has_content(&state->files[i]) && !dump_external_name(d, &state->files[i]))
+		if (dump_files_has_content(&state->files[i]) && !dump_external_name(d, &state->files[i]))
 			files[nr++] = &state->files[i];
 	}
-	qsort(files, nr, sizeof(*files), by_inode);
+	qsort(files, nr, sizeof(*files), dump_files_by_inode);
 	for (unsigned int i = 0; i < nr; i++) {
 		if (i == 0 || files[i]->rec->dev != files[i - 1]->rec->dev ||
 		    files[i]->rec->ino != files[i - 1]->rec->ino)
@@ -168,7 +168,7 @@ int dump_files_plan(struct dump *d)
 	if (d->options->shm_dir && stat(d->options->shm_dir, &st))
 		return error_fail(d->error, -errno, "%s: %s", d->options->shm_dir,
 				   strerror(errno));
-	ret = find_inodes(d);
+	ret = dump_files_find_inodes(d);
 	if (ret)
 		return ret;
 	find_programs(d);
@@ -260,7 +260,7 @@ bool dump_changed_since(int fd, const struct ckpt_rec_file *rec)
 		rec->mtime_ns);
 }
 
-static int reopen_fd(int fd)
+static int dump_files_reopen_fd(int fd)
 {
 	char path[40];
 	int ret;
@@ -277,14 +277,14 @@ static int reopen_fd(int fd)
 int dump_reopen(const struct dump_inode *inode)
 {
 	const struct ckpt_rec_file *rec = inode->file->rec;
-	int fd = reopen_fd(inode->fd), gid, uid;
+	int fd = dump_files_reopen_fd(inode->fd), gid, uid;
 	uint64_t before;
 
 	if (fd != -EACCES || rights_raise(0, &before))
 		return fd;
 	gid = setfsgid(rec->gid);
 	uid = setfsuid(rec->uid);
-	fd = reopen_fd(inode->fd);
+	fd = dump_files_reopen_fd(inode->fd);
 	setfsuid((uid_t)uid);
 	setfsgid((gid_t)gid);
 	rights_lower(before);	/* setfsuid() may have put permitted capabilities into effect */

@@ -23,7 +23,7 @@
 #define STEP	16384
 
 /* The text of a file of /proc, with a NUL; NULL if it cannot be read. */
-static char *read_text(const char *path)
+static char *dump_mounts_read_text(const char *path)
 {
 	_cleanup_fd_ int fd = open(path, O_RDONLY | O_CLOEXEC);
 	char *text = NULL, *more;
@@ -112,8 +112,8 @@ void dump_probe_mounts(struct dump *d, const struct ckpt_rec_proc *rec)
 	if (!same_link(path, "/"))
 		return;
 	snprintf(path, sizeof(path), "/proc/%d/mountinfo", rec->host_pid);
-	theirs = read_text(path);
-	ours = theirs ? read_text("/proc/self/mountinfo") : NULL;
+	theirs = dump_mounts_read_text(path);
+	ours = theirs ? dump_mounts_read_text("/proc/self/mountinfo") : NULL;
 	foreign = ours ? find_foreign(theirs, ours) : NULL;
 	if (!foreign)
 		return;

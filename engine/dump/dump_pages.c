@@ -103,7 +103,7 @@ static int finish_fetch(struct page_reader *r)
 }
 
 /* Hand this batch to the thread; if too many are under way, store the oldest first. */
-static int fetch(struct page_reader *r, struct ckpt_pages *pages)
+static int dump_pages_fetch(struct page_reader *r, struct ckpt_pages *pages)
 {
 	pages->buf = (uintptr_t)r->b->room.p;
 	page_fetch_start(r->fetch, pages);
@@ -122,7 +122,7 @@ static void choose_place(struct page_reader *r)
 }
 
 /* Read the wanted ranges of the batch; there is room for them. */
-static int flush(struct page_reader *r)
+static int dump_pages_flush(struct page_reader *r)
 {
 	struct batch *b = r->b;
 	struct ckpt_pages pages = {
@@ -138,7 +138,7 @@ static int flush(struct page_reader *r)
 	if (!b->nr_iov)
 		return 0;
 	if (r->fetch)
-		return fetch(r, &pages);
+		return dump_pages_fetch(r, &pages);
 	choose_place(r);
 	ret = content_room(r->to, b->wanted, &buf, &room);
 	if (ret)
@@ -169,7 +169,7 @@ static int room_left(struct page_reader *r, uint64_t *ret_left)
 }
 
 /* Does the range continue the last one that is wanted? */
-static bool continues(const struct batch *b, uint64_t addr, uint64_t cookie, bool clean)
+static bool dump_pages_continues(const struct batch *b, uint64_t addr, uint64_t cookie, bool clean)
 {
 	const struct ckpt_iovec *last;
 	uint64_t before;
@@ -184,7 +184,7 @@ static bool continues(const struct batch *b, uint64_t addr, uint64_t cookie, boo
 }
 
 /* Add a range to the batch. @cookie: of the first page; 0: no other process shares the pages */
-static int want(struct page_reader *r, uint64_t addr, uint64_t len, uint64_t cookie, bool clean)
+static int dump_pages_want(struct page_reader *r, uint64_t addr, uint64_t len, uint64_t cookie, bool clean)
 {
 	uint64_t left = 0, n;
 	int ret;
@@ -196,7 +196,7 @@ static int want(struct page_reader *r, uint64_t addr, uint64_t len, uint64_t coo
 		if (ret)
 			return ret;
 		n = len < left ? len : left;
-		if (n && continues(b, addr, cookie, clean)) {
+		if (n && dump_pages_continues(b, addr, cookie, clean)) {
 			b->iov[b->nr_iov - 1].len += n;
 		} else if (n) {
 			b->iov[b->nr_iov].addr = addr;
@@ -209,7 +209,7 @@ static int want(struct page_reader *r, uint64_t addr, uint64_t len, uint64_t coo
 		len -= n;
 		cookie = cookie ? cookie + n / PAGE : 0;
 		if (n == left || b->nr_iov == NR_IOV) {
-			ret = flush(r);
+			ret = dump_pages_flush(r);
 			if (ret)
 				return ret;
 		}
@@ -218,7 +218,7 @@ static int want(struct page_reader *r, uint64_t addr, uint64_t len, uint64_t coo
 }
 
 /* Take pages of one run within one mapping: refer to the base for them, or want them read. */
-static int take(struct page_reader *r, uint64_t addr, uint64_t end,
+static int dump_pages_take(struct page_reader *r, uint64_t addr, uint64_t end,
 		const struct ckpt_page_run *run)
 {
 	bool shared = r->store.stored && (run->flags & CKPT_RUN_SHARED);
@@ -230,13 +230,13 @@ static int take(struct page_reader *r, uint64_t addr, uint64_t end,
 	while (clean && !shared && !r->d->options->verify_base && addr < end) {
 		ret = page_store_base(&r->store, addr, end - addr, &done);
 		if (!ret && !done)
-			ret = want(r, addr, PAGE, 0, false);
+			ret = dump_pages_want(r, addr, PAGE, 0, false);
 		if (ret)
 			return ret;
 		r->d->bytes_mapped += done;
 		addr += done ? done : PAGE;
 	}
-	return addr == end ? 0 : want(r, addr, end - addr,
+	return addr == end ? 0 : dump_pages_want(r, addr, end - addr,
 				      shared ? run->cookie + (addr - run->start) / PAGE : 0, clean);
 }
 
@@ -252,7 +252,7 @@ static int take_wanted(struct page_reader *r, uint64_t addr, uint64_t end,
 		if (dump_exclude_cut(&r->excluded, addr, &stop))
 			r->d->stats.pages_excluded += (stop - addr) / PAGE;
 		else
-			ret = take(r, addr, stop, run);
+			ret = dump_pages_take(r, addr, stop, run);
 		addr = stop;
 	}
 	return ret;
@@ -326,7 +326,7 @@ static int take_run(struct page_reader *r, const struct ckpt_page_run *run,
 		if (addr < stop && stored_in(r, rec)) {
 			count_found(r->d, rec, stop - addr);
 			ret = rec->flags & CKPT_VM_DONTDUMP ? take_wanted(r, addr, stop, run) :
-			      take(r, addr, stop, run);
+			      dump_pages_take(r, addr, stop, run);
 		}
 		addr = stop > addr ? stop : end;
 	}
@@ -363,7 +363,7 @@ static int read_range(struct page_reader *r, uint64_t start, uint64_t end)
 			return error_fail(r->d->error, -EIO, "the page map does not advance");
 	}
 	if (!ret)
-		ret = flush(r);
+		ret = dump_pages_flush(r);
 	if (!ret)
 		ret = finish_fetch(r);
 	return ret ? ret : page_store_flush(&r->store);

@@ -250,7 +250,7 @@ static void check_file(struct dump *d, const struct state_file *file)
  * Refuse a working or root directory in /proc of the tree itself: a restore gives every task
  * its directories before it enters, but its /proc directory is there only after that.
  */
-static void check_directory(struct dump *d, const struct ckpt_rec_proc *rec,
+static void dump_policy_check_directory(struct dump *d, const struct ckpt_rec_proc *rec,
 			    const struct state_file *dir, const char *what)
 {
 	struct error_refusal refusal = { .reason = CKPT_R_FD_KIND, .pid = rec->host_pid };
@@ -347,8 +347,8 @@ int dump_policy_check(struct dump *d)
 
 		check_amounts(d, proc);
 		check_control(d, proc->rec);
-		check_directory(d, proc->rec, proc->cwd, "working");
-		check_directory(d, proc->rec, proc->root, "root");
+		dump_policy_check_directory(d, proc->rec, proc->cwd, "working");
+		dump_policy_check_directory(d, proc->rec, proc->root, "root");
 	}
 	ret = check_plan(d);
 	return ret ? ret : error_refused(d->error, "dump");

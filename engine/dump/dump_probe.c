@@ -205,7 +205,7 @@ static void probe_namespaces(struct dump *d, const struct ckpt_rec_proc *rec)
 
 /* ---------------------------------------------------------------- all */
 
-static int probe(struct dump_probe *p, const struct state_file *file)
+static int dump_probe_fd(struct dump_probe *p, const struct state_file *file)
 {
 	struct dump *d = p->d;
 	const struct ckpt_rec_file *rec = file->rec;
@@ -230,7 +230,7 @@ int dump_probe(struct dump *d)
 		return error_fail(d->error, -ENOMEM, "out of memory");
 	d->nr_places = d->cap.state->nr_files;
 	for (unsigned int i = 0; !ret && i < d->cap.state->nr_files; i++)
-		ret = probe(&p, &d->cap.state->files[i]);
+		ret = dump_probe_fd(&p, &d->cap.state->files[i]);
 	for (unsigned int i = 0; i < d->cap.state->nr_procs; i++) {
 		const struct state_proc *proc = &d->cap.state->procs[i];
 

@@ -83,7 +83,7 @@ int page_store_flush(struct page_store *s)
 	return ret ? dump_image_failed(s->d, ret) : 0;
 }
 
-static int refer(struct page_store *s, uint64_t addr, uint64_t src_mm, uint64_t src_addr)
+static int dump_store_refer(struct page_store *s, uint64_t addr, uint64_t src_mm, uint64_t src_addr)
 {
 	int ret;
 
@@ -135,7 +135,7 @@ static int verify_base(struct page_store *s, uint64_t addr, uint64_t len, const 
 	return 0;
 }
 
-static int store(struct page_store *s, uint64_t addr, uint64_t len, const char *data, bool clean)
+static int dump_store_pages(struct page_store *s, uint64_t addr, uint64_t len, const char *data, bool clean)
 {
 	uint64_t done;
 	int ret = 0;
@@ -225,12 +225,12 @@ static int store_shared(struct page_store *s, const struct ckpt_iovec *iov,
 
 		if (!known->mm_id)
 			continue;
-		ret = store(s, iov->addr + from, at - from, data + from, clean);
+		ret = dump_store_pages(s, iov->addr + from, at - from, data + from, clean);
 		from = at + PAGE;
 		if (!ret)
-			ret = refer(s, iov->addr + at, known->mm_id, known->addr);
+			ret = dump_store_refer(s, iov->addr + at, known->mm_id, known->addr);
 	}
-	return ret ? ret : store(s, iov->addr + from, iov->len - from, data + from, clean);
+	return ret ? ret : dump_store_pages(s, iov->addr + from, iov->len - from, data + from, clean);
 }
 
 int page_store_put(struct page_store *s, const struct ckpt_iovec *iov, uint64_t cookie,
@@ -238,5 +238,5 @@ int page_store_put(struct page_store *s, const struct ckpt_iovec *iov, uint64_t 
 {
 	if (cookie)
 		return store_shared(s, iov, cookie, data, clean);
-	return store(s, iov->addr, iov->len, data, clean);
+	return dump_store_pages(s, iov->addr, iov->len, data, clean);
 }

@@ -64,7 +64,7 @@ int dump_track_tails(struct dump *d)
  * says little by itself: on some file systems the kernel learns the right time only when it
  * is asked for.  So the time of change must also be later than the freeze.
  */
-static bool replaced(const struct dump *d, const struct ckpt_rec_file *rec, int fd)
+static bool dump_track_replaced(const struct dump *d, const struct ckpt_rec_file *rec, int fd)
 {
 	struct stat st;
 
@@ -76,7 +76,7 @@ static bool replaced(const struct dump *d, const struct ckpt_rec_file *rec, int 
 static void hash_late(const struct dump *d, struct dump_inode *inode, int fd)
 {
 	hash_tail(inode, fd, inode->writes ? FILE_TAIL_WRITTEN : FILE_TAIL_READ);
-	if (!inode->writes && replaced(d, inode->file->rec, fd))
+	if (!inode->writes && dump_track_replaced(d, inode->file->rec, fd))
 		inode->tail_hashed = false;
 }
 

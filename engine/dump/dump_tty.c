@@ -21,7 +21,7 @@
 
 /* ---------------------------------------------------------------- unread */
 
-static bool seen(const struct state *state, const struct state_file *file)
+static bool dump_tty_seen(const struct state *state, const struct state_file *file)
 {
 	for (const struct state_file *f = state->files; f < file; f++)
 		if (f->rec->kind == file->rec->kind && f->rec->object == file->rec->object)
@@ -59,7 +59,7 @@ static int refuse_data(struct dump *d, const struct state_file *file, uint32_t k
 }
 
 /* Bytes to be read; in canonical mode a line without an end does not count. */
-static int unread(int fd)
+static int dump_tty_unread(int fd)
 {
 	struct pollfd poll_for = { .fd = fd, .events = POLLIN };
 	int bytes = 0;
@@ -151,7 +151,7 @@ static bool has_slave(const struct dump *d, uint64_t index)
 static int probe_own(struct dump *d, const struct state_file *file, int fd)
 {
 	const struct ckpt_rec_file *rec = file->rec;
-	int bytes = unread(fd), ret;
+	int bytes = dump_tty_unread(fd), ret;
 
 	if (rec->kind != CKPT_FILE_PTM || has_slave(d, rec->object))
 		return probe_end(d, file, rec->kind, fd, bytes);
@@ -167,7 +167,7 @@ int dump_tty_probe(struct dump *d, const struct state_file *file)
 	bool own = dump_own_pty(d, file->rec->object);
 	int bytes;
 
-	if (seen(d->cap.state, file) ||
+	if (dump_tty_seen(d->cap.state, file) ||
 	    (own ? dump_external_name(d, file) != NULL :
 		   file->rec->kind != CKPT_FILE_PTS || !leads_session(d, file->rec->object)))
 		return 0;
@@ -178,7 +178,7 @@ int dump_tty_probe(struct dump *d, const struct state_file *file)
 	if (own)
 		return probe_own(d, file, fd);
 	/* bytes cannot be read and put back: we could be killed between the two */
-	bytes = unread(fd);
+	bytes = dump_tty_unread(fd);
 	return bytes > 0 ? refuse_data(d, file, CKPT_FILE_PTS, bytes) : 0;
 }
 
@@ -197,7 +197,7 @@ static bool tty_known(const struct dump *d, uint64_t index)
 	return false;
 }
 
-static int tty_record(struct dump *d, const struct ckpt_rec_file *file, int fd)
+static int dump_tty_record(struct dump *d, const struct ckpt_rec_file *file, int fd)
 {
 	struct engine_rec_tty *rec;
 	struct termios2 termios;
@@ -238,7 +238,7 @@ int dump_records_ttys(struct dump *d)
 		    tty_known(d, file->object))
 			continue;
 		fd = dump_file_fd(d, &state->files[i]);
-		ret = fd < 0 ? fd : tty_record(d, file, fd);
+		ret = fd < 0 ? fd : dump_tty_record(d, file, fd);
 		if (fd >= 0)
 			close(fd);
 	}

@@ -48,7 +48,7 @@ static void do_read(struct page_fetch *f, struct request *request)
 	request->err = kdev_pages_read(f->dev, &request->pages);
 }
 
-static void *work(void *arg)
+static void *page_fetch_work(void *arg)
 {
 	struct page_fetch *f = arg;
 	struct request *request;
@@ -91,7 +91,7 @@ static void start_thread(struct page_fetch *f)
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, &old);
-	f->threaded = !pthread_create(&f->thread, NULL, work, f);
+	f->threaded = !pthread_create(&f->thread, NULL, page_fetch_work, f);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 

@@ -50,20 +50,20 @@ void page_table_destroy(struct page_table *t)
 	free(t);
 }
 
-static uint64_t hash(uint64_t cookie)
+static uint64_t page_table_hash(uint64_t cookie)
 {
 	return cookie * 0x9e3779b97f4a7c15ULL;
 }
 
 static struct segment *segment_of(struct page_table *t, uint64_t cookie)
 {
-	return &t->segments[hash(cookie) >> (64 - SEGMENT_BITS)];
+	return &t->segments[page_table_hash(cookie) >> (64 - SEGMENT_BITS)];
 }
 
 /* The entry of the page, or the empty one where it belongs; NULL: the segment has no entries. */
-static struct entry *find(const struct segment *s, uint64_t cookie)
+static struct entry *page_table_find(const struct segment *s, uint64_t cookie)
 {
-	uint64_t at = hash(cookie) >> 20;
+	uint64_t at = page_table_hash(cookie) >> 20;
 
 	for (; s->size; at++) {
 		struct entry *entry = &s->entries[at & (s->size - 1)];
@@ -74,7 +74,7 @@ static struct entry *find(const struct segment *s, uint64_t cookie)
 	return NULL;
 }
 
-static int grow(struct segment *s)
+static int page_table_grow(struct segment *s)
 {
 	struct segment more = { .size = s->size ? s->size * 2 : FIRST_SIZE, .used = s->used };
 
@@ -83,7 +83,7 @@ static int grow(struct segment *s)
 		return -ENOMEM;
 	for (uint64_t i = 0; i < s->size; i++)
 		if (s->entries[i].place)
-			*find(&more, s->entries[i].cookie) = s->entries[i];
+			*page_table_find(&more, s->entries[i].cookie) = s->entries[i];
 	free(s->entries);
 	*s = more;
 	return 0;
@@ -93,7 +93,7 @@ int page_table_put(struct page_table *t, uint64_t cookie, const struct page_plac
 		   struct page_place *ret_known)
 {
 	struct segment *s = segment_of(t, cookie);
-	struct entry *entry = find(s, cookie);
+	struct entry *entry = page_table_find(s, cookie);
 
 	if (place->addr >> (MM_SHIFT + PAGE_SHIFT))
 		return 0;	/* the address needs more bits: such a page is stored each time */
@@ -104,9 +104,9 @@ int page_table_put(struct page_table *t, uint64_t cookie, const struct page_plac
 		return 1;
 	}
 	if (s->used * 10 >= s->size * 7) {
-		if (grow(s))
+		if (page_table_grow(s))
 			return -ENOMEM;
-		entry = find(s, cookie);
+		entry = page_table_find(s, cookie);
 	}
 	entry->cookie = cookie;
 	entry->hash = place->hash;
@@ -117,7 +117,7 @@ int page_table_put(struct page_table *t, uint64_t cookie, const struct page_plac
 
 void page_table_note(struct page_table *t, uint64_t cookie, uint64_t hash)
 {
-	struct entry *entry = find(segment_of(t, cookie), cookie);
+	struct entry *entry = page_table_find(segment_of(t, cookie), cookie);
 
 	if (entry && entry->place)
 		entry->hash = hash;

@@ -71,7 +71,7 @@ static int set_mode(const struct reopen_new *new, mode_t mode)
 }
 
 /* Last created first, so that the entries of a directory come before it. */
-static int set_modes(struct reopen *r)
+static int reopen_set_modes(struct reopen *r)
 {
 	int ret = 0;
 
@@ -309,7 +309,7 @@ int reopen_seal(struct reopen *r)
 			ret = reopen_seal_object(r, &r->state->files[i]);
 	if (!ret)
 		ret = reopen_gone_seal(r);
-	return ret ? ret : set_modes(r);
+	return ret ? ret : reopen_set_modes(r);
 }
 
 int reopen_fd(const struct reopen *r, const struct state_file *file)
@@ -324,7 +324,7 @@ struct inode_key {
 	unsigned int index;
 };
 
-static int by_inode(const void *a, const void *b)
+static int reopen_by_inode(const void *a, const void *b)
 {
 	const struct inode_key *x = a, *y = b;
 
@@ -335,7 +335,7 @@ static int by_inode(const void *a, const void *b)
 	return x->index < y->index ? -1 : x->index > y->index;
 }
 
-static int find_inodes(struct reopen *r)
+static int reopen_find_inodes(struct reopen *r)
 {
 	unsigned int nr = r->state->nr_files;
 	_cleanup_free_ struct inode_key *keys = calloc(nr + 1, sizeof(*keys));
@@ -344,7 +344,7 @@ static int find_inodes(struct reopen *r)
 		return -ENOMEM;
 	for (unsigned int i = 0; i < nr; i++)
 		keys[i] = (struct inode_key){ r->state->files[i].rec, i };
-	qsort(keys, nr, sizeof(*keys), by_inode);
+	qsort(keys, nr, sizeof(*keys), reopen_by_inode);
 	for (unsigned int i = 0; i < nr; i++)
 		r->first[keys[i].index] =
 			i && keys[i].rec->dev == keys[i - 1].rec->dev &&
@@ -368,7 +368,7 @@ int reopen_init(struct reopen *r, const struct state *state, struct image_reader
 	r->masters = malloc(nr * sizeof(*r->masters));
 	r->first = calloc(nr, sizeof(*r->first));
 	r->pipes = malloc(nr_pipes * sizeof(*r->pipes));
-	if (!r->fds || !r->bases || !r->masters || !r->first || !r->pipes || find_inodes(r)) {
+	if (!r->fds || !r->bases || !r->masters || !r->first || !r->pipes || reopen_find_inodes(r)) {
 		r->state = NULL;
 		reopen_done(r);
 		return error_fail(error, -ENOMEM, "out of memory");

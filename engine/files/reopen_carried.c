@@ -63,7 +63,7 @@ static int write_new(struct reopen *r, int fd, const struct engine_rec_blob *blo
 	return reopen_write_content(r, fd, blob, 0600);
 }
 
-static int shm_file(struct reopen *r, int dir, const struct engine_rec_blob *blob)
+static int reopen_carried_shm_file(struct reopen *r, int dir, const struct engine_rec_blob *blob)
 {
 	const char *path = state_blob_path(blob);
 	_cleanup_fd_ int fd = open_beneath(dir, path, O_RDWR | O_CREAT | O_EXCL, 0600);
@@ -227,7 +227,7 @@ int reopen_shm_dir(struct reopen *r)
 		if (first)
 			ret = shm_link(r, dir, first, blob);
 		else if (S_ISREG(blob->mode))
-			ret = shm_file(r, dir, blob);
+			ret = reopen_carried_shm_file(r, dir, blob);
 		else
 			ret = shm_node(r, dir, blob);
 		if (ret)
@@ -298,7 +298,7 @@ static int make_directories(struct reopen *r, const struct state_file *file)
 	return ret;
 }
 
-static int create(struct reopen *r, const struct state_file *file, int flags)
+static int reopen_carried_create(struct reopen *r, const struct state_file *file, int flags)
 {
 	int fd = reopen_path(file, flags, 0600), ret;
 
@@ -328,7 +328,7 @@ static int carry_file(struct reopen *r, const struct state_file *file)
 			return ret < 0 ? ret : 0;
 		close(take_fd(&fd));
 	}
-	fd = create(r, file, O_RDWR | O_CREAT | O_EXCL | flags);
+	fd = reopen_carried_create(r, file, O_RDWR | O_CREAT | O_EXCL | flags);
 	if (fd >= 0) {
 		ret = reopen_created(r, file->path);
 		if (!ret)
@@ -378,7 +378,7 @@ static int link_file(struct reopen *r, const struct state_file *first,
 }
 
 /* Make the job's other names of the file, which is there by now. */
-static int link_files(struct reopen *r, unsigned int first)
+static int reopen_carried_link_files(struct reopen *r, unsigned int first)
 {
 	const struct state_file *files = r->state->files;
 	int ret = 0;
@@ -413,7 +413,7 @@ int reopen_carried(struct reopen *r)
 		    is_first(r, i)) {
 			ret = carry_file(r, file);
 			if (!ret)
-				ret = link_files(r, i);
+				ret = reopen_carried_link_files(r, i);
 		}
 	}
 	return ret;

@@ -24,7 +24,7 @@
 #define PATH_SHOWN	48	/* bytes of a path in a detail with two build-ids */
 
 /* Shorten a path for a text: its end says most, "..." stands for the rest. */
-static const char *shown(const char *path, char *buf, size_t size)
+static const char *reopen_check_shown(const char *path, char *buf, size_t size)
 {
 	size_t len = strlen(path);
 
@@ -34,13 +34,13 @@ static const char *shown(const char *path, char *buf, size_t size)
 	return buf;
 }
 
-static void refuse(struct reopen *r, const struct state_file *file, uint32_t reason,
+static void reopen_check_refuse(struct reopen *r, const struct state_file *file, uint32_t reason,
 		   const char *what)
 {
 	struct error_refusal refusal = { .reason = reason, .object = file->rec->id };
 	char buf[sizeof(refusal.detail) - 32];
 
-	error_refuse(r->error, &refusal, "%s%s%s", shown(file->path, buf, sizeof(buf)),
+	error_refuse(r->error, &refusal, "%s%s%s", reopen_check_shown(file->path, buf, sizeof(buf)),
 		      what[0] ? ": " : "", what);
 }
 
@@ -56,7 +56,7 @@ static void refuse_build(struct reopen *r, const struct state_file *file, uint32
 	if (here_len)
 		file_identity_hex(here, here_len, got);
 	error_refuse(r->error, &refusal, "%s: build-id %.16s, here %.16s",
-		      shown(file->path, buf, sizeof(buf)), want, got);
+		      reopen_check_shown(file->path, buf, sizeof(buf)), want, got);
 }
 
 static uint64_t mtime_of(const struct stat *st)
@@ -89,7 +89,7 @@ static void check_program(struct reopen *r, const struct state_file *file, int f
 	}
 	if ((uint64_t)st->st_size != track->size ||
 	    (mtime_of(st) != track->mtime_ns && !same_tail(track, fd)))
-		refuse(r, file, CKPT_R_FILE_CHANGED, "another program or library");
+		reopen_check_refuse(r, file, CKPT_R_FILE_CHANGED, "another program or library");
 }
 
 static void check_read(struct reopen *r, const struct state_file *file, int fd,
@@ -100,9 +100,9 @@ static void check_read(struct reopen *r, const struct state_file *file, int fd,
 	if (r->options->accept_changed)
 		return;
 	if ((uint64_t)st->st_size != track->size)
-		refuse(r, file, CKPT_R_FILE_CHANGED, "another size");
+		reopen_check_refuse(r, file, CKPT_R_FILE_CHANGED, "another size");
 	else if (mtime_of(st) != track->mtime_ns && !same_tail(track, fd))
-		refuse(r, file, CKPT_R_FILE_CHANGED, "written since");
+		reopen_check_refuse(r, file, CKPT_R_FILE_CHANGED, "written since");
 }
 
 static int check_written(struct reopen *r, const struct state_file *file, int fd,
@@ -116,9 +116,9 @@ static int check_written(struct reopen *r, const struct state_file *file, int fd
 	if (r->options->accept_changed || (same && (uint64_t)st->st_size == track->size))
 		return 0;
 	if ((uint64_t)st->st_size < track->size)
-		refuse(r, file, CKPT_R_FILE_CHANGED, "shorter than it was");
+		reopen_check_refuse(r, file, CKPT_R_FILE_CHANGED, "shorter than it was");
 	else
-		refuse(r, file, CKPT_R_FILE_CHANGED, "rewritten since");
+		reopen_check_refuse(r, file, CKPT_R_FILE_CHANGED, "rewritten since");
 	return 0;
 }
 
@@ -141,11 +141,11 @@ static int check_regular(struct reopen *r, const struct state_file *file)
 		if (track && track->flags & ENGINE_TRACK_BUILD_ID)
 			refuse_build(r, file, CKPT_R_FILE_MISSING, NULL, 0);
 		else
-			refuse(r, file, CKPT_R_FILE_MISSING, strerror(fd < 0 ? -fd : errno));
+			reopen_check_refuse(r, file, CKPT_R_FILE_MISSING, strerror(fd < 0 ? -fd : errno));
 		return 0;
 	}
 	if (!S_ISREG(st.st_mode)) {
-		refuse(r, file, CKPT_R_FILE_CHANGED, "not a regular file");
+		reopen_check_refuse(r, file, CKPT_R_FILE_CHANGED, "not a regular file");
 		return 0;
 	}
 	if (!track || r->options->files == ENGINE_FILES_IGNORE)
@@ -164,7 +164,7 @@ static void check_name(struct reopen *r, const struct state_file *file)
 	_cleanup_fd_ int fd = reopen_had(file, O_PATH | O_CLOEXEC | O_NOFOLLOW);
 
 	if (fd < 0)
-		refuse(r, file, CKPT_R_FILE_MISSING, strerror(-fd));
+		reopen_check_refuse(r, file, CKPT_R_FILE_MISSING, strerror(-fd));
 }
 
 /* Will the restore put the file there, as an entry of the job's /dev/shm? */
@@ -178,7 +178,7 @@ static bool in_shm_dir(const struct reopen *r, const struct state_file *file)
 	return false;
 }
 
-static bool seen(const struct reopen *r, unsigned int index)
+static bool reopen_check_seen(const struct reopen *r, unsigned int index)
 {
 	for (unsigned int i = r->first[index]; i < index; i++) {
 		const struct state_file *file = &r->state->files[i];
@@ -219,7 +219,7 @@ int reopen_check(struct reopen *r)
 			continue;
 		switch (file->rec->kind) {
 		case CKPT_FILE_REG:
-			if (!is_carried(file) && !seen(r, i))
+			if (!is_carried(file) && !reopen_check_seen(r, i))
 				ret = check_regular(r, file);
 			break;
 		case CKPT_FILE_PATH:

@@ -50,7 +50,7 @@ static int make_in(const char *path, const struct state_file *file, const char *
 }
 
 /* Make the object and open it with @flags; a directory is opened for reading. */
-static int make(const struct state_file *file, int flags)
+static int reopen_gone_make(const struct state_file *file, int flags)
 {
 	char path[PATH_MAX], *slash;
 	const char *name = strrchr(file->path, '/');
@@ -73,7 +73,7 @@ int reopen_gone(struct reopen *r, const struct state_file *file, int flags)
 	unsigned int first = r->first[file - r->state->files];
 
 	if (r->bases[first] < 0) {
-		int fd = make(file, O_RDWR | O_NONBLOCK);
+		int fd = reopen_gone_make(file, O_RDWR | O_NONBLOCK);
 
 		if (fd < 0)
 			return fd;
@@ -91,7 +91,7 @@ int reopen_gone_directory(struct reopen *r, const struct state_file *file, int f
 
 int reopen_gone_fifo(struct reopen *r, const struct state_file *file, int flags)
 {
-	int fd = make(file, flags);
+	int fd = reopen_gone_make(file, flags);
 
 	return fd < 0 ? reopen_failed(r, file, fd, "create again") : fd;
 }

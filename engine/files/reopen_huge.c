@@ -33,7 +33,7 @@ int reopen_check_huge(struct reopen *r, const struct state_file *file, int fd)
 			   file->path);
 }
 
-static bool has(int fd, const char *buf, size_t len, uint64_t at)
+static bool reopen_huge_has(int fd, const char *buf, size_t len, uint64_t at)
 {
 	char have[4096];
 	size_t n;
@@ -46,7 +46,7 @@ static bool has(int fd, const char *buf, size_t len, uint64_t at)
 	return true;
 }
 
-static ssize_t store(int fd, const void *buf, size_t len, uint64_t at)
+static ssize_t reopen_huge_store(int fd, const void *buf, size_t len, uint64_t at)
 {
 	struct statfs fs;
 	uint64_t page, start;
@@ -57,7 +57,7 @@ static ssize_t store(int fd, const void *buf, size_t len, uint64_t at)
 		errno = EINVAL;
 		return -1;
 	}
-	if (has(fd, buf, len, at))
+	if (reopen_huge_has(fd, buf, len, at))
 		return (ssize_t)len;
 	page = (uint64_t)fs.f_bsize;
 	start = at & ~(page - 1);
@@ -74,7 +74,7 @@ ssize_t reopen_pwrite(int fd, const void *buf, size_t len, uint64_t at)
 {
 	ssize_t n = pwrite(fd, buf, len, (off_t)at);
 
-	return n < 0 && errno == EINVAL ? store(fd, buf, len, at) : n;
+	return n < 0 && errno == EINVAL ? reopen_huge_store(fd, buf, len, at) : n;
 }
 
 int reopen_pwrite_all(int fd, const void *buf, size_t len, uint64_t at)

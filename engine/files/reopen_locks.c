@@ -26,7 +26,7 @@ static struct flock range_of(const struct ckpt_rec_lock *rec)
 	};
 }
 
-static int take(int fd, const struct ckpt_rec_lock *rec)
+static int reopen_locks_take(int fd, const struct ckpt_rec_lock *rec)
 {
 	struct flock range = range_of(rec);
 	int ret = rec->kind == CKPT_LOCK_FLOCK ?
@@ -37,7 +37,7 @@ static int take(int fd, const struct ckpt_rec_lock *rec)
 }
 
 /* Does somebody else have a lock where a process is to get a POSIX lock? 0, -EAGAIN, -errno. */
-static int look(int fd, const struct ckpt_rec_lock *rec)
+static int reopen_locks_look(int fd, const struct ckpt_rec_lock *rec)
 {
 	struct flock range = range_of(rec);
 
@@ -70,8 +70,8 @@ int reopen_locks(struct reopen *r, bool late)
 		/* the file that the caller gives for an external was not locked */
 		if (lock->file->external || reopen_is_late(r, lock->file) != late)
 			continue;
-		ret = lock->rec->kind == CKPT_LOCK_POSIX ? look(fd, lock->rec) :
-							   take(fd, lock->rec);
+		ret = lock->rec->kind == CKPT_LOCK_POSIX ? reopen_locks_look(fd, lock->rec) :
+							   reopen_locks_take(fd, lock->rec);
 		if (ret)
 			ret = reopen_locked(r->error, ret, lock);
 	}

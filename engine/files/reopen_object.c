@@ -83,7 +83,7 @@ int reopen_blob(struct reopen *r, const struct engine_rec_blob *blob, int fd, vo
 	return ret;
 }
 
-static int fill(struct reopen *r, const struct state_file *file, int fd, void *map)
+static int reopen_object_fill(struct reopen *r, const struct state_file *file, int fd, void *map)
 {
 	int ret = file->blob ? reopen_blob(r, file->blob, fd, map) : 0;
 
@@ -114,7 +114,7 @@ static unsigned int hugepage_shift(const struct reopen *r, const struct state_fi
 	return 21;
 }
 
-static bool noreserve(const struct reopen *r, const struct state_file *file)
+static bool reopen_object_noreserve(const struct reopen *r, const struct state_file *file)
 {
 	for (unsigned int i = 0; i < r->state->nr_vmas; i++)
 		if (r->state->vmas[i].file == file &&
@@ -138,12 +138,12 @@ static int make_anonymous(struct reopen *r, const struct state_file *file, int f
 
 	if (!size)
 		size = page;
-	if (noreserve(r, file))
+	if (reopen_object_noreserve(r, file))
 		flags |= MAP_NORESERVE;
 	map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | flags, -1, 0);
 	if (map == MAP_FAILED)
 		return reopen_failed(r, file, -errno, "make");
-	ret = fill(r, file, -1, map);
+	ret = reopen_object_fill(r, file, -1, map);
 	snprintf(path, sizeof(path), "/proc/self/map_files/%lx-%lx", (unsigned long)map,
 		 (unsigned long)map + size);
 	fd = ret ? -1 : open(path, O_RDWR | O_CLOEXEC);
@@ -168,7 +168,7 @@ static int fill_mapped(struct reopen *r, const struct state_file *file, int fd)
 	map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (map == MAP_FAILED)
 		return reopen_failed(r, file, -errno, "map");
-	ret = fill(r, file, -1, map);
+	ret = reopen_object_fill(r, file, -1, map);
 	munmap(map, size);
 	return ret;
 }
@@ -222,7 +222,7 @@ static int make_memfd(struct reopen *r, const struct state_file *file, unsigned 
 	if (ftruncate(fd, (off_t)size_of(file)))
 		ret = reopen_failed(r, file, -errno, "size");
 	if (!ret)
-		ret = flags & MFD_HUGETLB ? fill_mapped(r, file, fd) : fill(r, file, fd, NULL);
+		ret = flags & MFD_HUGETLB ? fill_mapped(r, file, fd) : reopen_object_fill(r, file, fd, NULL);
 	if (ret) {
 		close(fd);
 		return ret;
@@ -339,7 +339,7 @@ static int make_deleted(struct reopen *r, const struct state_file *file)
 	if (ftruncate(fd, (off_t)size_of(file)))
 		ret = reopen_failed(r, file, -errno, "size");
 	if (!ret)
-		ret = huge ? fill_mapped(r, file, fd) : fill(r, file, fd, NULL);
+		ret = huge ? fill_mapped(r, file, fd) : reopen_object_fill(r, file, fd, NULL);
 	if (ret) {
 		close(fd);
 		return ret;
@@ -351,7 +351,7 @@ static int make_deleted(struct reopen *r, const struct state_file *file)
 
 /* ---------------------------------------------------------------- all */
 
-static int make(struct reopen *r, const struct state_file *file)
+static int reopen_object_make(struct reopen *r, const struct state_file *file)
 {
 	switch (file->rec->kind) {
 	case CKPT_FILE_SHM:
@@ -410,7 +410,7 @@ int reopen_object(struct reopen *r, const struct state_file *file)
 	int fd;
 
 	if (r->bases[first] < 0) {
-		fd = make(r, file);	/* not of the first file: that one may have a name */
+		fd = reopen_object_make(r, file);	/* not of the first file: that one may have a name */
 		if (fd < 0)
 			return fd;
 		r->bases[first] = fd;

@@ -209,7 +209,7 @@ static int open_recorded(const struct state_file *file, int flags)
 	return fd;
 }
 
-static bool is_same(int a, int b)
+static bool reopen_path_is_same(int a, int b)
 {
 	struct stat x, y;
 
@@ -229,7 +229,7 @@ bool reopen_had_closed(const struct state_file *file, int fd)
 		return false;
 	found = reopen_strictly(file->path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	rights_lower(before);
-	return found >= 0 && is_same(fd, found);
+	return found >= 0 && reopen_path_is_same(fd, found);
 }
 
 /* ---------------------------------------------------------------- all */

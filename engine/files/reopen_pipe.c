@@ -152,7 +152,7 @@ int reopen_pipe(struct reopen *r, const struct state_file *file)
 
 /* ---------------------------------------------------------------- terminals */
 
-static int pty_index(int master)
+static int reopen_pipe_pty_index(int master)
 {
 	unsigned int index;
 
@@ -174,7 +174,7 @@ static int open_master(int want)
 			first = fd;
 		else
 			held[nr++] = fd;
-		index = pty_index(fd);
+		index = reopen_pipe_pty_index(fd);
 	} while (index >= 0 && index < want && nr < PTY_TRIES - 1 && access(path, F_OK) != 0);
 	if (first < 0)
 		return -errno;
@@ -188,7 +188,7 @@ static int open_master(int want)
 	return first;
 }
 
-static const struct engine_rec_tty *tty_record(const struct reopen *r, uint64_t index)
+static const struct engine_rec_tty *reopen_pipe_tty_record(const struct reopen *r, uint64_t index)
 {
 	for (unsigned int i = 0; i < r->state->nr_ttys; i++)
 		if (r->state->ttys[i]->index == index)
@@ -196,7 +196,7 @@ static const struct engine_rec_tty *tty_record(const struct reopen *r, uint64_t 
 	return NULL;
 }
 
-static int set_modes(int fd, const struct engine_rec_tty *rec)
+static int reopen_pipe_set_modes(int fd, const struct engine_rec_tty *rec)
 {
 	struct termios2 t = {
 		.c_iflag = rec->c_iflag, .c_oflag = rec->c_oflag,
@@ -222,7 +222,7 @@ static int set_size(int fd, const struct engine_rec_tty *rec)
 
 static int set_terminal(int fd, const struct engine_rec_tty *rec)
 {
-	return set_modes(fd, rec) ?: set_size(fd, rec);
+	return reopen_pipe_set_modes(fd, rec) ?: set_size(fd, rec);
 }
 
 struct reopen_tty {
@@ -300,7 +300,7 @@ static int close_slave(int master)
 
 static int make_pty(struct reopen *r, const struct state_file *file)
 {
-	const struct engine_rec_tty *rec = tty_record(r, file->rec->object);
+	const struct engine_rec_tty *rec = reopen_pipe_tty_record(r, file->rec->object);
 	int master = open_master((int)file->rec->object), unlock = 0, packet = 1, ret = 0;
 
 	if (master < 0)
@@ -337,7 +337,7 @@ static int master_of(const struct reopen *r, uint64_t index)
 	return -1;
 }
 
-static int given(const struct reopen *r, const char *name)
+static int reopen_pipe_given(const struct reopen *r, const char *name)
 {
 	for (unsigned int i = 0; i < r->options->nr_externals; i++)
 		if (strcmp(r->options->externals[i].name, name) == 0)
@@ -375,7 +375,7 @@ static int open_pipe_end(int given, const struct state_file *file)
 
 static int open_given(struct reopen *r, const struct state_file *file, const char *name)
 {
-	int fd = given(r, name), again, mode;
+	int fd = reopen_pipe_given(r, name), again, mode;
 	bool terminal = file->rec->kind == CKPT_FILE_PTS || file->rec->kind == CKPT_FILE_TTY;
 
 	if (fd < 0) {
@@ -453,7 +453,7 @@ int reopen_pty(struct reopen *r, const struct state_file *file)
 }
 
 /* Fill a pipe that the caller gives, once: its end is then held like those of other pipes. */
-static int refill(struct reopen *r, const struct state_file *file, int fd)
+static int reopen_pipe_refill(struct reopen *r, const struct state_file *file, int fd)
 {
 	int *ends = r->pipes[file->pipe - r->state->pipes];
 
@@ -471,13 +471,13 @@ int reopen_external(struct reopen *r, const struct state_file *file)
 	int fd = open_given(r, file, file->external->name);
 	int ret = 0;
 
-	if (fd < 0 || given(r, file->external->name) < 0)
+	if (fd < 0 || reopen_pipe_given(r, file->external->name) < 0)
 		return fd;
-	tty = file->rec->kind == CKPT_FILE_PTS ? tty_record(r, file->rec->object) : NULL;
+	tty = file->rec->kind == CKPT_FILE_PTS ? reopen_pipe_tty_record(r, file->rec->object) : NULL;
 	if (file->pipe)
-		ret = refill(r, file, fd);
+		ret = reopen_pipe_refill(r, file, fd);
 	else if (tty)
-		ret = keep_terminal(r, given(r, file->external->name), tty) ?: set_modes(fd, tty);
+		ret = keep_terminal(r, reopen_pipe_given(r, file->external->name), tty) ?: reopen_pipe_set_modes(fd, tty);
 	if (!ret)
 		return fd;
 	close(fd);
@@ -502,6 +502,6 @@ int reopen_tty(const struct reopen *r, int index)
 			fd = r->fds[i];
 	external = external_tty(r, (uint64_t)index);
 	if (fd < 0)
-		fd = given(r, external ? external->name : "tty");
+		fd = reopen_pipe_given(r, external ? external->name : "tty");
 	return fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
 }

@@ -52,7 +52,7 @@ static int put_failed(struct reopen *r, const struct reopen_put *put, int err, c
 
 /* ---------------------------------------------------------------- adding */
 
-static struct reopen_put *add(struct reopen *r, const char *path)
+static struct reopen_put *reopen_put_add(struct reopen *r, const char *path)
 {
 	struct reopen_put *put = reallocarray(r->puts, r->nr_puts + 1, sizeof(*put));
 
@@ -69,7 +69,7 @@ static struct reopen_put *add(struct reopen *r, const char *path)
 
 int reopen_put_cut(struct reopen *r, const struct state_file *file, uint64_t len)
 {
-	struct reopen_put *put = add(r, file->path);
+	struct reopen_put *put = reopen_put_add(r, file->path);
 
 	if (!put)
 		return error_fail(r->error, -ENOMEM, "out of memory");
@@ -90,11 +90,11 @@ static bool is_mapped(const struct reopen *r, const struct engine_rec_blob *blob
 	return false;
 }
 
-static int keep(struct reopen *r, struct reopen_put *put);
+static int reopen_put_keep(struct reopen *r, struct reopen_put *put);
 
 static int put_program(struct reopen *r, struct reopen_put *put)
 {
-	int ret = keep(r, put), fd;
+	int ret = reopen_put_keep(r, put), fd;
 
 	if (ret)
 		return put_failed(r, put, ret, "keep a copy of the old content of");
@@ -112,7 +112,7 @@ static int put_program(struct reopen *r, struct reopen_put *put)
 int reopen_put_content(struct reopen *r, const char *path, int fd, bool raised,
 		       const struct engine_rec_blob *blob)
 {
-	struct reopen_put *put = add(r, path);
+	struct reopen_put *put = reopen_put_add(r, path);
 
 	if (!put) {
 		close(fd);
@@ -133,20 +133,20 @@ int reopen_put_content(struct reopen *r, const char *path, int fd, bool raised,
 
 /* ---------------------------------------------------------------- bytes */
 
-static bool has_nothing(int fd)
+static bool reopen_put_has_nothing(int fd)
 {
 	struct stat st;
 
 	return fstat(fd, &st) == 0 && !st.st_blocks && reopen_is_huge(fd);
 }
 
-static int clear(int fd, uint64_t start, uint64_t end)
+static int reopen_put_clear(int fd, uint64_t start, uint64_t end)
 {
 	static const char zeros[4096];
 	size_t n;
 	int ret;
 
-	if (start >= end || has_nothing(fd))
+	if (start >= end || reopen_put_has_nothing(fd))
 		return 0;
 	if (!reopen_is_huge(fd) && !fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
 					      (off_t)start, (off_t)(end - start)))
@@ -160,7 +160,7 @@ static int clear(int fd, uint64_t start, uint64_t end)
 	return 0;
 }
 
-static int copy_data(int from, uint64_t start, uint64_t end, int to, uint64_t shift, char *buf)
+static int reopen_put_copy_data(int from, uint64_t start, uint64_t end, int to, uint64_t shift, char *buf)
 {
 	while (start < end) {
 		size_t want = end - start < CHUNK ? (size_t)(end - start) : CHUNK;
@@ -178,7 +178,7 @@ static int copy_data(int from, uint64_t start, uint64_t end, int to, uint64_t sh
 }
 
 /* Copy [start, end) of @from to the same range of @to, moved by @shift; holes stay holes. */
-static int copy(int from, uint64_t start, uint64_t end, int to, uint64_t shift)
+static int reopen_put_copy(int from, uint64_t start, uint64_t end, int to, uint64_t shift)
 {
 	_cleanup_free_ char *buf = malloc(CHUNK);
 	int ret = buf ? 0 : -ENOMEM;
@@ -193,9 +193,9 @@ static int copy(int from, uint64_t start, uint64_t end, int to, uint64_t shift)
 			hole = (off_t)end;
 		if ((uint64_t)data > end)
 			data = (off_t)end;
-		ret = clear(to, start + shift, (uint64_t)data + shift);
+		ret = reopen_put_clear(to, start + shift, (uint64_t)data + shift);
 		if (!ret)
-			ret = copy_data(from, (uint64_t)data, (uint64_t)hole, to, shift, buf);
+			ret = reopen_put_copy_data(from, (uint64_t)data, (uint64_t)hole, to, shift, buf);
 		start = (uint64_t)hole;
 	}
 	return ret;
@@ -218,7 +218,7 @@ static void name_beside(const struct reopen *r, const struct reopen_put *put, co
 }
 
 /* Does @dir hold the file? With raised rights a copy is put only into the file's own directory. */
-static bool holds(int dir, const char *base, const struct reopen_put *put)
+static bool reopen_put_holds(int dir, const char *base, const struct reopen_put *put)
 {
 	struct stat st;
 
@@ -240,7 +240,7 @@ static int create_beside(struct reopen *r, struct reopen_put *put)
 	snprintf(path, sizeof(path), "%.*s/", (int)(slash - put->path), put->path);
 	dir = put->raised ? reopen_strictly(path, O_PATH | O_DIRECTORY | O_CLOEXEC) :
 			    reopen_open(path, O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
-	if (dir >= 0 && put->raised && !holds(dir, slash + 1, put))
+	if (dir >= 0 && put->raised && !reopen_put_holds(dir, slash + 1, put))
 		return -EACCES;
 	for (int i = 0; dir >= 0 && i < NAMES && fd == -EEXIST; i++) {
 		name_beside(r, put, slash + 1, i, name, sizeof(name));
@@ -260,7 +260,7 @@ static int create_beside(struct reopen *r, struct reopen_put *put)
  * read it who could read the file.  The mode comes first: after the file was given away, only
  * its new owner may set the mode.
  */
-static int give(const struct reopen_put *put, int fd)
+static int reopen_put_give(const struct reopen_put *put, int fd)
 {
 	int ret = 0;
 
@@ -278,13 +278,13 @@ static int keep_beside(struct reopen *r, struct reopen_put *put)
 	if (put->raised && rights_raise(RIGHTS_FILES, &before))
 		return -EACCES;
 	put->kept = reopen_is_huge(put->fd) ? -EINVAL : create_beside(r, put);
-	ret = put->kept < 0 ? put->kept : give(put, put->kept);
+	ret = put->kept < 0 ? put->kept : reopen_put_give(put, put->kept);
 	if (put->raised)
 		rights_lower(before);
 	return ret;
 }
 
-static int keep(struct reopen *r, struct reopen_put *put)
+static int reopen_put_keep(struct reopen *r, struct reopen_put *put)
 {
 	int ret = keep_beside(r, put);
 
@@ -301,7 +301,7 @@ static int keep(struct reopen *r, struct reopen_put *put)
 		return ret;
 	if (put->kept < 0)
 		return ret;
-	ret = copy(put->fd, put->start, (uint64_t)put->old.st_size, put->kept, -put->start);
+	ret = reopen_put_copy(put->fd, put->start, (uint64_t)put->old.st_size, put->kept, -put->start);
 	if (!ret && ftruncate(put->kept, put->old.st_size - (off_t)put->start))
 		ret = -errno;
 	return ret ? ret : fsync(put->kept) ? -errno : 0;
@@ -332,11 +332,11 @@ int reopen_write_content(struct reopen *r, int fd, const struct engine_rec_blob 
 
 	while (!ret && blob->blob &&
 	       (ret = image_blob_extent(r->reader, blob->blob, &cursor, &offset, &len)) > 0) {
-		ret = offset > blob->size ? -EBADMSG : clear(fd, at, offset);
+		ret = offset > blob->size ? -EBADMSG : reopen_put_clear(fd, at, offset);
 		at = offset + len;
 	}
 	if (!ret)
-		ret = clear(fd, at, blob->size);
+		ret = reopen_put_clear(fd, at, blob->size);
 	if (!ret)
 		ret = reopen_blob(r, blob, fd, NULL);
 	return ret ? ret : set_attributes(fd, blob, (blob->mode & 07777) | more);
@@ -371,7 +371,7 @@ int reopen_put_back(struct reopen *r)
 			ret = open_cut(r, put);
 		if (ret || put->done || !is_needed(put))
 			continue;
-		ret = keep(r, put);
+		ret = reopen_put_keep(r, put);
 		if (ret)
 			put_failed(r, put, ret, "keep a copy of the old content of");
 	}
@@ -419,7 +419,7 @@ static int take_back(struct reopen_put *put)
 	if (!ret && ftruncate(put->fd, put->old.st_size))
 		ret = -errno;
 	if (!ret && put->changed)
-		ret = copy(put->kept, 0, size - put->start, put->fd, put->start);
+		ret = reopen_put_copy(put->kept, 0, size - put->start, put->fd, put->start);
 	if (ret)
 		return ret;
 	if (put->blob && fchown(put->fd, put->old.st_uid, put->old.st_gid) && errno != EPERM)

@@ -92,7 +92,7 @@ static bool hole_here(const struct comparison *c, uint64_t start, uint64_t end)
 	return true;
 }
 
-static int compare(const struct comparison *c)
+static int reopen_same_compare(const struct comparison *c)
 {
 	uint64_t cursor = 0, at = 0, offset, len;
 	int ret = 1, more;
@@ -133,5 +133,5 @@ int reopen_same_content(struct reopen *r, int fd, const struct engine_rec_blob *
 	there = malloc(CHUNK);
 	if (!here || !there)
 		return error_fail(r->error, -ENOMEM, "out of memory");
-	return compare(&(struct comparison){ r, blob, fd, here, there });
+	return reopen_same_compare(&(struct comparison){ r, blob, fd, here, there });
 }

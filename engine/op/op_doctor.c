@@ -27,7 +27,7 @@ struct doctor {
 };
 
 /* Add a check. @advice: NULL: passed.  @fatal: no checkpoint is possible if it fails. */
-static void found(struct doctor *d, const char *check, bool fatal,
+static void op_doctor_found(struct doctor *d, const char *check, bool fatal,
 		  json_t *what, const char *advice)
 {
 	json_t *entry = json_pack("{s:s, s:b, s:o}", "check", check,
@@ -63,24 +63,24 @@ static void check_module(struct doctor *d)
 	_cleanup_fd_ int fd = open(CKPT_DEVICE, O_RDWR | O_CLOEXEC);
 
 	if (fd < 0) {
-		found(d, "module", true, json_sprintf("%s: %s", CKPT_DEVICE,
+		op_doctor_found(d, "module", true, json_sprintf("%s: %s", CKPT_DEVICE,
 						      strerror(errno)),
 		      device_advice(errno));
 		return;
 	}
 	if (ioctl(fd, CKPT_IOC_INFO, &info)) {
-		found(d, "module", true, json_sprintf("CKPT_IOC_INFO: %s",
+		op_doctor_found(d, "module", true, json_sprintf("CKPT_IOC_INFO: %s",
 						      strerror(errno)),
 		      "the module is another version: install the matching one");
 		return;
 	}
-	found(d, "module", true,
+	op_doctor_found(d, "module", true,
 	      json_sprintf("API %u, kernel %.64s, %u threads, pause up to %u ms",
 			   info.api, info.release, info.max_threads,
 			   info.max_pause_ms),
 	      info.api == CKPT_API ? NULL :
 	      "its API number is not ours: install the matching module");
-	found(d, "snapshot", false,
+	op_doctor_found(d, "snapshot", false,
 	      json_string(info.features & CKPT_FEAT_SNAPSHOT ?
 			  "copy-on-write" : "not available"),
 	      info.features & CKPT_FEAT_SNAPSHOT ? NULL :
@@ -96,16 +96,16 @@ static void check_key(struct doctor *d, const struct op_env *env)
 
 	image_key_destroy(key);
 	if (!err)
-		found(d, "key", true, json_string(path), NULL);
+		op_doctor_found(d, "key", true, json_string(path), NULL);
 	else if (err == -ENOENT)
-		found(d, "key", !env->first_use, json_sprintf("%s does not exist", path),
+		op_doctor_found(d, "key", !env->first_use, json_sprintf("%s does not exist", path),
 		      !env->first_use ? "put it back, or copy it from another node; ckptd makes "
 		      "one when it starts, if no job is in image_dir yet" :
 		      geteuid() ? "root's first dump makes it" :
 		      "the first dump makes it, or ckptd when it starts; copy it to the nodes "
 		      "that are to restart jobs");
 	else
-		found(d, "key", true, json_sprintf("%s: %s", path,
+		op_doctor_found(d, "key", true, json_sprintf("%s: %s", path,
 						   error.text[0] ? error.text : strerror(-err)),
 		      "make it a file of root, mode 0600, of 32 bytes");
 }
@@ -121,9 +121,9 @@ static void check_encryption_key(struct doctor *d, const struct op_env *env)
 	err = image_key_secret_only(env->secret, &key, &error);
 	image_key_destroy(key);
 	if (!err)
-		found(d, "encryption key", true, json_string(env->secret), NULL);
+		op_doctor_found(d, "encryption key", true, json_string(env->secret), NULL);
 	else
-		found(d, "encryption key", true, json_string(error.text),
+		op_doctor_found(d, "encryption key", true, json_string(error.text),
 		      "nothing is checkpointed, and no encrypted image restarted, without it");
 }
 
@@ -134,7 +134,7 @@ static void check_images(struct doctor *d, const char *dir)
 	struct stat st;
 
 	if (statvfs(dir, &fs)) {
-		found(d, "images", true, json_sprintf("%s: %s", dir, strerror(errno)),
+		op_doctor_found(d, "images", true, json_sprintf("%s: %s", dir, strerror(errno)),
 		      "create the directory, or name another with image_dir in the configuration");
 		return;
 	}
@@ -142,12 +142,12 @@ static void check_images(struct doctor *d, const char *dir)
 		advice = "it is read-only: remount it or choose another directory";
 	else if (access(dir, W_OK | X_OK))
 		advice = "it cannot be written";
-	found(d, "images", true,
+	op_doctor_found(d, "images", true,
 	      json_sprintf("%s, %llu MiB free", dir,
 			   (unsigned long long)fs.f_bavail * fs.f_frsize >> 20),
 	      advice);
 	if (!stat(dir, &st) && is_of_others(&st))
-		found(d, "images", false, json_sprintf("user %u's, mode %04o", st.st_uid,
+		op_doctor_found(d, "images", false, json_sprintf("user %u's, mode %04o", st.st_uid,
 						       st.st_mode & 07777),
 		      "whoever may write there decides where images and records go: "
 		      "make it root's, mode 0711");

@@ -120,7 +120,7 @@ static json_t *parse_excludes(const struct op_env *env, json_t *list, struct dum
 	return outcome;
 }
 
-static json_t *parse(const struct op_env *env, json_t *json, struct dump_args *args)
+static json_t *op_dump_parse(const struct op_env *env, json_t *json, struct dump_args *args)
 {
 	struct dump_options *o = &args->options;
 	int kill = 0, dry_run = 0, copy = 0, freeze = 0, pause = 0, chain = 0, track = 0,
@@ -174,7 +174,7 @@ static bool directory_empty(const char *path)
 	return empty;
 }
 
-static json_t *check_space(const char *path)
+static json_t *op_dump_check_space(const char *path)
 {
 	struct statvfs fs;
 
@@ -190,7 +190,7 @@ static json_t *check_space(const char *path)
 }
 
 /* NULL if an image can be written to @dir, else an error. */
-static json_t *check_directory(const char *dir)
+static json_t *op_dump_check_directory(const char *dir)
 {
 	char copy[PATH_MAX];
 	const char *place = dir;
@@ -213,10 +213,10 @@ static json_t *check_directory(const char *dir)
 	if (access(place, W_OK | X_OK) && errno != EROFS)
 		return outcome_error(-errno, "%s cannot be written: %s", place,
 				     strerror(errno));
-	return check_space(place);
+	return op_dump_check_space(place);
 }
 
-static json_t *figures(const struct dump_options *o, const struct dump_stats *s)
+static json_t *op_dump_figures(const struct dump_options *o, const struct dump_stats *s)
 {
 	json_t *result = json_pack("{s:b, s:b, s:i, s:i}",
 				   "dry_run", o->dry_run, "killed", o->kill && !o->dry_run,
@@ -256,7 +256,7 @@ static json_t *figures(const struct dump_options *o, const struct dump_stats *s)
 	return result;
 }
 
-static json_t *dump(const struct dump_options *options)
+static json_t *op_dump_run(const struct dump_options *options)
 {
 	struct ckpt_error error = { 0 };
 	struct dump_stats stats = { 0 };
@@ -267,7 +267,7 @@ static json_t *dump(const struct dump_options *options)
 	if (err)
 		outcome = outcome_engine(err, &error);
 	else
-		outcome = outcome_ok(figures(options, &stats));
+		outcome = outcome_ok(op_dump_figures(options, &stats));
 	error_done(&error);
 	return outcome;
 }
@@ -277,10 +277,10 @@ json_t *op_dump(const struct op_env *env, json_t *json)
 	struct dump_args args = { 0 };
 	struct dump_options *o = &args.options;
 	struct image_key *key = NULL;
-	json_t *outcome = parse(env, json, &args);
+	json_t *outcome = op_dump_parse(env, json, &args);
 
 	if (!outcome && o->dir)
-		outcome = check_directory(o->dir);
+		outcome = op_dump_check_directory(o->dir);
 	if (outcome || (!o->dry_run && op_key_load(env, true, &key, &outcome))) {
 		free(args.excludes);
 		return outcome;
@@ -303,7 +303,7 @@ json_t *op_dump(const struct op_env *env, json_t *json)
 	o->memory = env->memory;
 	o->note = env->note;
 	o->record = env->record;
-	outcome = dump(o);
+	outcome = op_dump_run(o);
 	image_key_destroy(key);
 	free(args.excludes);
 	return outcome;

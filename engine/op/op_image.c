@@ -20,7 +20,7 @@
 
 #define PAGE	4096
 
-static json_t *failed(const char *dir, int err, const struct ckpt_error *error)
+static json_t *op_image_failed(const char *dir, int err, const struct ckpt_error *error)
 {
 	if (err == -ENOENT && (!error->text[0] || access(dir, F_OK)))
 		return outcome_error(err, "%s: there is no image", dir);
@@ -39,12 +39,12 @@ json_t *op_image_expect(const char *dir, const struct image_key *key,
 		return NULL;
 	err = image_open(dir, key, &expect, &reader, &error);
 	if (err)
-		return failed(dir, err, &error);
+		return op_image_failed(dir, err, &error);
 	image_close(reader);
 	return NULL;
 }
 
-static json_t *describe(const struct image_reader *reader)
+static json_t *op_image_describe(const struct image_reader *reader)
 {
 	const struct image_manifest *m = image_manifest(reader);
 	const struct image_counts *c = &m->counts;
@@ -106,8 +106,8 @@ static json_t *describe_locked(const char *dir, const struct image_key *key,
 	int err = image_open_locked(dir, key, expect, &reader, &error);
 
 	if (err)
-		return failed(dir, err, &error);
-	json = describe(reader);
+		return op_image_failed(dir, err, &error);
+	json = op_image_describe(reader);
 	json_object_set_new(json, "locked", json_string(why));
 	image_close(reader);
 	return outcome_ok(json);
@@ -135,16 +135,16 @@ json_t *op_describe(const struct op_env *env, json_t *json)
 	if (err == -ENOKEY)
 		outcome = describe_locked(dir, key, &expect, error.text);
 	else if (err)
-		outcome = failed(dir, err, &error);
+		outcome = op_image_failed(dir, err, &error);
 	else
-		outcome = outcome_ok(describe(reader));
+		outcome = outcome_ok(op_image_describe(reader));
 	if (!err)
 		image_close(reader);
 	image_key_destroy(key);
 	return outcome;
 }
 
-static json_t *show(const char *dir, const struct image_key *key,
+static json_t *op_image_show(const char *dir, const struct image_key *key,
 		    unsigned int flags)
 {
 	struct ckpt_error error = {};
@@ -154,12 +154,12 @@ static json_t *show(const char *dir, const struct image_key *key,
 
 	err = image_open_locked(dir, key, NULL, &reader, &error);
 	if (err)
-		return failed(dir, err, &error);
+		return op_image_failed(dir, err, &error);
 	err = image_show_json(reader, flags, &result, &error);
 	image_close(reader);
 	/* only ckptd needs the record, which holds the job's environment: long, perhaps private */
 	json_object_del(json_object_get(result, "properties"), "record");
-	return err ? failed(dir, err, &error) : outcome_ok(result);
+	return err ? op_image_failed(dir, err, &error) : outcome_ok(result);
 }
 
 json_t *op_show(const struct op_env *env, json_t *json)
@@ -175,7 +175,7 @@ json_t *op_show(const struct op_env *env, json_t *json)
 		return outcome_error(-EINVAL, "show: bad arguments: %s", why.text);
 	if (op_key_load(env, false, &key, &outcome))
 		return outcome;
-	outcome = show(dir, key, (records ? IMAGE_SHOW_RECORDS : 0) |
+	outcome = op_image_show(dir, key, (records ? IMAGE_SHOW_RECORDS : 0) |
 				 (runs ? IMAGE_SHOW_RUNS : 0));
 	image_key_destroy(key);
 	return outcome;
@@ -247,7 +247,7 @@ json_t *op_diff(const struct op_env *env, json_t *json)
 			error_set(&error, err, "%s: %.170s", error_path_tail(where),
 					image_reader_error(where == dir ? a : b));
 	}
-	outcome = err ? failed(where, err, &error) : outcome_ok(result);
+	outcome = err ? op_image_failed(where, err, &error) : outcome_ok(result);
 	image_close(b);
 	image_close(a);
 	image_key_destroy(key);

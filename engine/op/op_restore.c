@@ -26,7 +26,7 @@ struct restore_args {
 };
 
 /* Put both lists of the subset into one array, args->pids. */
-static json_t *take_subset(struct restore_args *args, const json_t *roots, const json_t *others)
+static json_t *op_restore_take_subset(struct restore_args *args, const json_t *roots, const json_t *others)
 {
 	size_t i, nr_roots = json_array_size(roots), nr = nr_roots + json_array_size(others);
 
@@ -46,7 +46,7 @@ static json_t *take_subset(struct restore_args *args, const json_t *roots, const
 	return NULL;
 }
 
-static json_t *parse(json_t *json, struct restore_args *args)
+static json_t *op_restore_parse(json_t *json, struct restore_args *args)
 {
 	struct restore_options *o = &args->options;
 	const char *files = NULL, *pidns = NULL;
@@ -69,7 +69,7 @@ static json_t *parse(json_t *json, struct restore_args *args)
 				     pidns);
 	o->dry_run = dry_run;
 	o->accept_changed = accept;
-	return take_subset(args, roots, others);
+	return op_restore_take_subset(args, roots, others);
 }
 
 static json_t *figures(const struct restore_options *o,
@@ -92,7 +92,7 @@ static json_t *figures(const struct restore_options *o,
 			 "bytes_read", (json_int_t)s->bytes_read);
 }
 
-static json_t *restore(const struct restore_options *options, pid_t *ret_roots,
+static json_t *op_restore_run(const struct restore_options *options, pid_t *ret_roots,
 		       unsigned int *ret_nr_roots)
 {
 	struct ckpt_error error = { 0 };
@@ -118,7 +118,7 @@ json_t *op_restore(const struct op_env *env, json_t *json, pid_t *ret_roots,
 	struct restore_args args = { 0 };
 	struct restore_options *o = &args.options;
 	struct image_key *key = NULL;
-	json_t *outcome = parse(json, &args);
+	json_t *outcome = op_restore_parse(json, &args);
 
 	*ret_nr_roots = 0;
 	if (outcome || op_key_load(env, false, &key, &outcome)) {
@@ -135,7 +135,7 @@ json_t *op_restore(const struct op_env *env, json_t *json, pid_t *ret_roots,
 	o->progress_arg = env->progress_arg;
 	outcome = op_image_expect(o->dir, key, args.job, (uint64_t)args.generation);
 	if (!outcome)
-		outcome = restore(o, ret_roots, ret_nr_roots);
+		outcome = op_restore_run(o, ret_roots, ret_nr_roots);
 	image_key_destroy(key);
 	free(args.pids);
 	return outcome;

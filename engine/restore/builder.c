@@ -76,7 +76,7 @@ static int begin_restore(struct building *g)
  * The device is opened with all rights.  Before the rights are given up, the context must be
  * bound to a restore, or closed: a fresh context would allow to capture any process.
  */
-static int begin(struct building *g)
+static int builder_begin(struct building *g)
 {
 	int ret;
 
@@ -227,10 +227,10 @@ static int let_go(struct building *g)
 	return 0;
 }
 
-static int build(struct building *g)
+static int builder_build(struct building *g)
 {
 	const struct restore_options *o = g->b->options;
-	int ret = begin(g);
+	int ret = builder_begin(g);
 
 	g->files_options = (struct reopen_options) {
 		.files = o->files, .accept_changed = o->accept_changed, .beside = o->beside,
@@ -257,7 +257,7 @@ static int build(struct building *g)
 /* ---------------------------------------------------------------- process */
 
 /* Reset signal mask and handlers, which we and the tree would inherit from the caller. */
-static int isolate(pid_t parent)
+static int builder_isolate(pid_t parent)
 {
 	uint64_t all = ~0ULL;	/* not by libc, which would not block its own two signals */
 
@@ -272,13 +272,13 @@ static int isolate(pid_t parent)
 _Noreturn void builder_main(const struct builder *b, pid_t parent)
 {
 	struct building g = { .b = b };
-	int ret = isolate(parent);
+	int ret = builder_isolate(parent);
 
 	g.state.error = &g.error;
 	g.state.files = &g.files;
 	if (ret)
 		_exit(1);
-	ret = build(&g);
+	ret = builder_build(&g);
 	if (ret) {
 		if (g.tree.shared)
 			tree_kill(&g.tree);

@@ -33,7 +33,7 @@ struct word {
 	char text[sizeof(((struct ckpt_error *)NULL)->text)];
 };
 
-static int fill(const struct builder *b, struct restore_records *s, uint64_t *ret_bytes)
+static int builder_memory_fill(const struct builder *b, struct restore_records *s, uint64_t *ret_bytes)
 {
 	const struct state *state = b->state;
 	struct restore_memory *m = NULL;
@@ -62,7 +62,7 @@ static _Noreturn void child_main(const struct builder *b, struct restore_records
 
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != parent)
 		_exit(1);
-	word.err = fill(b, s, &word.bytes);
+	word.err = builder_memory_fill(b, s, &word.bytes);
 	memcpy(word.text, s->error->text, sizeof(word.text));
 	_exit(write(fd, &word, sizeof(word)) != sizeof(word));
 }
@@ -100,7 +100,7 @@ int builder_fill(const struct builder *b, struct restore_records *s, uint64_t *r
 		child_main(b, s, pair[1], parent);
 	close(pair[1]);
 	if (pid < 0)	/* no child: fill here, without threads */
-		ret = fill(b, s, ret_bytes);
+		ret = builder_memory_fill(b, s, ret_bytes);
 	else
 		ret = listen_to(in, pid, s->error, ret_bytes);
 	return ret;

@@ -38,7 +38,7 @@ static int write_text(const char *path, const char *text)
 	return 0;
 }
 
-static int read_text(const char *path, char *buf, size_t size)
+static int builder_rights_read_text(const char *path, char *buf, size_t size)
 {
 	_cleanup_fd_ int fd = open(path, O_RDONLY | O_CLOEXEC);
 	ssize_t len = fd < 0 ? -1 : read(fd, buf, size - 1);
@@ -71,7 +71,7 @@ static void raise_limit(const struct state *state, int resource)
 	if (prlimit64(0, resource, NULL, &old))
 		return;
 	if (resource == RLIMIT_NOFILE) {	/* cannot be infinite */
-		if (!read_text("/proc/sys/fs/nr_open", text, sizeof(text)))
+		if (!builder_rights_read_text("/proc/sys/fs/nr_open", text, sizeof(text)))
 			sscanf(text, "%llu", (unsigned long long *)&limit.rlim_max);
 		if (limit.rlim_max == RLIM64_INFINITY || limit.rlim_max < most)
 			limit.rlim_max = most;
@@ -89,7 +89,7 @@ static int oom_score_adj(void)
 	char text[32];
 	int adj = 0;
 
-	if (!read_text("/proc/self/oom_score_adj", text, sizeof(text)))
+	if (!builder_rights_read_text("/proc/self/oom_score_adj", text, sizeof(text)))
 		sscanf(text, "%d", &adj);
 	return adj;
 }
@@ -124,7 +124,7 @@ static void own_offsets(int64_t *ret_monotonic, int64_t *ret_boottime)
 
 	*ret_monotonic = 0;
 	*ret_boottime = 0;
-	if (read_text("/proc/self/timens_offsets", text, sizeof(text)))
+	if (builder_rights_read_text("/proc/self/timens_offsets", text, sizeof(text)))
 		return;
 	line = strstr(text, "monotonic");
 	if (line && sscanf(line, "monotonic %lld %lld", &sec, &nsec) == 2)
@@ -135,7 +135,7 @@ static void own_offsets(int64_t *ret_monotonic, int64_t *ret_boottime)
 }
 
 /* Split @ns into seconds and nanoseconds; the kernel wants nanoseconds that are not negative. */
-static void split(int64_t ns, long long *ret_sec, long long *ret_nsec)
+static void builder_rights_split(int64_t ns, long long *ret_sec, long long *ret_nsec)
 {
 	*ret_sec = ns / NSEC;
 	*ret_nsec = ns % NSEC;
@@ -175,9 +175,9 @@ int builder_clocks(const struct ckpt_rec_system *system, pid_t beside,
 	begin->boottime_delta_ns = boottime - (int64_t)system->boottime_ns;
 	if (beside)
 		return join_clocks(beside, error);
-	split((int64_t)system->monotonic_ns + system->timens_monotonic_ns - monotonic,
+	builder_rights_split((int64_t)system->monotonic_ns + system->timens_monotonic_ns - monotonic,
 	      &msec, &mnsec);
-	split((int64_t)system->boottime_ns + system->timens_boottime_ns - boottime,
+	builder_rights_split((int64_t)system->boottime_ns + system->timens_boottime_ns - boottime,
 	      &bsec, &bnsec);
 	snprintf(text, sizeof(text), "monotonic %lld %lld\nboottime %lld %lld\n", msec, mnsec,
 		 bsec, bnsec);
@@ -199,7 +199,7 @@ uint64_t builder_bounding(void)
 }
 
 /* Become the owner; capabilities for files and pipes stay permitted, but not in effect: rights.h */
-static int become(const struct plan_owner *owner)
+static int builder_rights_become(const struct plan_owner *owner)
 {
 	uint64_t bounding = builder_bounding();
 	int ret;
@@ -226,7 +226,7 @@ int builder_drop(const struct plan_owner *owner, struct ckpt_error *error)
 	int ret = 0;
 
 	if (owner->uid)
-		ret = become(owner);
+		ret = builder_rights_become(owner);
 	else if (setgroups(owner->nr_groups, owner->groups) ||
 		 setresgid(owner->gid, owner->gid, owner->gid))
 		ret = -errno;

@@ -51,14 +51,14 @@ static const struct cow_run *run_at(const struct cow_runs *runs, unsigned int *n
 }
 
 /* The next address after @at, up to @end, at which @run begins or ends. */
-static uint64_t boundary(const struct cow_run *run, uint64_t at, uint64_t end)
+static uint64_t cow_boundary(const struct cow_run *run, uint64_t at, uint64_t end)
 {
 	uint64_t next = !run ? end : run->start <= at ? run->end : run->start;
 
 	return next < end ? next : end;
 }
 
-static bool is_same(const struct cow_run *a, const struct cow_run *b)
+static bool cow_is_same(const struct cow_run *a, const struct cow_run *b)
 {
 	return a->owner == b->owner && a->addr - a->start == b->addr - b->start;
 }
@@ -74,8 +74,8 @@ int cow_compare(const struct cow_runs *dst, const struct cow_runs *src, uint64_t
 		const struct cow_run *d = run_at(dst, &next_dst, at);
 		const struct cow_run *s = run_at(src, &next_src, at);
 
-		next = boundary(d, at, end);
-		other = boundary(s, at, end);
+		next = cow_boundary(d, at, end);
+		other = cow_boundary(s, at, end);
 		if (other < next)
 			next = other;
 		if (d && d->start > at)
@@ -83,7 +83,7 @@ int cow_compare(const struct cow_runs *dst, const struct cow_runs *src, uint64_t
 		if (s && s->start > at)
 			s = NULL;
 		if (d)
-			ret = fn(s && is_same(d, s) ? COW_SAME : COW_WRITE, at, next, arg);
+			ret = fn(s && cow_is_same(d, s) ? COW_SAME : COW_WRITE, at, next, arg);
 		else if (s)
 			ret = fn(COW_DROP, at, next, arg);
 	}

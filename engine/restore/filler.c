@@ -85,7 +85,7 @@ struct filler {
 
 /* ---------------------------------------------------------------- a job */
 
-static int image_failed(struct worker *w, int err)
+static int filler_image_failed(struct worker *w, int err)
 {
 	return error_fail(&w->error, err, "cannot read the image: %s",
 			   image_reader_error(w->reader));
@@ -122,7 +122,7 @@ static int write_direct(struct worker *w, const struct piece *piece)
 
 		ret = image_pages_peek(w->reader, w->job->map.mm_id, start, &nr, &data);
 		if (ret)
-			return image_failed(w, ret);
+			return filler_image_failed(w, ret);
 		iov.len = nr * PAGE;
 		ret = write_pages(w, &iov, 1, data, piece->flags);
 		start += iov.len;
@@ -130,7 +130,7 @@ static int write_direct(struct worker *w, const struct piece *piece)
 	return ret;
 }
 
-static int gather(struct worker *w, const struct piece *piece)
+static int filler_gather(struct worker *w, const struct piece *piece)
 {
 	uint64_t start = piece->start, len = piece->end - start;
 	struct ckpt_iovec *last = w->nr_iov ? &w->iov[w->nr_iov - 1] : NULL;
@@ -138,7 +138,7 @@ static int gather(struct worker *w, const struct piece *piece)
 				   w->buf + w->used);
 
 	if (ret)
-		return image_failed(w, ret);
+		return filler_image_failed(w, ret);
 	if (last && last->addr + last->len == start)
 		last->len += len;
 	else
@@ -148,7 +148,7 @@ static int gather(struct worker *w, const struct piece *piece)
 }
 
 /* Take the map's placement; the owner, too, which allocates no memory of its own meanwhile. */
-static void place(struct worker *w, const struct filler_map *map)
+static void filler_place(struct worker *w, const struct filler_map *map)
 {
 	if (w->placed == map->index + 1)
 		return;
@@ -163,10 +163,10 @@ static int do_pieces(struct worker *w, const struct job *job)
 	w->job = job;
 	w->nr_iov = 0;
 	w->used = 0;
-	place(w, &job->map);
+	filler_place(w, &job->map);
 	image_pages_until(w->reader, job->last_chunk, job->in_order);
 	for (unsigned int i = 0; i < job->nr && !ret; i++)
-		ret = job->pieces[i].gather ? gather(w, &job->pieces[i]) :
+		ret = job->pieces[i].gather ? filler_gather(w, &job->pieces[i]) :
 					      write_direct(w, &job->pieces[i]);
 	if (!ret && w->nr_iov)
 		ret = write_pages(w, w->iov, w->nr_iov, w->buf, 0);
@@ -195,7 +195,7 @@ static void do_job(struct worker *w, struct job *job)
 	pthread_cond_signal(&f->done);
 }
 
-static void *work(void *arg)
+static void *filler_work(void *arg)
 {
 	struct worker *w = arg;
 	struct filler *f = w->filler;
@@ -214,13 +214,13 @@ static void *work(void *arg)
 
 /* ---------------------------------------------------------------- owner */
 
-static int failed(struct filler *f)
+static int filler_failed(struct filler *f)
 {
 	return f->err ? error_fail(f->error, f->err, "%s", f->failed.text) : 0;
 }
 
 /* Hand the collected job to the threads; without threads do it here. */
-static void submit(struct filler *f)
+static void filler_submit(struct filler *f)
 {
 	struct job *job = &f->jobs[f->put % f->nr_jobs];
 
@@ -241,7 +241,7 @@ static void submit(struct filler *f)
 }
 
 /* Wait for a free slot and begin an empty job in it. */
-static int begin(struct filler *f, const struct filler_map *map)
+static int filler_begin(struct filler *f, const struct filler_map *map)
 {
 	struct job *job = &f->jobs[f->put % f->nr_jobs];
 	int ret;
@@ -249,7 +249,7 @@ static int begin(struct filler *f, const struct filler_map *map)
 	pthread_mutex_lock(&f->lock);
 	while (job->busy)
 		pthread_cond_wait(&f->done, &f->lock);
-	ret = failed(f);
+	ret = filler_failed(f);
 	pthread_mutex_unlock(&f->lock);
 	if (ret)
 		return ret;
@@ -272,7 +272,7 @@ static bool is_full(const struct job *job, const struct filler_map *map, uint64_
 	       job->bytes + bytes > BATCH || (other && job->bytes >= ENOUGH);
 }
 
-static int add(struct filler *f, const struct filler_map *map, const struct piece *piece,
+static int filler_add(struct filler *f, const struct filler_map *map, const struct piece *piece,
 	       uint64_t chunk)
 {
 	struct job *job = &f->jobs[f->put % f->nr_jobs];
@@ -280,9 +280,9 @@ static int add(struct filler *f, const struct filler_map *map, const struct piec
 	int ret = 0;
 
 	if (f->collecting && is_full(job, map, chunk, bytes))
-		submit(f);
+		filler_submit(f);
 	if (!f->collecting)
-		ret = begin(f, map);
+		ret = filler_begin(f, map);
 	if (ret)
 		return ret;
 	job = &f->jobs[f->put % f->nr_jobs];
@@ -314,7 +314,7 @@ static int put_run(struct filler *f, const struct filler_map *map, uint64_t star
 			return error_fail(f->error, ret, "cannot read the image: %s",
 					   image_reader_error(f->reader));
 		piece.end = start + nr * PAGE;
-		ret = add(f, map, &piece, chunk);
+		ret = filler_add(f, map, &piece, chunk);
 		start = piece.end;
 	}
 	return ret;
@@ -357,11 +357,11 @@ int filler_wait(struct filler *f, unsigned int index)
 	int ret;
 
 	if (f->jobs[f->put % f->nr_jobs].map.index == index)
-		submit(f);
+		filler_submit(f);
 	pthread_mutex_lock(&f->lock);
 	while (f->pending[index])
 		pthread_cond_wait(&f->done, &f->lock);
-	ret = failed(f);
+	ret = filler_failed(f);
 	pthread_mutex_unlock(&f->lock);
 	return ret;
 }
@@ -370,12 +370,12 @@ int filler_wait_all(struct filler *f)
 {
 	int ret;
 
-	submit(f);
+	filler_submit(f);
 	pthread_mutex_lock(&f->lock);
 	for (unsigned int i = 0; i < f->nr_jobs; i++)
 		while (f->jobs[i].busy)
 			pthread_cond_wait(&f->done, &f->lock);
-	ret = failed(f);
+	ret = filler_failed(f);
 	pthread_mutex_unlock(&f->lock);
 	return ret;
 }
@@ -402,7 +402,7 @@ static unsigned int count_workers(void)
 	return n + 2 > WORKERS_MAX ? WORKERS_MAX : n + 2;
 }
 
-static int prepare(struct worker *w, struct filler *f)
+static int filler_prepare(struct worker *w, struct filler *f)
 {
 	int ret = image_clone(f->reader, &w->reader);
 
@@ -417,13 +417,13 @@ static int prepare(struct worker *w, struct filler *f)
 }
 
 /* Start up to @nr threads; fewer will do, but worker 0 needs its buffers. */
-static int start(struct filler *f, unsigned int nr)
+static int filler_start(struct filler *f, unsigned int nr)
 {
 	int ret = 0;
 
 	for (unsigned int i = 0; i < nr && !ret; i++) {
-		ret = prepare(&f->workers[i], f);
-		if (!ret && pthread_create(&f->workers[i].thread, NULL, work, &f->workers[i]))
+		ret = filler_prepare(&f->workers[i], f);
+		if (!ret && pthread_create(&f->workers[i].thread, NULL, filler_work, &f->workers[i]))
 			return 0;
 		f->nr_workers += !ret;
 	}
@@ -449,7 +449,7 @@ int filler_create(struct image_reader *reader, struct kdev *dev, unsigned int nr
 	f->jobs = calloc(f->nr_jobs, sizeof(*f->jobs));
 	f->pending = calloc(nr_maps + 1, sizeof(*f->pending));
 	if (f->jobs && f->pending)
-		ret = start(f, nr);
+		ret = filler_start(f, nr);
 	if (ret) {
 		filler_destroy(f);
 		return error_fail(error, ret, "out of memory");

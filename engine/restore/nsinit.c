@@ -84,7 +84,7 @@ static void become_nobody(const struct plan_owner *owner)
 		_exit(1);
 }
 
-static void reap(pid_t first, int *first_status)
+static void nsinit_reap(pid_t first, int *first_status)
 {
 	int status;
 	pid_t pid;
@@ -98,7 +98,7 @@ static void reap(pid_t first, int *first_status)
 }
 
 /* Reap, and pass signals from outside, which are meant for the tree, on to the first root. */
-static _Noreturn void keep(pid_t first)
+static _Noreturn void nsinit_keep(pid_t first)
 {
 	int first_status = 0, signo;
 	siginfo_t info;
@@ -106,7 +106,7 @@ static _Noreturn void keep(pid_t first)
 
 	sigfillset(&all);
 	for (;;) {
-		reap(first, &first_status);
+		nsinit_reap(first, &first_status);
 		signo = sigwaitinfo(&all, &info);
 		if (signo > 0 && signo != SIGCHLD && info.si_code <= 0)
 			kill(first, signo);
@@ -144,7 +144,7 @@ static _Noreturn void nsinit_main(const struct builder *b)
 		_exit(1);
 	relay_ready(b->relay);
 	become_nobody(&plan->owner);
-	keep(plan->tasks[plan->first_root].pid);
+	nsinit_keep(plan->tasks[plan->first_root].pid);
 }
 
 pid_t nsinit_create(const struct builder *b)

@@ -20,7 +20,7 @@
 
 #define NODES	"/sys/devices/system/node"
 
-static bool has(const __u64 *bits, unsigned int bit)
+static bool placement_has(const __u64 *bits, unsigned int bit)
 {
 	return bits[bit / 64] >> (bit % 64) & 1;
 }
@@ -57,7 +57,7 @@ static bool node_has_one_of(unsigned int node, const struct ckpt_rec_thread *rec
 	while (dir && !found && (entry = readdir(dir))) {
 		int cpu = cpu_of(entry->d_name);
 
-		found = cpu >= 0 && has(rec->cpus, (unsigned int)cpu);
+		found = cpu >= 0 && placement_has(rec->cpus, (unsigned int)cpu);
 	}
 	if (dir)
 		closedir(dir);

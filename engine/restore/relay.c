@@ -30,7 +30,7 @@ struct relay_message {
 	char text[512];		/* of the error, or the phase */
 };
 
-static void deliver(int fd, const struct relay_message *message)
+static void relay_deliver(int fd, const struct relay_message *message)
 {
 	while (send(fd, message, sizeof(*message), MSG_NOSIGNAL) < 0 && errno == EINTR)
 		;
@@ -41,7 +41,7 @@ void relay_progress(int fd, const char *phase, uint64_t done, uint64_t total)
 	struct relay_message message = { .kind = RELAY_PROGRESS, .done = done, .total = total };
 
 	snprintf(message.text, sizeof(message.text), "%s", phase);
-	deliver(fd, &message);
+	relay_deliver(fd, &message);
 }
 
 void relay_result(int fd, int err, const struct ckpt_error *error,
@@ -51,20 +51,20 @@ void relay_result(int fd, int err, const struct ckpt_error *error,
 
 	for (unsigned int i = 0; err && i < error->nr_refusals; i++) {
 		message.refusal = error->refusals[i];
-		deliver(fd, &message);
+		relay_deliver(fd, &message);
 	}
 	message.kind = RELAY_RESULT;
 	message.err = err;
 	message.stats = *stats;
 	memcpy(message.text, error->text, sizeof(message.text));
-	deliver(fd, &message);
+	relay_deliver(fd, &message);
 }
 
 void relay_ready(int fd)
 {
 	struct relay_message message = { .kind = RELAY_READY };
 
-	deliver(fd, &message);
+	relay_deliver(fd, &message);
 }
 
 static void pass_on(const struct relay_message *m, const struct restore_options *options,

@@ -75,7 +75,7 @@ static int read_stream(struct restore *r)
 				 image_reader_error(r->reader)) : 0;
 }
 
-static int parse(struct restore *r)
+static int restore_parse(struct restore *r)
 {
 	struct state_error why = { 0 };
 	int ret = state_parse(r->stream, r->len, &r->state, &why);
@@ -85,7 +85,7 @@ static int parse(struct restore *r)
 }
 
 /* Reduce state and stream to the trees of the subset, if one was asked for. */
-static int take_subset(struct restore *r)
+static int restore_take_subset(struct restore *r)
 {
 	void *stream;
 	int ret;
@@ -99,7 +99,7 @@ static int take_subset(struct restore *r)
 	r->state = state_free(r->state);
 	free(r->stream);
 	r->stream = stream;
-	return parse(r);
+	return restore_parse(r);
 }
 
 static int open_image(struct restore *r)
@@ -120,9 +120,9 @@ static int read_image(struct restore *r)
 	if (!ret)
 		ret = read_stream(r);
 	if (!ret)
-		ret = parse(r);
+		ret = restore_parse(r);
 	if (!ret)
-		ret = take_subset(r);
+		ret = restore_take_subset(r);
 	return ret ? ret : plan_make(r->state, r->options->any_rights && geteuid() == 0, &r->plan,
 				     r->error);
 }
@@ -186,7 +186,7 @@ static pid_t fork_builder(const struct builder *b)
 }
 
 /* Run the builder, or the init that makes it; *ret_pid is its pid. */
-static int build(struct restore *r, bool new_pidns, pid_t *ret_pid)
+static int restore_build(struct restore *r, bool new_pidns, pid_t *ret_pid)
 {
 	struct builder b = {
 		.options = r->options, .state = r->state, .plan = r->plan,
@@ -233,13 +233,13 @@ static int build_somewhere(struct restore *r, bool *ret_new_pidns, pid_t *ret_pi
 			return ret;
 	}
 	*ret_new_pidns = where == RESTORE_PIDNS_NEW;
-	ret = build(r, *ret_new_pidns, ret_pid);
+	ret = restore_build(r, *ret_new_pidns, ret_pid);
 	if (ret != -EEXIST || where != RESTORE_PIDNS_AUTO)
 		return ret == -EEXIST ? -EOPNOTSUPP : ret;
 	/* a number was taken meanwhile, or by a process that we cannot see: a new namespace */
 	error_done(r->error);
 	*ret_new_pidns = true;
-	return build(r, true, ret_pid);
+	return restore_build(r, true, ret_pid);
 }
 
 static int return_roots(const struct restore *r, bool new_pidns, pid_t pid, pid_t *ret_roots,
@@ -260,7 +260,7 @@ static int return_roots(const struct restore *r, bool new_pidns, pid_t pid, pid_
 	return (int)nr;
 }
 
-static int restore(struct restore *r, pid_t *ret_roots, unsigned int max_roots)
+static int restore_run(struct restore *r, pid_t *ret_roots, unsigned int max_roots)
 {
 	uint64_t start = clock_monotonic_ns();
 	bool new_pidns = false;
@@ -321,7 +321,7 @@ int restore_tree(const struct restore_options *options, pid_t *ret_roots,
 	int ret;
 
 	memset(r.stats, 0, sizeof(*r.stats));
-	ret = restore(&r, ret_roots, max_roots);
+	ret = restore_run(&r, ret_roots, max_roots);
 	plan_free(r.plan);
 	state_free(r.state);
 	free(r.stream);

@@ -44,7 +44,7 @@ static pid_t pid_of(const struct state_mm *mm)
 	return mm->owner->threads[0].rec->tid;
 }
 
-static int image_failed(struct restore_memory *m, int err)
+static int restore_memory_image_failed(struct restore_memory *m, int err)
 {
 	return error_fail(m->error, err, "cannot read the image: %s",
 			   image_reader_error(m->reader));
@@ -99,7 +99,7 @@ static int load_runs(struct restore_memory *m, const struct state_mm *mm,
 		if (ret)
 			return error_fail(m->error, ret, "out of memory");
 	}
-	return ret ? image_failed(m, ret) : 0;
+	return ret ? restore_memory_image_failed(m, ret) : 0;
 }
 
 /* ---------------------------------------------------------------- sharing */
@@ -223,7 +223,7 @@ static int drop_range(struct restore_memory *m, uint64_t start, uint64_t end)
 				 strerror(-ret)) : 0;
 }
 
-static int apply(enum cow_what what, uint64_t start, uint64_t end, void *arg);
+static int restore_memory_apply(enum cow_what what, uint64_t start, uint64_t end, void *arg);
 
 /* Pages that this source does not have: share them from the next source, or write them. */
 static int apply_rest(struct sharing *s, uint64_t start, uint64_t end)
@@ -233,12 +233,12 @@ static int apply_rest(struct sharing *s, uint64_t start, uint64_t end)
 	if (s->level + 1 == s->nr)
 		return write_range(s->m, start, end);
 	s->level++;
-	ret = cow_compare(s->runs, &s->sources[s->level].runs, start, end, apply, s);
+	ret = cow_compare(s->runs, &s->sources[s->level].runs, start, end, restore_memory_apply, s);
 	s->level--;
 	return ret;
 }
 
-static int apply(enum cow_what what, uint64_t start, uint64_t end, void *arg)
+static int restore_memory_apply(enum cow_what what, uint64_t start, uint64_t end, void *arg)
 {
 	struct sharing *s = arg;
 	int ret;
@@ -268,7 +268,7 @@ static int write_runs(struct restore_memory *m, const struct cow_runs *runs)
 	return ret;
 }
 
-static int share(struct sharing *s, const struct state_vma *vma)
+static int restore_memory_share(struct sharing *s, const struct state_vma *vma)
 {
 	const struct source *first = &s->sources[0];
 	int ret = share_range(s->m, first->mm, first->start, first->end);
@@ -281,7 +281,7 @@ static int share(struct sharing *s, const struct state_vma *vma)
 				   (unsigned long long)first->start,
 				   (unsigned long long)first->end,
 				   pid_of(first->mm), s->m->map.pid, strerror(-ret));
-	return cow_compare(s->runs, &first->runs, vma->rec->start, vma->rec->end, apply, s);
+	return cow_compare(s->runs, &first->runs, vma->rec->start, vma->rec->end, restore_memory_apply, s);
 }
 
 /* ---------------------------------------------------------------- maps */
@@ -301,7 +301,7 @@ static int fill_vma(struct restore_memory *m, const struct state_vma *vma)
 	if (!ret && cow_can_share(vma) && has_reference(m, &runs))
 		ret = load_sources(m, vma, &s);
 	if (!ret)
-		ret = s.nr ? share(&s, vma) : write_runs(m, &runs);
+		ret = s.nr ? restore_memory_share(&s, vma) : write_runs(m, &runs);
 	for (unsigned int i = 0; i < s.nr; i++)
 		cow_runs_done(&s.sources[i].runs);
 	cow_runs_done(&runs);

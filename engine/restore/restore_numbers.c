@@ -43,7 +43,7 @@ bool numbers_taken(const struct plan *plan, pid_t *ret_pid)
 	return false;
 }
 
-static int read_text(const char *path, char *buf, size_t size)
+static int restore_numbers_read_text(const char *path, char *buf, size_t size)
 {
 	_cleanup_fd_ int fd = open(path, O_RDONLY | O_CLOEXEC);
 	ssize_t len = fd < 0 ? -1 : read(fd, buf, size - 1);
@@ -62,7 +62,7 @@ static int read_comm(pid_t pid, char *buf, size_t size)
 
 	snprintf(path, sizeof(path), "/proc/%d/comm", pid);
 	buf[0] = 0;
-	return read_text(path, buf, size);
+	return restore_numbers_read_text(path, buf, size);
 }
 
 int numbers_refuse(const struct plan *plan, struct ckpt_error *error)
@@ -90,7 +90,7 @@ static bool same_boot(const struct state *state)
 	char id[64];
 
 	return state->tree && state->tree->boot_id[0] &&
-	       read_text("/proc/sys/kernel/random/boot_id", id, sizeof(id)) == 0 &&
+	       restore_numbers_read_text("/proc/sys/kernel/random/boot_id", id, sizeof(id)) == 0 &&
 	       strncmp(id, state->tree->boot_id, sizeof(state->tree->boot_id)) == 0;
 }
 
@@ -101,7 +101,7 @@ static pid_t inner_pid(pid_t pid)
 	int err;
 
 	snprintf(path, sizeof(path), "/proc/%d/status", pid);
-	err = read_text(path, text, sizeof(text));
+	err = restore_numbers_read_text(path, text, sizeof(text));
 	if (err)
 		return err;
 	line = strstr(text, "\nNSpid:");
@@ -114,7 +114,7 @@ static pid_t inner_pid(pid_t pid)
 }
 
 /* Is the process that has the recorded host pid the one of the tree? 1, 0, -errno. */
-static int is_same(const struct state *state, const struct ckpt_rec_proc *rec)
+static int restore_numbers_is_same(const struct state *state, const struct ckpt_rec_proc *rec)
 {
 	struct proc_stat stat;
 	char comm[32];
@@ -135,7 +135,7 @@ static int is_same(const struct state *state, const struct ckpt_rec_proc *rec)
 /* Does the process of the tree still run? 1, 0; -errno: it cannot be told. */
 static int is_running(const struct state *state, const struct ckpt_rec_proc *rec)
 {
-	int ret = is_same(state, rec);
+	int ret = restore_numbers_is_same(state, rec);
 
 	return ret == -ESRCH || ret == -ENOENT ? 0 : ret;
 }
@@ -172,7 +172,7 @@ int numbers_check(const struct state *state, const struct plan *plan,
 		return ret;
 	if (error_refused(error, "restore"))
 		return -EOPNOTSUPP;
-	if (read_text("/proc/sys/kernel/pid_max", text, sizeof(text)) == 0 &&
+	if (restore_numbers_read_text("/proc/sys/kernel/pid_max", text, sizeof(text)) == 0 &&
 	    last >= strtol(text, NULL, 10))
 		return error_fail(error, -ERANGE,
 				   "the image needs pid %d, this node allows less than %s: "

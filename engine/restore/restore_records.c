@@ -15,7 +15,7 @@
 #include <string.h>
 
 /* Append room for a record of @len bytes, zeroed; NULL without memory. */
-static void *append(struct restore_records *s, size_t len)
+static void *restore_records_append(struct restore_records *s, size_t len)
 {
 	size_t padded = (len + 7) & ~(size_t)7;
 	char *more;
@@ -36,9 +36,9 @@ static void *append(struct restore_records *s, size_t len)
 	return more;
 }
 
-static int copy(struct restore_records *s, const struct ckpt_rec_hdr *rec)
+static int restore_records_copy(struct restore_records *s, const struct ckpt_rec_hdr *rec)
 {
-	void *to = append(s, rec->len);
+	void *to = restore_records_append(s, rec->len);
 
 	if (!to)
 		return -ENOMEM;
@@ -77,7 +77,7 @@ static int call_failed(const struct restore_records *s, int err, pid_t pid, cons
 }
 
 /* Make the call with the collected records, and empty the buffer. */
-static int call(struct restore_records *s, pid_t pid, const char *what)
+static int restore_records_call(struct restore_records *s, pid_t pid, const char *what)
 {
 	struct ckpt_restore_state arg = {
 		.pid = pid, .len = (__u32)s->len, .buf = (uintptr_t)s->buf,
@@ -109,13 +109,13 @@ static int add_mempolicies(struct restore_records *s, const struct state_mm *mm)
 
 	for (unsigned int i = 0; !ret && i < mm->nr_vmas; i++)
 		if (mm->vmas[i].mempolicy)
-			ret = copy(s, &mm->vmas[i].mempolicy->hdr);
+			ret = restore_records_copy(s, &mm->vmas[i].mempolicy->hdr);
 	return ret;
 }
 
 int restore_records_mm(struct restore_records *s, const struct state_mm *mm)
 {
-	struct ckpt_rec_mm *rec = append(s, sizeof(*rec));
+	struct ckpt_rec_mm *rec = restore_records_append(s, sizeof(*rec));
 
 	if (!rec)
 		return no_memory(s);
@@ -124,7 +124,7 @@ int restore_records_mm(struct restore_records *s, const struct state_mm *mm)
 	rec->exe = (__u32)reopen_fd(s->files, mm->exe);
 	rec->exe_recorded = mm->exe && reopen_is_recorded(mm->exe, (int)rec->exe);
 	for (unsigned int i = 0; i < mm->nr_vmas; i++) {
-		struct ckpt_rec_vma *vma = append(s, sizeof(*vma));
+		struct ckpt_rec_vma *vma = restore_records_append(s, sizeof(*vma));
 
 		if (!vma)
 			return no_memory(s);
@@ -134,7 +134,7 @@ int restore_records_mm(struct restore_records *s, const struct state_mm *mm)
 	}
 	if (add_mempolicies(s, mm))
 		return no_memory(s);
-	return call(s, tid_of(mm->owner), "the memory map");
+	return restore_records_call(s, tid_of(mm->owner), "the memory map");
 }
 
 /* Add the POSIX locks of the table, behind its descriptors. */
@@ -148,7 +148,7 @@ static int add_locks(struct restore_records *s, const struct state_fdtable *tabl
 
 		if (lock->table != table || lock->file->external)
 			continue;
-		rec = append(s, sizeof(*rec));
+		rec = restore_records_append(s, sizeof(*rec));
 		if (!rec)
 			return -ENOMEM;
 		*rec = *lock->rec;
@@ -163,7 +163,7 @@ int restore_records_fds(struct restore_records *s, const struct state_fdtable *t
 	struct ckpt_rec_fd *none;
 
 	if (!table->nr_fds) {	/* a call is never empty: "no descriptor" is a record */
-		none = append(s, sizeof(*none));
+		none = restore_records_append(s, sizeof(*none));
 		if (!none)
 			return no_memory(s);
 		none->hdr.type = CKPT_REC_FD;
@@ -173,7 +173,7 @@ int restore_records_fds(struct restore_records *s, const struct state_fdtable *t
 		none->file = -1;
 	}
 	for (unsigned int i = 0; i < table->nr_fds; i++) {
-		struct ckpt_rec_fd *fd = append(s, sizeof(*fd));
+		struct ckpt_rec_fd *fd = restore_records_append(s, sizeof(*fd));
 
 		if (!fd)
 			return no_memory(s);
@@ -183,7 +183,7 @@ int restore_records_fds(struct restore_records *s, const struct state_fdtable *t
 	}
 	if (add_locks(s, table))
 		return no_memory(s);
-	return call(s, tid_of(table->owner), "the descriptors");
+	return restore_records_call(s, tid_of(table->owner), "the descriptors");
 }
 
 static int add_pending(struct restore_records *s, const struct ckpt_rec_sigpending **pending,
@@ -192,7 +192,7 @@ static int add_pending(struct restore_records *s, const struct ckpt_rec_sigpendi
 	int ret = 0;
 
 	for (unsigned int i = 0; !ret && i < nr; i++)
-		ret = copy(s, &pending[i]->hdr);
+		ret = restore_records_copy(s, &pending[i]->hdr);
 	return ret;
 }
 
@@ -204,8 +204,8 @@ static int restore_records_xstate(struct restore_records *s, const struct ckpt_r
 	int ret;
 
 	if (!cpu_moves_xstate(s->cpu, node, rec->size))
-		return copy(s, &rec->hdr) ? no_memory(s) : 0;
-	to = append(s, sizeof(*to) + node->xstate_size);
+		return restore_records_copy(s, &rec->hdr) ? no_memory(s) : 0;
+	to = restore_records_append(s, sizeof(*to) + node->xstate_size);
 	if (!to)
 		return no_memory(s);
 	to->hdr.type = CKPT_REC_XSTATE;
@@ -221,7 +221,7 @@ static int restore_records_xstate(struct restore_records *s, const struct ckpt_r
 static int restore_records_thread(struct restore_records *s, const struct state_thread *thread)
 {
 	const struct state_proc *proc = thread->proc;
-	int ret = copy(s, &thread->rec->hdr);
+	int ret = restore_records_copy(s, &thread->rec->hdr);
 
 	if (!ret && thread->xstate) {
 		ret = restore_records_xstate(s, thread->xstate);
@@ -232,14 +232,14 @@ static int restore_records_thread(struct restore_records *s, const struct state_
 		ret = add_pending(s, thread->pending, thread->nr_pending);
 	if (!ret && thread == &proc->threads[0])
 		ret = add_pending(s, proc->pending, proc->nr_pending);
-	return ret ? no_memory(s) : call(s, thread->rec->tid, "a thread");
+	return ret ? no_memory(s) : restore_records_call(s, thread->rec->tid, "a thread");
 }
 
 /* Add a timer. If it signals a thread that is gone or excluded, it is to signal nobody. */
-static int add_timer(struct restore_records *s, const struct state_proc *proc,
+static int restore_records_add_timer(struct restore_records *s, const struct state_proc *proc,
 		     const struct ckpt_rec_timer *rec)
 {
-	struct ckpt_rec_timer *to = append(s, rec->hdr.len);
+	struct ckpt_rec_timer *to = restore_records_append(s, rec->hdr.len);
 	const struct state_thread *thread;
 
 	if (!to)
@@ -262,17 +262,17 @@ static int restore_records_timers(struct restore_records *s, const struct state_
 	int ret = 0;
 
 	for (unsigned int i = 0; !ret && i < proc->nr_timers; i++) {
-		ret = add_timer(s, proc, rec);
+		ret = restore_records_add_timer(s, proc, rec);
 		rec = (const void *)((const char *)rec + rec->hdr.len);
 	}
 	if (ret)
 		return no_memory(s);
-	return proc->nr_timers ? call(s, tid_of(proc), "the timers") : 0;
+	return proc->nr_timers ? restore_records_call(s, tid_of(proc), "the timers") : 0;
 }
 
 int restore_records_proc(struct restore_records *s, const struct state_proc *proc)
 {
-	struct ckpt_rec_proc *rec = append(s, sizeof(*rec));
+	struct ckpt_rec_proc *rec = restore_records_append(s, sizeof(*rec));
 	int ret;
 
 	if (!rec)
@@ -284,12 +284,12 @@ int restore_records_proc(struct restore_records *s, const struct state_proc *pro
 	/* a root has a new parent, which expects SIGCHLD, as after every change of parents */
 	if (rec->flags & CKPT_PROC_ROOT && rec->exit_signal >= 0)
 		rec->exit_signal = SIGCHLD;
-	ret = call(s, tid_of(proc), "the process state");
+	ret = restore_records_call(s, tid_of(proc), "the process state");
 	if (ret)
 		return ret;
-	if (copy(s, &proc->sigactions->hdr))
+	if (restore_records_copy(s, &proc->sigactions->hdr))
 		return no_memory(s);
-	ret = call(s, tid_of(proc), "the signal actions");
+	ret = restore_records_call(s, tid_of(proc), "the signal actions");
 	if (!ret)
 		ret = restore_records_timers(s, proc);
 	for (unsigned int i = 0; !ret && i < proc->nr_threads; i++)
@@ -299,13 +299,13 @@ int restore_records_proc(struct restore_records *s, const struct state_proc *pro
 
 int restore_records_zombie(struct restore_records *s, const struct state_proc *proc)
 {
-	struct ckpt_rec_proc *rec = append(s, sizeof(*rec));
+	struct ckpt_rec_proc *rec = restore_records_append(s, sizeof(*rec));
 
 	if (!rec)
 		return no_memory(s);
 	*rec = *proc->rec;
 	rec->hdr.len = sizeof(*rec);
-	return call(s, rec->pid, "the state");
+	return restore_records_call(s, rec->pid, "the state");
 }
 
 void restore_records_done(struct restore_records *s)

@@ -40,9 +40,9 @@ static bool is_in(const pid_t *pids, unsigned int nr, pid_t pid)
 }
 
 __attribute__((format(printf, 3, 4)))
-static void refuse(const struct subset *s, const struct state_proc *proc, const char *what, ...);
+static void restore_subset_refuse(const struct subset *s, const struct state_proc *proc, const char *what, ...);
 
-static void refuse(const struct subset *s, const struct state_proc *proc, const char *what, ...)
+static void restore_subset_refuse(const struct subset *s, const struct state_proc *proc, const char *what, ...)
 {
 	struct error_refusal refusal = { .reason = CKPT_R_RANKS_SHARE };
 	char text[104];
@@ -85,7 +85,7 @@ static int mark_procs(const struct subset *s)
 		if (!mark)
 			mark = mark_of(s, p->rec->sid);
 		if (!mark)
-			refuse(s, p, "it is no rank's, and could be needed on several nodes");
+			restore_subset_refuse(s, p, "it is no rank's, and could be needed on several nodes");
 		p->user = mark;
 	}
 	return 0;
@@ -151,12 +151,12 @@ static void check_tables(const struct subset *s)
 
 	for (unsigned int i = 0; i < state->nr_mms; i++) {
 		if (state->mms[i].user == BOTH)
-			refuse(s, staying_user(s, &state->mms[i], NULL),
+			restore_subset_refuse(s, staying_user(s, &state->mms[i], NULL),
 			       "its memory is also that of a rank that goes elsewhere");
 	}
 	for (unsigned int i = 0; i < state->nr_fdtables; i++) {
 		if (state->fdtables[i].user == BOTH)
-			refuse(s, staying_user(s, NULL, &state->fdtables[i]),
+			restore_subset_refuse(s, staying_user(s, NULL, &state->fdtables[i]),
 			       "its descriptors are also those of a rank that goes elsewhere");
 	}
 }
@@ -181,7 +181,7 @@ static bool is_of_node(const struct state_file *file)
 	}
 }
 
-static int by_inode(const void *a, const void *b)
+static int restore_subset_by_inode(const void *a, const void *b)
 {
 	const struct ckpt_rec_file *x = (*(struct state_file *const *)a)->rec;
 	const struct ckpt_rec_file *y = (*(struct state_file *const *)b)->rec;
@@ -207,7 +207,7 @@ static void check_inode(const struct subset *s, struct state_file *const *files,
 		of_node |= is_of_node(files[i]);
 	}
 	if (marks == BOTH && open && of_node)
-		refuse(s, NULL, "%.60s is also that of a rank that goes elsewhere",
+		restore_subset_refuse(s, NULL, "%.60s is also that of a rank that goes elsewhere",
 		       files[0]->path[0] ? files[0]->path : "shared memory");
 }
 
@@ -226,20 +226,20 @@ static int check_files(const struct subset *s)
 		/* both sides would move the one position of the description */
 		if (file->user == BOTH && file->nr_fds && !file->external &&
 		    (file->rec->kind == CKPT_FILE_REG || file->rec->kind == CKPT_FILE_DIR))
-			refuse(s, NULL,
+			restore_subset_refuse(s, NULL,
 			       "%.60s was opened once, also for a rank that goes elsewhere",
 			       file->path);
 	}
-	qsort(files, state->nr_files, sizeof(struct state_file *), by_inode);
+	qsort(files, state->nr_files, sizeof(struct state_file *), restore_subset_by_inode);
 	for (first = 0; first < state->nr_files; first = i) {
-		for (i = first + 1; i < state->nr_files && !by_inode(&files[first], &files[i]);)
+		for (i = first + 1; i < state->nr_files && !restore_subset_by_inode(&files[first], &files[i]);)
 			i++;
 		check_inode(s, files + first, i - first);
 	}
 	free(files);
 	for (i = 0; i < state->nr_pipes; i++) {
 		if (state->pipes[i].user == BOTH)
-			refuse(s, NULL, "a pipe leads to a rank that goes elsewhere");
+			restore_subset_refuse(s, NULL, "a pipe leads to a rank that goes elsewhere");
 	}
 	return 0;
 }
@@ -255,7 +255,7 @@ static void check_fs(const struct subset *s)
 			const struct state_proc *b = &state->procs[k];
 
 			if (b->user == GOES && b->mm && b->rec->fs_id == a->rec->fs_id)
-				refuse(s, a,
+				restore_subset_refuse(s, a,
 				       "its directories are also those of a rank "
 				       "that goes elsewhere");
 		}
@@ -264,7 +264,7 @@ static void check_fs(const struct subset *s)
 
 /* ------------------------------------------------------------------ copy */
 
-static struct ckpt_rec_hdr *put(struct subset *s, const void *record)
+static struct ckpt_rec_hdr *restore_subset_put(struct subset *s, const void *record)
 {
 	const struct ckpt_rec_hdr *hdr = record;
 	struct ckpt_rec_hdr *at = (void *)(s->out + s->len);
@@ -303,14 +303,14 @@ static void put_blob(struct subset *s, const struct engine_rec_blob *blob)
 	}
 	if (!stays && !file_stays(s, blob->file_id))
 		return;
-	copy = (void *)put(s, blob);
+	copy = (void *)restore_subset_put(s, blob);
 	if (!file_stays(s, blob->file_id))
 		copy->file_id = stays->rec->id;
 }
 
 static void put_tree(struct subset *s, const struct engine_rec_tree *tree)
 {
-	struct engine_rec_tree *copy = (void *)put(s, tree);
+	struct engine_rec_tree *copy = (void *)restore_subset_put(s, tree);
 	int32_t *pids = (int32_t *)(copy + 1);
 	uint32_t nr = 0;
 
@@ -386,7 +386,7 @@ static void copy_records(struct subset *s, const char *buf, size_t len)
 		else if (hdr->type == ENGINE_REC_BLOB && blob->kind != ENGINE_BLOB_SHM_DIR)
 			put_blob(s, blob);
 		else if (record_stays(s, hdr))
-			put(s, hdr);
+			restore_subset_put(s, hdr);
 	}
 }
 

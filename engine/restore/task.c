@@ -92,7 +92,7 @@ static void close_all_but(int fd)
 	raw(SYS_close_range, fd + 1, ~0U, 0);
 }
 
-static _Noreturn void enter(const struct tree *tree, bool closer)
+static _Noreturn void task_enter(const struct tree *tree, bool closer)
 {
 	struct ckpt_enter arg = {
 		.size = sizeof(arg),
@@ -129,7 +129,7 @@ static void thread_main(void *arg)
 
 	await_leader(start);
 	task_attr_thread(start->tree, &task->proc->threads[start->thread]);
-	enter(start->tree, task->closer && task->leader_dead && start->thread == 0);
+	task_enter(start->tree, task->closer && task->leader_dead && start->thread == 0);
 }
 
 /*
@@ -210,7 +210,7 @@ static _Noreturn void be_helper(const struct tree *tree, const struct plan_task 
 
 	if (ret < 0)
 		task_fail(tree, "cannot name a session or process group", ret);
-	enter(tree, true);
+	task_enter(tree, true);
 }
 
 /* ---------------------------------------------------------------- children */
@@ -290,7 +290,7 @@ static _Noreturn void process_main(const struct tree *tree, int index)
 		exit_leader(task->proc->rec, leader);
 	task_attr_thread(tree, &task->proc->threads[0]);
 	die_with_parent(tree, task);	/* a change of credentials has cleared it */
-	enter(tree, task->closer);
+	task_enter(tree, task->closer);
 }
 
 static void shared_main(void *arg)

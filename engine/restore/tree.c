@@ -49,7 +49,7 @@ static void set_phase(struct tree *tree, uint32_t phase)
 	syscall(SYS_futex, now, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
-static int failure(const struct tree *tree, struct ckpt_error *error)
+static int tree_failure(const struct tree *tree, struct ckpt_error *error)
 {
 	const struct tree_shared *s = tree->shared;
 	struct error_refusal refusal = { .reason = CKPT_R_PID_TAKEN };
@@ -104,7 +104,7 @@ static int wait_entered(struct tree *tree, struct kdev *dev, unsigned int nr,
 			.nr_threads = nr, .timeout_ms = WAIT_STEP_MS,
 		};
 		ret = kdev_restore_wait(dev, &arg);
-		failed = ret ? failure(tree, error) : 0;
+		failed = ret ? tree_failure(tree, error) : 0;
 		if (failed)
 			return failed;
 	} while (ret == -ETIMEDOUT && clock_monotonic_ms() < end);

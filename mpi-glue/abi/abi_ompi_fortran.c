@@ -288,7 +288,7 @@ struct grequest {
 	MPI_Aint extra;
 };
 
-static int grequest_query(void *state, MPI_Status *status)
+static int abi_ompi_fortran_grequest_query(void *state, MPI_Status *status)
 {
 	struct grequest *greq = state;
 	MPI_Fint ierr = 0;
@@ -297,7 +297,7 @@ static int grequest_query(void *state, MPI_Status *status)
 	return ierr;
 }
 
-static int grequest_free(void *state)
+static int abi_ompi_fortran_grequest_free(void *state)
 {
 	struct grequest *greq = state;
 	MPI_Fint ierr = 0;
@@ -307,7 +307,7 @@ static int grequest_free(void *state)
 	return ierr;
 }
 
-static int grequest_cancel(void *state, int complete)
+static int abi_ompi_fortran_grequest_cancel(void *state, int complete)
 {
 	struct grequest *greq = state;
 	MPI_Fint ierr = 0;
@@ -325,7 +325,7 @@ FORTRAN(grequest_start, GREQUEST_START, (fortran_fn query, fortran_fn release, f
 
 	if (greq) {
 		*greq = (struct grequest){ query, release, cancel, *extra };
-		rc = PMPI_Grequest_start(grequest_query, grequest_free, grequest_cancel, greq,
+		rc = PMPI_Grequest_start(abi_ompi_fortran_grequest_query, abi_ompi_fortran_grequest_free, abi_ompi_fortran_grequest_cancel, greq,
 					 &made);
 	}
 	if (!rc)

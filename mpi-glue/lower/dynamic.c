@@ -36,7 +36,7 @@ static bool may_be_mpi(const char *file)
 }
 
 /* Of a name without a directory: where the linker looks on behalf of @caller. */
-static bool search(const char *file, void *caller, char *path)
+static bool dynamic_search(const char *file, void *caller, char *path)
 {
 	struct link_map *map;
 	Dl_serinfo size, *dirs;
@@ -86,7 +86,7 @@ static __attribute__((noinline)) const char *name_for(const char *file, void *ca
 		return file;
 	if (strchr(file, '/'))
 		return is_mpi(file) ? abi_soname : file;
-	return search(file, caller, path) && is_mpi(path) ? abi_soname : file;
+	return dynamic_search(file, caller, path) && is_mpi(path) ? abi_soname : file;
 }
 
 static __attribute__((noinline)) dlopen_fn next_dlopen(void)

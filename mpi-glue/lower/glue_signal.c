@@ -2,12 +2,12 @@
 /*
  * Signal handlers of the application; see glue_signal.h.
  *
- * The table holds the application's handlers, the kernel holds deliver() in their
+ * The table holds the application's handlers, the kernel holds glue_signal_deliver() in their
  * place with the application's flags and mask. Whether a signal is handled at all
  * is asked of the kernel, never of the table. Dispositions other than handlers
  * are passed on.
  *
- * deliver() may be entered with the lower FS base: it touches no thread-local
+ * glue_signal_deliver() may be entered with the lower FS base: it touches no thread-local
  * storage, and what it calls is not inlined, so that the compiler cannot
  * compute addresses of such storage before the switch.
  *
@@ -48,7 +48,7 @@ static __attribute__((noinline)) void call(int sig, siginfo_t *info, void *conte
 		handler(sig, info, context);
 }
 
-LOWER_TEXT static void deliver(int sig, siginfo_t *info, void *context)
+LOWER_TEXT static void glue_signal_deliver(int sig, siginfo_t *info, void *context)
 {
 	unsigned long fs = lower_fs_read(), upper;
 
@@ -88,10 +88,10 @@ static void take_in(int sig)
 
 	if (lower_raw4(SYS_rt_sigaction, sig, 0, &action, 8) < 0)
 		return;
-	if ((unsigned long)action.handler <= (unsigned long)SIG_IGN || action.handler == deliver)
+	if ((unsigned long)action.handler <= (unsigned long)SIG_IGN || action.handler == glue_signal_deliver)
 		return;
 	handlers[sig] = action.handler;
-	action.handler = deliver;
+	action.handler = glue_signal_deliver;
 	lower_raw4(SYS_rt_sigaction, sig, &action, 0, 8);
 }
 
@@ -100,10 +100,10 @@ void lower_signal_share(int sig)
 	struct kernel_action action;
 
 	take_in(sig);
-	if (lower_raw4(SYS_rt_sigaction, sig, 0, &action, 8) < 0 || action.handler == deliver)
+	if (lower_raw4(SYS_rt_sigaction, sig, 0, &action, 8) < 0 || action.handler == glue_signal_deliver)
 		return;
 	action = (struct kernel_action){
-		.handler = deliver,
+		.handler = glue_signal_deliver,
 		.flags = SA_SIGINFO | SA_RESTART | 0x04000000 /* SA_RESTORER */,
 		.restorer = (unsigned long)lower_pool_restore,
 	};
@@ -127,13 +127,13 @@ static bool is_function(const struct sigaction *action)
 	return action->sa_handler != SIG_DFL && action->sa_handler != SIG_IGN;
 }
 
-static int set(int sig, const struct sigaction *action, struct sigaction *old)
+static int glue_signal_set(int sig, const struct sigaction *action, struct sigaction *old)
 {
 	struct sigaction ours = *action;
 	action_fn before = handlers[sig];
 
 	handlers[sig] = action->sa_sigaction;
-	ours.sa_sigaction = deliver;
+	ours.sa_sigaction = glue_signal_deliver;
 	if (__sigaction(sig, &ours, old) == 0)
 		return 0;
 	handlers[sig] = before;
@@ -149,11 +149,11 @@ EXPORT int sigaction(int sig, const struct sigaction *action, struct sigaction *
 	if (sig <= 0 || sig >= _NSIG)
 		return __sigaction(sig, action, old);
 	before = handlers[sig];
-	ret = action && is_function(action) ? set(sig, action, &was) :
+	ret = action && is_function(action) ? glue_signal_set(sig, action, &was) :
 					      __sigaction(sig, action, &was);
 	if (ret || !old)
 		return ret;
-	if (was.sa_sigaction == deliver)
+	if (was.sa_sigaction == glue_signal_deliver)
 		was.sa_sigaction = before;
 	*old = was;
 	return 0;

@@ -50,7 +50,7 @@ static int read_headers(struct elf *elf, const char *path, char *ret_why)
 	return 0;
 }
 
-static int protection(const Elf64_Phdr *ph)
+static int lower_elf_protection(const Elf64_Phdr *ph)
 {
 	return (ph->p_flags & PF_R ? PROT_READ : 0) | (ph->p_flags & PF_W ? PROT_WRITE : 0) |
 	       (ph->p_flags & PF_X ? PROT_EXEC : 0);
@@ -68,7 +68,7 @@ static int map_bss(const Elf64_Phdr *ph, unsigned long bias)
 
 	memset((void *)data, 0, page - data);
 	if (end > page)
-		ret = lower_range_map(page, end - page, protection(ph),
+		ret = lower_range_map(page, end - page, lower_elf_protection(ph),
 				      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 	return ret < 0 ? (int)ret : 0;
 }
@@ -80,7 +80,7 @@ static int map_segment(const struct elf *elf, const Elf64_Phdr *ph, unsigned lon
 	long ret;
 
 	if (ph->p_filesz) {
-		ret = lower_range_map(start, ph->p_filesz + lead, protection(ph),
+		ret = lower_range_map(start, ph->p_filesz + lead, lower_elf_protection(ph),
 				      MAP_PRIVATE | MAP_FIXED, elf->fd, ph->p_offset - lead);
 		if (ret < 0)
 			return ret;

@@ -80,7 +80,7 @@ static int check_range(char *ret_why)
 
 /* ---- a file is refused, from within the lower half's dynamic linker */
 
-static void refused(int err)
+static void lower_loader_refused(int err)
 {
 	struct lower_boot *boot = &the_lower.boot;
 
@@ -115,7 +115,7 @@ struct kept {
 	unsigned long signals;
 };
 
-static void keep(struct kept *kept)
+static void lower_loader_keep(struct kept *kept)
 {
 	unsigned long all = -1UL;
 
@@ -148,7 +148,7 @@ static void prepare_boot(struct lower *lower, const struct lower_config *config)
 	boot->libc_known = lower_patch_libc_done;
 	boot->leave = lower_switch_leave;
 	boot->status = -EIO;
-	lower_syscall_begin(refused);
+	lower_syscall_begin(lower_loader_refused);
 }
 
 static int map_files(struct lower *lower, const struct lower_config *config, char *ret_why)
@@ -178,12 +178,12 @@ static int map_files(struct lower *lower, const struct lower_config *config, cha
 	return -ENOMEM;
 }
 
-static int start(struct lower *lower, char *ret_why)
+static int lower_loader_start(struct lower *lower, char *ret_why)
 {
 	struct lower_boot *boot = &lower->boot;
 	struct kept kept;
 
-	keep(&kept);
+	lower_loader_keep(&kept);
 	lower_switch_start(boot);
 	lower_syscall_loaded();
 	put_back(&kept);
@@ -197,7 +197,7 @@ static int start(struct lower *lower, char *ret_why)
 }
 
 /* in the child of a fork: descriptors and memory of the lower half are no use there */
-static void forked(void)
+static void lower_loader_forked(void)
 {
 	int fd;
 
@@ -217,11 +217,11 @@ static void forked(void)
 
 static void watch_forks(void)
 {
-	pthread_atfork(NULL, NULL, forked);
+	pthread_atfork(NULL, NULL, lower_loader_forked);
 }
 
 /* threads first: they abort the process when their descriptors vanish */
-static int discard(struct lower *lower)
+static int lower_loader_discard(struct lower *lower)
 {
 	int fd, err;
 
@@ -240,7 +240,7 @@ static int discard(struct lower *lower)
 	return 0;
 }
 
-static int prepare(struct lower *lower, const struct lower_config *config, char *ret_why)
+static int lower_loader_prepare(struct lower *lower, const struct lower_config *config, char *ret_why)
 {
 	int err;
 
@@ -273,20 +273,20 @@ int lower_load(const struct lower_config *config, struct lower **ret_lower, char
 
 	snprintf(ret_why, LOWER_WHY_SIZE, "no memory");
 	pthread_once(&once, watch_forks);
-	err = prepare(lower, config, ret_why);
+	err = lower_loader_prepare(lower, config, ret_why);
 	if (err)
 		return err;
 	prepare_boot(lower, config);
 	lower->mapped = true;
 	err = map_files(lower, config, ret_why);
 	if (!err)
-		err = start(lower, ret_why);
+		err = lower_loader_start(lower, ret_why);
 	if (!err) {
 		glue_signal_begin(lower->boot.upper_word);
 		err = lower_pool_begin(&lower->boot);
 	}
 	if (err) {
-		discard(lower);
+		lower_loader_discard(lower);
 		return err;
 	}
 	*ret_lower = lower;
@@ -297,7 +297,7 @@ int lower_load(const struct lower_config *config, struct lower **ret_lower, char
 
 int lower_unload(struct lower *lower)
 {
-	return lower && lower->mapped ? discard(lower) : 0;
+	return lower && lower->mapped ? lower_loader_discard(lower) : 0;
 }
 
 void lower_forget(struct lower *lower)

@@ -55,7 +55,7 @@ static _Atomic int *find_slot(int old, int new)
 }
 
 /* slots of threads that have ended */
-static void sweep(void)
+static void lower_main_sweep(void)
 {
 	unsigned int i;
 	int tid;
@@ -68,24 +68,24 @@ static void sweep(void)
 }
 
 /* before the thread: whoever unloads must not overlook one that has just been made */
-static _Atomic int *reserve(void)
+static _Atomic int *lower_main_reserve(void)
 {
 	_Atomic int *slot = find_slot(0, LOWER_STARTING);
 
 	if (slot)
 		return slot;
-	sweep();
+	lower_main_sweep();
 	return find_slot(0, LOWER_STARTING);
 }
 
 /* not free yet: some of our text and its stack are needed until it is gone */
-static void ending(void *slot)
+static void lower_main_ending(void *slot)
 {
 	if (slot)
 		*(_Atomic int *)slot = -gettid();
 }
 
-static void *run(void *arg)
+static void *lower_main_run(void *arg)
 {
 	struct start start = *(struct start *)arg;
 	void *ret;
@@ -93,7 +93,7 @@ static void *run(void *arg)
 	free(arg);
 	if (start.slot)
 		*start.slot = gettid();
-	pthread_cleanup_push(ending, (void *)start.slot);
+	pthread_cleanup_push(lower_main_ending, (void *)start.slot);
 	ret = start.function(start.arg);
 	pthread_cleanup_pop(1);
 	return ret;
@@ -112,10 +112,10 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*functi
 		free(start);
 		return EAGAIN;
 	}
-	*start = (struct start){ function, arg, reserve() };
+	*start = (struct start){ function, arg, lower_main_reserve() };
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	err = real(thread, attr, run, start);
+	err = real(thread, attr, lower_main_run, start);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (err) {
 		if (start->slot)
@@ -125,7 +125,7 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*functi
 	return err;
 }
 
-static void answer(int error)
+static void lower_main_answer(int error)
 {
 	boot->error = error;
 	atomic_fetch_add(&boot->made, 1);
@@ -133,13 +133,13 @@ static void answer(int error)
 }
 
 /* never returns: its storage is borrowed by one upper thread after the other */
-static void *companion(void *unused)
+static void *lower_main_companion(void *unused)
 {
 	uint32_t never = 0;
 
 	boot->companions[boot->nr_companions].fs = lower_fs_read();
 	atomic_fetch_add(&boot->nr_companions, 1);
-	answer(0);
+	lower_main_answer(0);
 	for (;;)
 		lower_raw4(SYS_futex, &never, FUTEX_WAIT_PRIVATE, 0, 0);
 	return NULL;
@@ -149,13 +149,13 @@ static void make_companion(void)
 {
 	pthread_t thread;
 	int err = boot->nr_companions < LOWER_THREADS_MAX ?
-		  pthread_create(&thread, NULL, companion, NULL) : EAGAIN;
+		  pthread_create(&thread, NULL, lower_main_companion, NULL) : EAGAIN;
 
 	if (err)
-		answer(-err);
+		lower_main_answer(-err);
 }
 
-static void *spawner(void *unused)
+static void *lower_main_spawner(void *unused)
 {
 	uint32_t served = 0;
 
@@ -207,7 +207,7 @@ static int start_spawner(void)
 	boot->companions[0].fs = lower_fs_read();
 	boot->nr_companions = 1;
 	boot->upper_word = (long)((unsigned long)&upper_fs - lower_fs_read());
-	err = pthread_create(&thread, NULL, spawner, NULL);
+	err = pthread_create(&thread, NULL, lower_main_spawner, NULL);
 	if (err)
 		snprintf(boot->why, sizeof(boot->why), "no thread can be made: %s", strerror(err));
 	return -err;

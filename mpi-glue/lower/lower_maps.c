@@ -27,7 +27,7 @@ struct lower_maps {
 };
 
 /* neighbours are one part: permissions may have split a mapping since */
-static bool add(struct lower_maps *maps, unsigned long start, unsigned long end)
+static bool lower_maps_add(struct lower_maps *maps, unsigned long start, unsigned long end)
 {
 	if (maps->nr && maps->parts[maps->nr - 1].end == start) {
 		maps->parts[maps->nr - 1].end = end;
@@ -39,7 +39,7 @@ static bool add(struct lower_maps *maps, unsigned long start, unsigned long end)
 	return true;
 }
 
-static int fill(struct lower_maps *maps)
+static int lower_maps_fill(struct lower_maps *maps)
 {
 	FILE *f = fopen("/proc/self/maps", "re");
 	unsigned long start, end;
@@ -50,7 +50,7 @@ static int fill(struct lower_maps *maps)
 		return -errno;
 	maps->nr = 0;
 	while (!err && fgets(line, sizeof(line), f))
-		if (sscanf(line, "%lx-%lx", &start, &end) == 2 && !add(maps, start, end))
+		if (sscanf(line, "%lx-%lx", &start, &end) == 2 && !lower_maps_add(maps, start, end))
 			err = -E2BIG;
 	fclose(f);
 	return err;
@@ -69,7 +69,7 @@ int lower_maps_take(struct lower_maps **ret_maps)
 		if (!maps)
 			return -ENOMEM;
 		maps->max = max;
-		err = fill(maps);
+		err = lower_maps_fill(maps);
 	} while (err == -E2BIG);
 	if (err) {
 		free(maps);
@@ -84,7 +84,7 @@ void lower_maps_free(struct lower_maps *maps)
 	free(maps);
 }
 
-static bool known(const struct lower_maps *maps, unsigned long start, unsigned long end)
+static bool lower_maps_known(const struct lower_maps *maps, unsigned long start, unsigned long end)
 {
 	size_t i;
 
@@ -115,7 +115,7 @@ int lower_maps_compare(const struct lower_maps *before, char *ret_why)
 	if (!f)
 		return -errno;
 	while (!err && fgets(line, sizeof(line), f)) {
-		if (sscanf(line, "%lx-%lx", &start, &end) != 2 || known(before, start, end) ||
+		if (sscanf(line, "%lx-%lx", &start, &end) != 2 || lower_maps_known(before, start, end) ||
 		    lower_in_range(start) || strstr(line, "[heap]") || strstr(line, "[stack]"))
 			continue;
 		line[strcspn(line, "\n")] = 0;

@@ -199,7 +199,7 @@ static bool is_tested(const uint8_t *p, const uint8_t *end)
 }
 
 /* @p is at "syscall" */
-static bool matches(const struct site *site, const uint8_t *start, const uint8_t *p,
+static bool lower_patch_matches(const struct site *site, const uint8_t *start, const uint8_t *p,
 		    const uint8_t *end)
 {
 	const uint8_t *at = p - site->len;
@@ -225,7 +225,7 @@ static unsigned int find_sites(const struct file *file, uint8_t *start, uint8_t 
 		if (p[0] != 0x0f || p[1] != 0x05)
 			continue;
 		for (i = 0; i < file->nr && nr < SITES_MAX; i++) {
-			if (!matches(&file->sites[i], start, p, end))
+			if (!lower_patch_matches(&file->sites[i], start, p, end))
 				continue;
 			found[nr].at = p - file->sites[i].len;
 			found[nr++].site = &file->sites[i];
@@ -257,7 +257,7 @@ static int check_counts(const struct file *file, const struct found *found, unsi
 
 /* ---- patching */
 
-static uint8_t *put(uint8_t *p, const uint8_t *bytes, unsigned int n)
+static uint8_t *lower_patch_put(uint8_t *p, const uint8_t *bytes, unsigned int n)
 {
 	while (n--)
 		*p++ = *bytes++;
@@ -269,7 +269,7 @@ static uint8_t *put_rel(uint8_t *p, const void *target)
 {
 	int32_t rel = (int32_t)((uintptr_t)target - (uintptr_t)(p + 4));
 
-	return put(p, (const uint8_t *)&rel, sizeof(rel));
+	return lower_patch_put(p, (const uint8_t *)&rel, sizeof(rel));
 }
 
 static void write_stub(uint8_t *stub, const uint8_t *hook, const struct found *f)
@@ -281,12 +281,12 @@ static void write_stub(uint8_t *stub, const uint8_t *hook, const struct found *f
 	uint8_t *p = stub, *site = f->at;
 	unsigned int len = f->site->len;
 
-	p = put(p, f->site->bytes, len);
-	p = put(p, down, sizeof(down));		/* lea -0x88(%rsp),%rsp: below the red zone */
-	p = put(p, call, sizeof(call));		/* call *hook(%rip) */
+	p = lower_patch_put(p, f->site->bytes, len);
+	p = lower_patch_put(p, down, sizeof(down));		/* lea -0x88(%rsp),%rsp: below the red zone */
+	p = lower_patch_put(p, call, sizeof(call));		/* call *hook(%rip) */
 	p = put_rel(p, hook);
-	p = put(p, up, sizeof(up));
-	p = put(p, jump, sizeof(jump));
+	p = lower_patch_put(p, up, sizeof(up));
+	p = lower_patch_put(p, jump, sizeof(jump));
 	put_rel(p, site + len + SYSCALL_LEN);
 
 	*site++ = jump[0];

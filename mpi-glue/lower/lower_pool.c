@@ -54,7 +54,7 @@ static void set_upper(const struct lower_companion *c, unsigned long upper_fs)
 	*(unsigned long *)(c->fs + pool.boot->upper_word) = upper_fs;
 }
 
-static void borrow(struct lower_companion *c)
+static void lower_pool_borrow(struct lower_companion *c)
 {
 	c->owner = &lower_fs_base;
 	set_upper(c, lower_fs_read());
@@ -65,7 +65,7 @@ static void borrow(struct lower_companion *c)
  * A thread ends; it may have outlived the lower half it called, or called none. After a
  * restart it may do so before the pool is told that there is nothing to be given back to.
  */
-static void give_back(void *unused)
+static void lower_pool_give_back(void *unused)
 {
 	struct lower_companion *c;
 	unsigned int i;
@@ -83,9 +83,9 @@ static void give_back(void *unused)
 	pthread_mutex_unlock(&pool.lock);
 }
 
-static void make_key(void)
+static void lower_pool_make_key(void)
 {
-	if (pthread_key_create(&pool.key, give_back))
+	if (pthread_key_create(&pool.key, lower_pool_give_back))
 		die("no key for thread-specific data is left");
 }
 
@@ -121,7 +121,7 @@ unsigned long lower_attach(void)
 
 	if (pool.forked)
 		die("MPI was called in a child that fork() made of an MPI process");
-	pthread_once(&pool.once, make_key);
+	pthread_once(&pool.once, lower_pool_make_key);
 	pthread_mutex_lock(&pool.lock);
 	if (!pool.boot)
 		die("MPI was called while no MPI library is loaded");
@@ -132,7 +132,7 @@ unsigned long lower_attach(void)
 	}
 	if (!c)
 		die("no thread could be made for a thread that calls MPI");
-	borrow(c);
+	lower_pool_borrow(c);
 	pthread_mutex_unlock(&pool.lock);
 	if (pthread_setspecific(pool.key, &pool))
 		die("no memory for thread-specific data");
@@ -141,12 +141,12 @@ unsigned long lower_attach(void)
 
 int lower_pool_begin(struct lower_boot *boot)
 {
-	pthread_once(&pool.once, make_key);
+	pthread_once(&pool.once, lower_pool_make_key);
 	if (pthread_setspecific(pool.key, &pool))
 		return -ENOMEM;
 	pthread_mutex_lock(&pool.lock);
 	pool.boot = boot;
-	borrow(&boot->companions[0]);
+	lower_pool_borrow(&boot->companions[0]);
 	pthread_mutex_unlock(&pool.lock);
 	return 0;
 }

@@ -114,7 +114,7 @@ static unsigned long find_gap(const struct zone *zone, size_t len, unsigned long
 
 /* ---- mmap */
 
-static unsigned long alignment(size_t len, int flags)
+static unsigned long lower_range_alignment(size_t len, int flags)
 {
 	unsigned int shift = (unsigned int)flags >> MAP_HUGE_SHIFT & MAP_HUGE_MASK;
 
@@ -123,7 +123,7 @@ static unsigned long alignment(size_t len, int flags)
 	return len >= (2UL << 20) ? 2UL << 20 : LOWER_PAGE;
 }
 
-static unsigned long advance(struct zone *zone, size_t len, unsigned long align)
+static unsigned long lower_range_advance(struct zone *zone, size_t len, unsigned long align)
 {
 	unsigned long at = zone->cursor, start;
 
@@ -135,16 +135,16 @@ static unsigned long advance(struct zone *zone, size_t len, unsigned long align)
 	return start;
 }
 
-static long place(struct zone *zone, size_t len, int prot, int flags, int fd, off_t off)
+static long lower_range_place(struct zone *zone, size_t len, int prot, int flags, int fd, off_t off)
 {
-	unsigned long align = alignment(len, flags), at;
+	unsigned long align = lower_range_alignment(len, flags), at;
 	size_t room = align_up(len, align > LOWER_PAGE && flags & MAP_HUGETLB ? align : LOWER_PAGE);
 	int tries;
 	long ret = -ENOMEM;
 
 	if (room > zone->end - zone->start)
 		return -ENOMEM;
-	at = advance(zone, room, align);
+	at = lower_range_advance(zone, room, align);
 	for (tries = 0; tries < 64; tries++) {
 		if (!at)
 			at = find_gap(zone, room, align);
@@ -175,12 +175,12 @@ long lower_range_map(unsigned long addr, size_t len, int prot, int flags, int fd
 		if (ret >= 0)
 			return ret;
 	}
-	return place(file ? &zone_files : &zone_data, len, prot, flags, fd, off);
+	return lower_range_place(file ? &zone_files : &zone_data, len, prot, flags, fd, off);
 }
 
 long lower_range_stubs(void)
 {
-	return place(&zone_files, LOWER_PAGE, PROT_READ | PROT_WRITE,
+	return lower_range_place(&zone_files, LOWER_PAGE, PROT_READ | PROT_WRITE,
 		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 }
 
@@ -216,7 +216,7 @@ long lower_range_remap(unsigned long old, size_t old_len, size_t new_len, int fl
 	ret = lower_raw4(SYS_mremap, old, old_len, new_len, flags & ~MREMAP_MAYMOVE);
 	if (ret >= 0 || !(flags & MREMAP_MAYMOVE))
 		return ret;
-	at = place(&zone_data, new_len, PROT_NONE,
+	at = lower_range_place(&zone_data, new_len, PROT_NONE,
 		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (at < 0)
 		return at;
@@ -236,7 +236,7 @@ long lower_range_shmat(int id, unsigned long addr, int flags)
 	ret = lower_raw(SYS_shmctl, id, IPC_STAT, &ds);
 	if (ret < 0)
 		return ret;
-	at = place(&zone_data, lower_page_up(ds.shm_segsz), PROT_NONE,
+	at = lower_range_place(&zone_data, lower_page_up(ds.shm_segsz), PROT_NONE,
 		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (at < 0)
 		return at;

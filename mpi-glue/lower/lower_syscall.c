@@ -97,7 +97,7 @@ static bool in_child(void)
 	return lower_raw(SYS_getpid, 0, 0, 0) != own_pid;
 }
 
-static long map(const long *a)
+static long lower_syscall_map(const long *a)
 {
 	long at = lower_range_map(a[0], a[1], a[2], a[3], a[4], a[5]);
 	int err;
@@ -183,7 +183,7 @@ static void record_rights(const struct msghdr *msg)
 	}
 }
 
-static void record(long nr, const long *a, long ret)
+static void lower_syscall_record(long nr, const long *a, long ret)
 {
 	const int *pair = (const int *)a[nr == SYS_socketpair ? 3 : 0];
 
@@ -207,7 +207,7 @@ static void record(long nr, const long *a, long ret)
 }
 
 /* what @nr does to the table of descriptors: 1 adds, -1 takes away, 0 neither */
-static int effect(long nr)
+static int lower_syscall_effect(long nr)
 {
 	switch (nr) {
 	case SYS_open:
@@ -251,7 +251,7 @@ static int effect(long nr)
 }
 
 /* a descriptor is recorded after it is there and forgotten before it goes */
-static long descriptor(long nr, const long *a, int what)
+static long lower_syscall_descriptor(long nr, const long *a, int what)
 {
 	bool mine = !in_child();
 	long ret;
@@ -261,7 +261,7 @@ static long descriptor(long nr, const long *a, int what)
 				(unsigned int)(nr == SYS_close ? a[0] : a[1]));
 	ret = lower_raw6(nr, a[0], a[1], a[2], a[3], a[4], a[5]);
 	if (mine && what > 0 && ret >= 0)
-		record(nr, a, ret);
+		lower_syscall_record(nr, a, ret);
 	return ret;
 }
 
@@ -271,7 +271,7 @@ long lower_syscall(long nr, const long *a)
 
 	switch (nr) {
 	case SYS_mmap:
-		return map(a);
+		return lower_syscall_map(a);
 	case SYS_brk:
 		return lower_range_brk(a[0]);
 	case SYS_mremap:
@@ -283,8 +283,8 @@ long lower_syscall(long nr, const long *a)
 	case SYS_sigaltstack:
 		return altstack_call(a);
 	}
-	what = effect(nr);
+	what = lower_syscall_effect(nr);
 	if (what)
-		return descriptor(nr, a, what);
+		return lower_syscall_descriptor(nr, a, what);
 	return lower_raw6(nr, a[0], a[1], a[2], a[3], a[4], a[5]);
 }

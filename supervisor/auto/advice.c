@@ -26,30 +26,30 @@
 #define GUESS_PER_BYTE	(0.02 / 1073741824.0)
 #define GUESS_SPEED	200e6
 
-static int compare(const void *a, const void *b)
+static int advice_compare(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
 
 	return (x > y) - (x < y);
 }
 
-static double median(double *values, size_t n)
+static double advice_median(double *values, size_t n)
 {
 	if (!n)
 		return 0;
-	qsort(values, n, sizeof(*values), compare);
+	qsort(values, n, sizeof(*values), advice_compare);
 	return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
 }
 
 /* Of a figure; 0 if it is not there. */
-static double number(const json_t *row, const char *name)
+static double advice_number(const json_t *row, const char *name)
 {
 	return (double)json_integer_value(json_object_get(row, name));
 }
 
 static double blocked_ns(const json_t *row)
 {
-	return number(row, "pause_ns") + number(row, "quiesce_ns");
+	return advice_number(row, "pause_ns") + advice_number(row, "quiesce_ns");
 }
 
 /* Without the whole, the parts that take long. */
@@ -58,8 +58,8 @@ static double background_ns(const json_t *row)
 	double rest;
 
 	if (!json_object_get(row, "total_ns"))
-		return number(row, "pages_ns") + number(row, "contents_ns") + number(row, "sync_ns");
-	rest = number(row, "total_ns") - number(row, "pause_ns");
+		return advice_number(row, "pages_ns") + advice_number(row, "contents_ns") + advice_number(row, "sync_ns");
+	rest = advice_number(row, "total_ns") - advice_number(row, "pause_ns");
 	return rest > 0 ? rest : 0;
 }
 
@@ -91,7 +91,7 @@ bool advice_measure(const json_t *rows, struct advice_costs *ret_costs)
 		const json_t *row = json_array_get(rows, i);
 
 		if (is_restart(row) && costs.restarts < ADVICE_RECENT)
-			restart[costs.restarts++] = number(row, "total_ns");
+			restart[costs.restarts++] = advice_number(row, "total_ns");
 		if (!is_checkpoint(row) || costs.checkpoints == ADVICE_RECENT)
 			continue;
 		if (stood_still(row)) {
@@ -101,9 +101,9 @@ bool advice_measure(const json_t *rows, struct advice_costs *ret_costs)
 		blocked[costs.checkpoints] = blocked_ns(row);
 		background[costs.checkpoints++] = background_ns(row);
 	}
-	costs.blocked = median(blocked, costs.checkpoints) / NS;
-	costs.background = median(background, costs.checkpoints) / NS;
-	costs.restart = costs.restarts ? median(restart, costs.restarts) / NS :
+	costs.blocked = advice_median(blocked, costs.checkpoints) / NS;
+	costs.background = advice_median(background, costs.checkpoints) / NS;
+	costs.restart = costs.restarts ? advice_median(restart, costs.restarts) / NS :
 			costs.blocked + costs.background;
 	*ret_costs = costs;
 	return costs.checkpoints;
@@ -141,7 +141,7 @@ static struct interval_costs formula_costs(const struct advice_costs *costs,
 	};
 }
 
-static int64_t milliseconds(double seconds)
+static int64_t advice_milliseconds(double seconds)
 {
 	return (int64_t)llround(fmin(seconds * 1e3, (double)DURATION_MAX_MS));
 }
@@ -154,7 +154,7 @@ int advice_interval(const struct advice_costs *costs, const struct advice_rates 
 	int err = interval_advise(&c, &advice, ret_why);
 
 	if (!err)
-		*ret_ms = milliseconds(advice.interval + costs->blocked);
+		*ret_ms = advice_milliseconds(advice.interval + costs->blocked);
 	return err;
 }
 
@@ -171,9 +171,9 @@ static bool measure_level(const json_t *rows, const char *name, double *ret_seco
 		const char *level = json_string_value(json_object_get(row, "level"));
 
 		if (level && !strcmp(level, name))
-			total[n++] = number(row, "total_ns");
+			total[n++] = advice_number(row, "total_ns");
 	}
-	*ret_seconds = median(total, n) / NS;
+	*ret_seconds = advice_median(total, n) / NS;
 	return n;
 }
 
@@ -185,10 +185,10 @@ static json_t *take_level(const json_t *asked, unsigned int i, const json_t *row
 	const char *name = json_string_value(json_object_get(asked, "name"));
 	double took;
 
-	ret_level->mtbf = number(asked, "mtbf_ms") / 1e3;
+	ret_level->mtbf = advice_number(asked, "mtbf_ms") / 1e3;
 	ret_level->least = 0;
 	if (json_object_get(asked, "cost_ns")) {
-		ret_level->cost = number(asked, "cost_ns") / NS;
+		ret_level->cost = advice_number(asked, "cost_ns") / NS;
 	} else if (!i) {
 		ret_level->cost = costs->cost;
 		ret_level->least = costs->least;
@@ -211,13 +211,13 @@ static json_t *describe_levels(const json_t *asked, const struct interval_level 
 	for (i = 0; i < json_array_size(asked); i++) {
 		json_t *row = json_pack("{s:O, s:I, s:I, s:I}", "name",
 					json_object_get(json_array_get(asked, i), "name"),
-					"mtbf_ms", (json_int_t)milliseconds(levels[i].mtbf),
+					"mtbf_ms", (json_int_t)advice_milliseconds(levels[i].mtbf),
 					"cost_ns", (json_int_t)(levels[i].cost * NS),
 					"every", (json_int_t)how->every[i]);
 
 		if (how->every[i])
 			json_object_set_new(row, "interval_ms",
-					    json_integer(milliseconds(how->interval * how->every[i])));
+					    json_integer(advice_milliseconds(how->interval * how->every[i])));
 		json_array_append_new(list, row);
 	}
 	return list;
@@ -247,7 +247,7 @@ static json_t *add_levels(json_t *result, const json_t *rows, const struct inter
 	if (err)
 		return outcome_error(err, "levels: %s", why);
 	json_object_set_new(result, "levels", describe_levels(rates->levels, levels, &how));
-	json_object_set_new(result, "interval_ms", json_integer(milliseconds(how.interval)));
+	json_object_set_new(result, "interval_ms", json_integer(advice_milliseconds(how.interval)));
 	json_object_set_new(result, "formula", json_string("multilevel"));
 	/* Of first order: far out it would be less than nothing. */
 	json_object_set_new(result, "efficiency", json_real(fmax(1 - how.overhead, 0)));
@@ -296,12 +296,12 @@ json_t *advice_make(int64_t job, const json_t *rows, const struct advice_rates *
 		return outcome_error(err, "no interval for job %lld: %s", (long long)job, why);
 	result = json_pack("{s:I, s:I, s:s, s:b, s:b, s:I, s:I, s:f, s:I, s:s, s:i, s:o}",
 			   "job", (json_int_t)job,
-			   "interval_ms", (json_int_t)milliseconds(advice.interval),
+			   "interval_ms", (json_int_t)advice_milliseconds(advice.interval),
 			   "formula", "daly", "valid", advice.valid, "limited", advice.limited,
-			   "daly_ms", (json_int_t)milliseconds(advice.daly),
-			   "young_ms", (json_int_t)milliseconds(advice.young),
+			   "daly_ms", (json_int_t)advice_milliseconds(advice.daly),
+			   "young_ms", (json_int_t)advice_milliseconds(advice.young),
 			   "efficiency", advice.efficiency,
-			   "mtbf_ms", (json_int_t)milliseconds(c.mtbf),
+			   "mtbf_ms", (json_int_t)advice_milliseconds(c.mtbf),
 			   "mtbf_from", rates->from, "nodes", (int)(rates->nodes ? rates->nodes : 1),
 			   "based_on", based_on(&costs, &c, rates));
 	outcome = add_levels(result, rows, &c, rates);
@@ -330,7 +330,7 @@ json_t *advice_medians(const json_t *rows)
 			if (json_is_integer(one))
 				values[n++] = (double)json_integer_value(one);
 		}
-		json_object_set_new(medians, name, json_integer((json_int_t)median(values, n)));
+		json_object_set_new(medians, name, json_integer((json_int_t)advice_median(values, n)));
 	}
 	json_decref(names);
 	free(values);

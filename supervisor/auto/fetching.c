@@ -35,7 +35,7 @@ bool fetching_is_on(const struct daemon *daemon)
 	return daemon->config.levels.nr > 0 || !daemon->config.image_dir_shared;
 }
 
-static void report(uint64_t done, uint64_t total, void *arg)
+static void fetching_report(uint64_t done, uint64_t total, void *arg)
 {
 	const struct engine_progress progress = { .phase = "fetch", .done = done, .total = total };
 
@@ -55,7 +55,7 @@ static json_t *fetching_run(struct channel_reporter *reporter, void *arg)
 		.hosts = hosts, .tombstones = g->tombstones, .parts = g->options.parts,
 		.ranks = g->options.ranks, .home = g->options.home, .of_run = g->options.of_run,
 		.state_dir = daemon->config.state_dir, .site = &daemon->site,
-		.progress = report, .arg = reporter,
+		.progress = fetching_report, .arg = reporter,
 	};
 
 	outcome = fetch_run(&fetch);
@@ -63,7 +63,7 @@ static json_t *fetching_run(struct channel_reporter *reporter, void *arg)
 	return outcome;
 }
 
-static void on_progress(json_t *progress, void *arg)
+static void fetching_on_progress(json_t *progress, void *arg)
 {
 	const struct fetching *g = arg;
 
@@ -71,7 +71,7 @@ static void on_progress(json_t *progress, void *arg)
 		g->ops->progress(progress, g->arg);
 }
 
-static void on_outcome(json_t *outcome, void *arg)
+static void fetching_on_outcome(json_t *outcome, void *arg)
 {
 	struct fetching *g = arg;
 	const struct fetching_ops *fetching_ops = g->ops;
@@ -92,9 +92,9 @@ static void on_outcome(json_t *outcome, void *arg)
 	fetching_ops->ended(outcome, fn_arg);
 }
 
-static const struct channel_ops ops = { on_progress, on_outcome };
+static const struct channel_ops ops = { fetching_on_progress, fetching_on_outcome };
 
-static int begin(struct fetching *g)
+static int fetching_begin(struct fetching *g)
 {
 	struct worker_spec spec = {
 		.name = "ckptd-fetch", .run = fetching_run, .arg = g,
@@ -104,13 +104,13 @@ static int begin(struct fetching *g)
 	return worker_start(g->daemon, &spec, &ops, g, &g->worker);
 }
 
-static void on_held(void *arg)
+static void fetching_on_held(void *arg)
 {
 	struct fetching *g = arg;
-	int err = begin(g);
+	int err = fetching_begin(g);
 
 	if (err)
-		on_outcome(outcome_error(err, "no worker: %s", strerror(-err)), g);
+		fetching_on_outcome(outcome_error(err, "no worker: %s", strerror(-err)), g);
 }
 
 int fetching_start(struct daemon *daemon, const struct fetching_options *options,
@@ -129,9 +129,9 @@ int fetching_start(struct daemon *daemon, const struct fetching_options *options
 	g->options.job = NULL;
 	/* Who only looks is in nobody's way. */
 	g->holds = !options->dry_run && (options->job || options->uid == 0);
-	if (g->holds && !flusher_hold(daemon->flusher, on_held, g))
+	if (g->holds && !flusher_hold(daemon->flusher, fetching_on_held, g))
 		return 0;
-	err = begin(g);
+	err = fetching_begin(g);
 	if (err) {
 		if (g->holds)
 			flusher_release(daemon->flusher);

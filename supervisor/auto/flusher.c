@@ -69,7 +69,7 @@ struct flusher {
 };
 
 static void look_at(struct flusher *p, int64_t ms);
-static void stopped(struct flusher *p);
+static void flusher_stopped(struct flusher *p);
 
 static const struct level_configs *levels_of(const struct flusher *p)
 {
@@ -83,14 +83,14 @@ static void report_event(json_t *event, void *arg)
 	channel_report_event(arg, event);
 }
 
-static void report_progress(uint64_t done, uint64_t total, void *arg)
+static void flusher_report_progress(uint64_t done, uint64_t total, void *arg)
 {
 	const struct engine_progress progress = { .phase = "copy", .done = done, .total = total };
 
 	channel_report_progress(&progress, arg);
 }
 
-static unsigned int usable(const struct flusher *p)
+static unsigned int flusher_usable(const struct flusher *p)
 {
 	int64_t now = clock_monotonic_ms();
 	unsigned int t, bits = 0;
@@ -109,7 +109,7 @@ static json_t *flusher_run(struct channel_reporter *reporter, void *arg)
 		.node = p->daemon->config.node, .state_dir = p->daemon->config.state_dir, .targets = p->targets, .bad = p->bad,
 		.usable = p->usable, .merge_limit = p->daemon->config.merge_limit,
 		.merge_memory = p->daemon->config.pipeline_memory,
-		.secret = p->daemon->config.encryption_key, .event = report_event, .progress = report_progress,
+		.secret = p->daemon->config.encryption_key, .event = report_event, .progress = flusher_report_progress,
 		.stop = worker_is_to_stop, .arg = reporter,
 	};
 
@@ -141,7 +141,7 @@ static void log_event(const struct log *log, const json_t *event)
 }
 
 /* Of several nodes the first one's stands for all. */
-static void remember(const struct flusher *p, const json_t *event)
+static void flusher_remember(const struct flusher *p, const json_t *event)
 {
 	int64_t job = json_integer_value(json_object_get(event, "job"));
 	json_t *row;
@@ -172,7 +172,7 @@ static void take_damage(const struct flusher *p, const json_t *event)
 		job->bad_base = true;
 }
 
-static void on_progress(json_t *progress, void *arg)
+static void flusher_on_progress(json_t *progress, void *arg)
 {
 	struct flusher *p = arg;
 
@@ -183,7 +183,7 @@ static void on_progress(json_t *progress, void *arg)
 		return;
 	}
 	log_event(&p->daemon->log, progress);
-	remember(p, progress);
+	flusher_remember(p, progress);
 	take_damage(p, progress);
 }
 
@@ -268,7 +268,7 @@ static void add_targets(struct flusher *p)
 		add_pending(p, json_integer_value(json_object_get(target, "job")));
 }
 
-static void on_outcome(json_t *outcome, void *arg)
+static void flusher_on_outcome(json_t *outcome, void *arg)
 {
 	struct flusher *p = arg;
 	const bool cut_short = p->cut_short;
@@ -277,7 +277,7 @@ static void on_outcome(json_t *outcome, void *arg)
 
 	if (p->waiters) {
 		json_decref(outcome);
-		stopped(p);
+		flusher_stopped(p);
 		return;
 	}
 	if (cut_short)
@@ -304,12 +304,12 @@ static void on_outcome(json_t *outcome, void *arg)
 	json_decref(outcome);
 }
 
-static const struct channel_ops ops = { on_progress, on_outcome };
+static const struct channel_ops ops = { flusher_on_progress, flusher_on_outcome };
 
 /* ------------------------------------------------------------------ targets */
 
 /* Published, as far as is known here, and not yet committed; 0: none. */
-static json_int_t undecided(const struct job *job)
+static json_int_t flusher_undecided(const struct job *job)
 {
 	struct coord_record record;
 
@@ -320,7 +320,7 @@ static json_int_t undecided(const struct job *job)
 }
 
 /* It has been here, or a part of it. */
-static bool is_ours(const struct flusher *p, const struct job *job)
+static bool flusher_is_ours(const struct flusher *p, const struct job *job)
 {
 	const char *node = json_string_value(json_object_get(job->record, "node"));
 
@@ -356,7 +356,7 @@ static void load_pending(const struct flusher *p)
  * What somebody removed is noted by the home.  Of another node what is in memory is as it was when the part
  * was started; where all see one directory the record there is newer.
  */
-static json_t *tombstones(const struct flusher *p, const struct job *job)
+static json_t *flusher_tombstones(const struct flusher *p, const struct job *job)
 {
 	const struct config *config = &p->daemon->config;
 	json_t *record = NULL, *found;
@@ -382,7 +382,7 @@ static json_t *make_targets(struct flusher *p)
 	char label[64];
 
 	for (job = jobs_next(daemon->jobs, NULL); job; job = jobs_next(daemon->jobs, job)) {
-		if (!is_pending(p, job) || !is_ours(p, job))
+		if (!is_pending(p, job) || !flusher_is_ours(p, job))
 			continue;
 		if (job->busy) {
 			snprintf(label, sizeof(label), "%lld", (long long)job->id);
@@ -393,15 +393,15 @@ static json_t *make_targets(struct flusher *p)
 							 (json_int_t)job->id, "label",
 							 job_label(job, label), "generations",
 							 catalog_generations(&daemon->catalog, job->id),
-							 "undecided", undecided(job), "unwanted",
-							 tombstones(p, job)));
+							 "undecided", flusher_undecided(job), "unwanted",
+							 flusher_tombstones(p, job)));
 	}
 	json_decref(p->pending);
 	p->pending = busy;
 	return targets;
 }
 
-static void start(struct flusher *p)
+static void flusher_start(struct flusher *p)
 {
 	struct worker_spec spec = {
 		.name = "ckptd-promote", .run = flusher_run, .arg = p,
@@ -409,7 +409,7 @@ static void start(struct flusher *p)
 	};
 	int err;
 
-	p->usable = usable(p);
+	p->usable = flusher_usable(p);
 	load_pending(p);
 	p->targets = make_targets(p);
 	if (json_object_size(p->pending))
@@ -428,7 +428,7 @@ static void start(struct flusher *p)
 	look_at(p, FAILED_MS);
 }
 
-static void on_timer(void *arg)
+static void flusher_on_timer(void *arg)
 {
 	struct flusher *p = arg;
 	unsigned int t;
@@ -445,7 +445,7 @@ static void on_timer(void *arg)
 		}
 	}
 	if (!p->pending || json_object_size(p->pending))
-		start(p);
+		flusher_start(p);
 	else
 		look_at_put_off(p);
 }
@@ -460,7 +460,7 @@ static void look_at(struct flusher *p, int64_t ms)
 	reactor_remove(p->timer);
 	p->timer = NULL;
 	p->timer_ms = 0;
-	if (reactor_timer(p->daemon->reactor, (uint64_t)ms, on_timer, p, &p->timer))
+	if (reactor_timer(p->daemon->reactor, (uint64_t)ms, flusher_on_timer, p, &p->timer))
 		log_error(&p->daemon->log, "no timer: nothing is copied to other levels until the next checkpoint");
 	else
 		p->timer_ms = when;
@@ -479,7 +479,7 @@ void flusher_after_commit(struct flusher *p, const struct job *job)
 }
 
 /* Its worker has ended, or hangs; who has waited for that goes on. */
-static void stopped(struct flusher *p)
+static void flusher_stopped(struct flusher *p)
 {
 	struct waiter *w = p->waiters, *next;
 
@@ -496,14 +496,14 @@ static void stopped(struct flusher *p)
 	}
 }
 
-static void on_patience_over(void *arg)
+static void flusher_on_patience_over(void *arg)
 {
 	struct flusher *p = arg;
 
 	p->patience = NULL;
 	log_warning(&p->daemon->log, "copying to other levels was to stop and hangs: gone on without waiting for that");
 	worker_leave(p->worker);
-	stopped(p);
+	flusher_stopped(p);
 }
 
 bool flusher_hold(struct flusher *p, void (*fn)(void *arg), void *arg)
@@ -514,11 +514,11 @@ bool flusher_hold(struct flusher *p, void (*fn)(void *arg), void *arg)
 	if (!p->worker)
 		return true;
 	w = calloc(1, sizeof(*w));
-	if (!w || (!p->patience && reactor_timer(p->daemon->reactor, PATIENCE_MS, on_patience_over, p,
+	if (!w || (!p->patience && reactor_timer(p->daemon->reactor, PATIENCE_MS, flusher_on_patience_over, p,
 						 &p->patience))) {
 		free(w);
 		worker_leave(p->worker);
-		stopped(p);
+		flusher_stopped(p);
 		return true;
 	}
 	*w = (struct waiter) { .next = p->waiters, .fn = fn, .arg = arg };

@@ -17,7 +17,7 @@
 #define EVERY_MAX	1000000.0
 
 /* 0, or why @value is of no use; @zero: it may be 0. */
-static int check(double value, bool zero, const char *what, const char **ret_why)
+static int interval_check(double value, bool zero, const char *what, const char **ret_why)
 {
 	if (isfinite(value) && (value > 0 || (zero && value == 0)))
 		return 0;
@@ -27,9 +27,9 @@ static int check(double value, bool zero, const char *what, const char **ret_why
 
 static int check_pair(double cost, double mtbf, const char **ret_why)
 {
-	int err = check(cost, false, "the cost of a checkpoint has to be above 0", ret_why);
+	int err = interval_check(cost, false, "the cost of a checkpoint has to be above 0", ret_why);
 
-	return err ? err : check(mtbf, false, "the time between failures has to be above 0",
+	return err ? err : interval_check(mtbf, false, "the time between failures has to be above 0",
 				 ret_why);
 }
 
@@ -71,9 +71,9 @@ int interval_efficiency(double interval, double cost, double restart, double mtb
 	int err = check_pair(cost, mtbf, ret_why);
 
 	if (!err)
-		err = check(interval, false, "an interval has to be above 0", ret_why);
+		err = interval_check(interval, false, "an interval has to be above 0", ret_why);
 	if (!err)
-		err = check(restart, true, "the time of a restart must not be negative", ret_why);
+		err = interval_check(restart, true, "the time of a restart must not be negative", ret_why);
 	/* exp() of much too much is infinite, and the efficiency then 0, as it is. */
 	if (!err)
 		*ret_efficiency = interval / (mtbf * exp(restart / mtbf) *
@@ -88,7 +88,7 @@ int interval_advise(const struct interval_costs *costs, struct interval_advice *
 	int err = interval_young(costs->cost, costs->mtbf, &a.young, ret_why);
 
 	if (!err)
-		err = check(costs->least, true, "the shortest interval must not be negative",
+		err = interval_check(costs->least, true, "the shortest interval must not be negative",
 			    ret_why);
 	if (!err)
 		err = interval_daly(costs->cost, costs->mtbf, &a.daly, &a.valid, ret_why);
@@ -115,7 +115,7 @@ struct choice {
 	double period[INTERVAL_LEVELS_MAX];	/* the best, were it alone */
 };
 
-static int check_levels(const struct interval_level *levels, unsigned int nr,
+static int interval_check_levels(const struct interval_level *levels, unsigned int nr,
 			const char **ret_why)
 {
 	unsigned int i;
@@ -126,22 +126,22 @@ static int check_levels(const struct interval_level *levels, unsigned int nr,
 		return -EINVAL;
 	}
 	for (i = 0; i < nr && !err; i++) {
-		err = check(levels[i].least, true, "the shortest interval must not be negative",
+		err = interval_check(levels[i].least, true, "the shortest interval must not be negative",
 			    ret_why);
 		if (!err)
-			err = check(levels[i].mtbf, true, "the time between failures must not be negative",
+			err = interval_check(levels[i].mtbf, true, "the time between failures must not be negative",
 				    ret_why);
 		if (!err && levels[i].mtbf > 0)
 			err = check_range(levels[i].cost, levels[i].mtbf, ret_why);
 		else if (!err)
-			err = check(levels[i].cost, false, "the cost of a checkpoint has to be above 0",
+			err = interval_check(levels[i].cost, false, "the cost of a checkpoint has to be above 0",
 				    ret_why);
 	}
 	return err;
 }
 
 /* Those of @mask; false: some failures would have nowhere to go. */
-static bool choose(const struct interval_level *levels, unsigned int nr, unsigned int mask,
+static bool interval_choose(const struct interval_level *levels, unsigned int nr, unsigned int mask,
 		   struct choice *c)
 {
 	double rate = 0;
@@ -168,7 +168,7 @@ static bool choose(const struct interval_level *levels, unsigned int nr, unsigne
 }
 
 /* The best period of the lowest for these multiples, and what it comes to. */
-static double settle(const struct choice *c, const double *every, double *ret_interval)
+static double interval_settle(const struct choice *c, const double *every, double *ret_interval)
 {
 	double cost = 0, loss = 0, least = 0, interval;
 	unsigned int k;
@@ -184,7 +184,7 @@ static double settle(const struct choice *c, const double *every, double *ret_in
 }
 
 /* Bit k of @up: the k-th step from a level to the next is rounded up. */
-static void multiples(const struct choice *c, unsigned int up, double *every)
+static void interval_multiples(const struct choice *c, unsigned int up, double *every)
 {
 	unsigned int k;
 
@@ -198,7 +198,7 @@ static void multiples(const struct choice *c, unsigned int up, double *every)
 	}
 }
 
-static void keep(const struct choice *c, const double *every, double interval, double overhead,
+static void interval_keep(const struct choice *c, const double *every, double interval, double overhead,
 		 struct interval_levels *best)
 {
 	unsigned int k;
@@ -214,19 +214,19 @@ int interval_multilevel(const struct interval_level *levels, unsigned int nr,
 			struct interval_levels *ret_levels, const char **ret_why)
 {
 	struct interval_levels best = { .overhead = INFINITY };
-	int err = check_levels(levels, nr, ret_why);
+	int err = interval_check_levels(levels, nr, ret_why);
 	double every[INTERVAL_LEVELS_MAX], interval, overhead;
 	struct choice c;
 	unsigned int mask, up;
 
 	for (mask = 1; !err && mask < 1u << nr; mask++) {
-		if (!choose(levels, nr, mask, &c))
+		if (!interval_choose(levels, nr, mask, &c))
 			continue;
 		for (up = 0; up < 1u << c.nr; up += 2) {
-			multiples(&c, up, every);
-			overhead = settle(&c, every, &interval);
+			interval_multiples(&c, up, every);
+			overhead = interval_settle(&c, every, &interval);
 			if (overhead < best.overhead)
-				keep(&c, every, interval, overhead, &best);
+				interval_keep(&c, every, interval, overhead, &best);
 		}
 	}
 	if (err)

@@ -49,7 +49,7 @@ static void start_pending(struct merger *merger);
 
 /* ---------------------------------------------------------- in the worker */
 
-static void report_progress(uint64_t done, uint64_t total, void *arg)
+static void merger_report_progress(uint64_t done, uint64_t total, void *arg)
 {
 	const struct engine_progress progress = { .phase = "merge", .done = done, .total = total };
 
@@ -57,14 +57,14 @@ static void report_progress(uint64_t done, uint64_t total, void *arg)
 }
 
 /* How many earlier ones are too many; 0: none ever are. */
-static unsigned int threshold(const struct config *config)
+static unsigned int merger_threshold(const struct config *config)
 {
 	unsigned int chain = config->incremental ? config->incremental : OP_CHAIN_MAX;
 
 	return config->merge_after < chain ? config->merge_after : chain;
 }
 
-static json_t *describe(const struct merger_run *run, const struct image_merged *m, int64_t took_ms)
+static json_t *merger_describe(const struct merger_run *run, const struct image_merged *m, int64_t took_ms)
 {
 	json_t *result = json_pack("{s:I, s:I, s:b, s:i, s:I, s:I}", "job", (json_int_t)run->job,
 				   "generation", (json_int_t)run->generation, "merged",
@@ -82,11 +82,11 @@ static json_t *describe(const struct merger_run *run, const struct image_merged 
 }
 
 /* Of its own accord: is there a reason? */
-static int look(const struct merger_run *run, const struct merge_request *r,
+static int merger_look(const struct merger_run *run, const struct merge_request *r,
 		struct image_merged *merged, struct ckpt_error *error)
 {
 	const struct config *config = &run->merger->daemon->config;
-	int err = merge_look(r, run->request ? UINT32_MAX : threshold(config), merged, error);
+	int err = merge_look(r, run->request ? UINT32_MAX : merger_threshold(config), merged, error);
 
 	if (run->request)
 		return err == -EFBIG || err == -EMLINK ? 0 : err;
@@ -102,7 +102,7 @@ static json_t *merger_run(struct channel_reporter *reporter, void *arg)
 	struct merge_request r = {
 		.catalog = &daemon->catalog, .node = daemon->config.node, .job = run->job,
 		.generation = run->generation, .label = run->label,
-		.limit = daemon->config.merge_limit, .progress = report_progress, .arg = reporter,
+		.limit = daemon->config.merge_limit, .progress = merger_report_progress, .arg = reporter,
 		.memory = daemon->config.pipeline_memory,
 	};
 	const struct op_env env = {
@@ -121,17 +121,17 @@ static json_t *merger_run(struct channel_reporter *reporter, void *arg)
 		return failure;
 	r.key = key;
 	if (!err)
-		err = look(run, &r, &merged, &error);
+		err = merger_look(run, &r, &merged, &error);
 	if (!err && merged.nr_bases && !run->dry_run)
 		err = merge_generation(&r, &merged, &error);
 	image_key_destroy(key);
 	return err ? outcome_error(err, "%s", error.text) :
-	       outcome_ok(describe(run, &merged, clock_monotonic_ms() - began));
+	       outcome_ok(merger_describe(run, &merged, clock_monotonic_ms() - began));
 }
 
 /* ---------------------------------------------------------- in the daemon */
 
-static void run_free(struct merger_run *run)
+static void merger_run_free(struct merger_run *run)
 {
 	struct merger_run **at = &run->merger->runs;
 
@@ -201,7 +201,7 @@ static void take_outcome(const struct merger_run *run, const json_t *outcome)
 		flusher_after_commit(daemon->flusher, job);
 }
 
-static void on_progress(json_t *progress, void *arg)
+static void merger_on_progress(json_t *progress, void *arg)
 {
 	const struct merger_run *run = arg;
 
@@ -209,14 +209,14 @@ static void on_progress(json_t *progress, void *arg)
 		request_progress(run->request, progress);
 }
 
-static void on_outcome(json_t *outcome, void *arg)
+static void merger_on_outcome(json_t *outcome, void *arg)
 {
 	struct merger_run *run = arg;
 	struct merger *merger = run->merger;
 	struct request *request = run->request;
 
 	take_outcome(run, outcome);
-	run_free(run);
+	merger_run_free(run);
 	if (request)
 		request_answer(request, outcome);
 	else
@@ -224,9 +224,9 @@ static void on_outcome(json_t *outcome, void *arg)
 	start_pending(merger);
 }
 
-static const struct channel_ops ops = { on_progress, on_outcome };
+static const struct channel_ops ops = { merger_on_progress, merger_on_outcome };
 
-static int start(struct merger *merger, struct request *request, const struct job *job,
+static int merger_start(struct merger *merger, struct request *request, const struct job *job,
 		 int64_t generation, bool dry_run)
 {
 	struct worker_spec spec = {
@@ -247,7 +247,7 @@ static int start(struct merger *merger, struct request *request, const struct jo
 	spec.arg = run;
 	err = worker_start(merger->daemon, &spec, &ops, run, &run->worker);
 	if (err)
-		run_free(run);
+		merger_run_free(run);
 	return err;
 }
 
@@ -270,7 +270,7 @@ static void start_pending(struct merger *merger)
 		json_object_del(merger->pending, id);
 		if (!job || job->busy)
 			continue;
-		err = start(merger, NULL, job, catalog_last(&daemon->catalog, job->id), false);
+		err = merger_start(merger, NULL, job, catalog_last(&daemon->catalog, job->id), false);
 		if (!err)
 			return;
 		log_warning(&daemon->log, "job %lld: nothing is merged: no worker: %s",
@@ -309,7 +309,7 @@ void merger_stop(struct merger *merger, int64_t job, bool wait)
 			worker_abort(run->worker);
 		else
 			worker_leave(run->worker);
-		run_free(run);
+		merger_run_free(run);
 		if (request)
 			request_answer(request, outcome_error(-EINTR, "something else was asked for job %lld: merging has stopped; the generation is what it was",
 							      (long long)job));
@@ -320,7 +320,7 @@ void merger_stop(struct merger *merger, int64_t job, bool wait)
 void merger_merge(struct merger *merger, struct request *request, const struct job *job,
 		  int64_t generation, bool dry_run)
 {
-	int err = start(merger, request, job, generation, dry_run);
+	int err = merger_start(merger, request, job, generation, dry_run);
 
 	if (err)
 		request_answer(request, outcome_error(err, "no worker: %s", strerror(-err)));
@@ -356,7 +356,7 @@ void merger_close(struct merger *merger)
 	job_events_unsubscribe(merger->daemon, &merger->subscriber);
 	while (merger->runs) {
 		worker_abort(merger->runs->worker);
-		run_free(merger->runs);
+		merger_run_free(merger->runs);
 	}
 	json_decref(merger->pending);
 	free(merger);

@@ -99,7 +99,7 @@ static json_t *prune_run(struct channel_reporter *reporter, void *arg)
 
 /* ---------------------------------------------------------- in the daemon */
 
-static void run_free(struct pruner_run *run)
+static void pruner_run_free(struct pruner_run *run)
 {
 	struct pruner_run **at = &run->pruner->runs;
 
@@ -158,11 +158,11 @@ static void log_outcome(const struct log *log, const struct pruner_run *run, con
 		log_entry(log, entry);
 }
 
-static void on_progress(json_t *progress, void *arg)
+static void pruner_on_progress(json_t *progress, void *arg)
 {
 }
 
-static void on_outcome(json_t *outcome, void *arg)
+static void pruner_on_outcome(json_t *outcome, void *arg)
 {
 	struct pruner_run *run = arg;
 	struct pruner *pruner = run->pruner;
@@ -172,7 +172,7 @@ static void on_outcome(json_t *outcome, void *arg)
 						  json_integer_value(json_object_get(first, "job"))) : NULL;
 
 	log_outcome(&pruner->daemon->log, run, outcome);
-	run_free(run);
+	pruner_run_free(run);
 	if (request)
 		request_answer(request, outcome);
 	else
@@ -181,10 +181,10 @@ static void on_outcome(json_t *outcome, void *arg)
 		pruner_after_commit(pruner, job);
 }
 
-static const struct channel_ops ops = { on_progress, on_outcome };
+static const struct channel_ops ops = { pruner_on_progress, pruner_on_outcome };
 
 /* @targets is taken over. */
-static int start(struct pruner *pruner, struct request *request, json_t *targets,
+static int pruner_start(struct pruner *pruner, struct request *request, json_t *targets,
 		 const struct retention_rule *rule, bool dry_run)
 {
 	struct worker_spec spec = {
@@ -206,7 +206,7 @@ static int start(struct pruner *pruner, struct request *request, json_t *targets
 	spec.arg = run;
 	err = worker_start(pruner->daemon, &spec, &ops, run, &run->worker);
 	if (err)
-		run_free(run);
+		pruner_run_free(run);
 	return err;
 }
 
@@ -233,7 +233,7 @@ void pruner_stop(struct pruner *pruner, int64_t job)
 		if (run->dry_run || !is_about(run, job))
 			continue;
 		worker_abort(run->worker);
-		run_free(run);
+		pruner_run_free(run);
 		if (request)
 			request_answer(request, outcome_error(-EINTR, "something else was asked for job %lld: pruning has stopped; what was not removed is whole",
 							      (long long)job));
@@ -253,7 +253,7 @@ json_t *pruner_yield(struct pruner *pruner, int64_t job)
 }
 
 /* Published, as far as is known here, and not yet committed; 0: none; in doubt the last. */
-static int64_t undecided(const struct job *job)
+static int64_t pruner_undecided(const struct job *job)
 {
 	struct coord_record record;
 
@@ -284,7 +284,7 @@ void pruner_add(const struct job *job, json_t *targets)
 	target = json_pack("{s:I, s:s, s:s, s:o, s:I, s:O*}", "job", (json_int_t)job->id,
 			   "name", job->name, "label", job_label(job, label), "generations",
 			   catalog_generations(&daemon->catalog, job->id), "undecided",
-			   (json_int_t)undecided(job), "unwanted",
+			   (json_int_t)pruner_undecided(job), "unwanted",
 			   json_object_get(job->record, "unwanted"));
 	if (no)
 		json_object_set(target, "skipped",
@@ -296,7 +296,7 @@ void pruner_add(const struct job *job, json_t *targets)
 void pruner_prune(struct pruner *pruner, struct request *request, json_t *targets,
 		  const struct retention_rule *rule, bool dry_run)
 {
-	int err = start(pruner, request, targets, rule, dry_run);
+	int err = pruner_start(pruner, request, targets, rule, dry_run);
 
 	if (err)
 		request_answer(request, outcome_error(err, "no worker: %s", strerror(-err)));
@@ -323,7 +323,7 @@ static void pruner_after_commit(struct pruner *pruner, const struct job *job)
 		return;
 	targets = json_array();
 	pruner_add(job, targets);
-	err = start(pruner, NULL, targets, rule, false);
+	err = pruner_start(pruner, NULL, targets, rule, false);
 	if (err)
 		log_warning(&pruner->daemon->log, "job %lld: not pruned: %s", (long long)job->id,
 			    strerror(-err));
@@ -359,7 +359,7 @@ void pruner_close(struct pruner *pruner)
 	job_events_unsubscribe(pruner->daemon, &pruner->subscriber);
 	while (pruner->runs) {
 		worker_abort(pruner->runs->worker);
-		run_free(pruner->runs);
+		pruner_run_free(pruner->runs);
 	}
 	free(pruner);
 }

@@ -3,7 +3,7 @@
  * Checkpoints that ckptd takes by itself; see schedule.h.
  *
  * A job that is to have them and runs here has an appointment; one timer waits for the first of
- * all.  Whatever changes (a job starts, ends, is checkpointed by somebody) ends in look(), which
+ * all.  Whatever changes (a job starts, ends, is checkpointed by somebody) ends in schedule_look(), which
  * sees from the jobs alone what there is to do: nothing is registered that could be forgotten.
  *
  * What is refused or fails is tried again, later each time, and costs the job no more than that.
@@ -53,7 +53,7 @@ struct schedule {
 	struct job_events_subscriber subscriber;
 };
 
-static int64_t clamp(int64_t value, int64_t low, int64_t high)
+static int64_t schedule_clamp(int64_t value, int64_t low, int64_t high)
 {
 	if (value > high)
 		value = high;
@@ -62,7 +62,7 @@ static int64_t clamp(int64_t value, int64_t low, int64_t high)
 
 /* -------------------------------------------------------------- settings */
 
-static int64_t setting(const json_t *settings, const char *name)
+static int64_t schedule_setting(const json_t *settings, const char *name)
 {
 	return json_integer_value(json_object_get(settings, name));
 }
@@ -96,8 +96,8 @@ json_t *schedule_check(const json_t *settings)
 static bool take_rates(const json_t *settings, const char *from, const char *node_from,
 		       struct advice_rates *rates)
 {
-	rates->mtbf_ms = setting(settings, "mtbf_ms");
-	rates->node_mtbf_ms = setting(settings, "node_mtbf_ms");
+	rates->mtbf_ms = schedule_setting(settings, "mtbf_ms");
+	rates->node_mtbf_ms = schedule_setting(settings, "node_mtbf_ms");
 	rates->from = rates->mtbf_ms ? from : node_from;
 	return rates->mtbf_ms || rates->node_mtbf_ms;
 }
@@ -132,7 +132,7 @@ json_t *schedule_describe(const struct job *job)
 	json_object_set_new(json, "guessed", json_boolean(a->guessed));
 	if (!a->own)
 		json_object_set_new(json, "next_ms",
-				    json_integer(clamp(a->due_ms - clock_monotonic_ms(), 0,
+				    json_integer(schedule_clamp(a->due_ms - clock_monotonic_ms(), 0,
 						       INT64_MAX)));
 	if (a->failures) {
 		json_object_set_new(json, "failures", json_integer(a->failures));
@@ -157,7 +157,7 @@ static int64_t last_taken(const json_t *rows)
 		const json_t *row = json_array_get(rows, n);
 
 		if (json_object_get(row, "generation") && !json_object_get(row, "level"))
-			return setting(row, "taken");
+			return schedule_setting(row, "taken");
 	}
 	return 0;
 }
@@ -173,7 +173,7 @@ static void find_interval(struct schedule_entry *a, int64_t *ret_last)
 
 	schedule_rates(job, NULL, &rates);
 	*ret_last = last_taken(rows);
-	a->interval_ms = setting(settings_of(job), "every_ms");
+	a->interval_ms = schedule_setting(settings_of(job), "every_ms");
 	a->guessed = false;
 	if (!a->interval_ms) {
 		a->guessed = !advice_measure(rows, &costs);
@@ -188,31 +188,31 @@ static void find_interval(struct schedule_entry *a, int64_t *ret_last)
 		}
 	}
 	if (a->guessed)
-		a->interval_ms = clamp(a->interval_ms, GUESS_MIN_MS, GUESS_MAX_MS);
-	a->interval_ms = clamp(a->interval_ms, EVERY_MIN_MS, DURATION_MAX_MS);
+		a->interval_ms = schedule_clamp(a->interval_ms, GUESS_MIN_MS, GUESS_MAX_MS);
+	a->interval_ms = schedule_clamp(a->interval_ms, EVERY_MIN_MS, DURATION_MAX_MS);
 	json_decref(rows);
 }
 
 /* When, of a job that was not looked after, or of which only a guess was known. */
 static void find_due(struct schedule_entry *a)
 {
-	int64_t last, since = setting(a->job->record, "since"), now = time(NULL), waited;
+	int64_t last, since = schedule_setting(a->job->record, "since"), now = time(NULL), waited;
 
 	find_interval(a, &last);
 	/* It runs since then: what was before is another run's. The clock may have been put back. */
 	if (since > last)
 		last = since;
-	waited = clamp((now - last) * 1000, 0, a->interval_ms);
-	a->due_ms = clock_monotonic_ms() + clamp(a->interval_ms - waited, 0, INT64_MAX);
+	waited = schedule_clamp((now - last) * 1000, 0, a->interval_ms);
+	a->due_ms = clock_monotonic_ms() + schedule_clamp(a->interval_ms - waited, 0, INT64_MAX);
 }
 
-static bool wanted(const struct job *job)
+static bool schedule_wanted(const struct job *job)
 {
 	return schedule_is_on(job) && job->state == JOB_RUNNING && !job->saving &&
 	       !job->node_index;
 }
 
-static void appoint(struct job *job)
+static void schedule_appoint(struct job *job)
 {
 	struct schedule_entry *a = calloc(1, sizeof(*a));
 	char text[32];
@@ -223,7 +223,7 @@ static void appoint(struct job *job)
 	job->schedule_entry = a;
 	find_due(a);
 	if (a->due_ms < clock_monotonic_ms() + SOON_MS)
-		a->due_ms = clock_monotonic_ms() + clamp(a->interval_ms, 0, SOON_MS);
+		a->due_ms = clock_monotonic_ms() + schedule_clamp(a->interval_ms, 0, SOON_MS);
 	log_info(log_of(job), "job %lld: checkpoints by itself, every %s%s", (long long)job->id,
 		 duration_text(a->interval_ms, text), a->guessed ?
 		 ", a guess until one is taken" : "");
@@ -239,7 +239,7 @@ static void schedule_forget(struct job *job)
 		return;
 	a->job = NULL;
 	if (a->own)
-		a->gone = true;		/* on_ended() frees it */
+		a->gone = true;		/* schedule_on_ended() frees it */
 	else
 		free(a);
 }
@@ -263,18 +263,18 @@ static void schedule_taken(struct job *job, int64_t began_ms)
 	schedule_poke(jobs_daemon(job->jobs));
 }
 
-static void failed(struct schedule_entry *a, const json_t *outcome)
+static void schedule_failed(struct schedule_entry *a, const json_t *outcome)
 {
 	const char *text = json_string_value(json_object_get(json_object_get(outcome, "error"),
 							     "text"));
-	int64_t wait = clamp(a->interval_ms, EVERY_MIN_MS, RETRY_MS);
-	int64_t most = clamp(a->interval_ms, RETRY_MAX_MS, DURATION_MAX_MS);
+	int64_t wait = schedule_clamp(a->interval_ms, EVERY_MIN_MS, RETRY_MS);
+	int64_t most = schedule_clamp(a->interval_ms, RETRY_MAX_MS, DURATION_MAX_MS);
 	unsigned int i;
 	char buf[32];
 
 	for (i = 0; i < a->failures && wait < most; i++)
 		wait *= 2;
-	wait = clamp(wait, 0, most);
+	wait = schedule_clamp(wait, 0, most);
 	a->failures++;
 	a->due_ms = clock_monotonic_ms() + wait;
 	snprintf(a->why, sizeof(a->why), "%s", text ? text : "out of memory");
@@ -282,7 +282,7 @@ static void failed(struct schedule_entry *a, const json_t *outcome)
 		    (long long)a->job->id, a->failures, duration_text(wait, buf), a->why);
 }
 
-static void on_ended(json_t *outcome, void *arg)
+static void schedule_on_ended(json_t *outcome, void *arg)
 {
 	struct schedule_entry *a = arg;
 
@@ -291,25 +291,25 @@ static void on_ended(json_t *outcome, void *arg)
 		free(a);
 	} else {
 		if (!outcome_is_ok(outcome) && job_is_alive(a->job))
-			failed(a, outcome);
+			schedule_failed(a, outcome);
 		schedule_poke(jobs_daemon(a->job->jobs));
 	}
 	json_decref(outcome);
 }
 
-static void begin(struct schedule_entry *a)
+static void schedule_begin(struct schedule_entry *a)
 {
-	static const struct job_checkpoint_ops ops = { .ended = on_ended };
+	static const struct job_checkpoint_ops ops = { .ended = schedule_on_ended };
 	const struct job_checkpoint_options options = { .automatic = true, .max_pause_ms = -1 };
 	json_t *outcome;
 
 	a->own = true;
 	outcome = a->job->ops->checkpoint(a->job, &options, &ops, a);
 	if (outcome)
-		on_ended(outcome, a);
+		schedule_on_ended(outcome, a);
 }
 
-static void keep(struct schedule_entry *a)
+static void schedule_keep(struct schedule_entry *a)
 {
 	if (a->own || a->due_ms > clock_monotonic_ms())
 		return;
@@ -322,14 +322,14 @@ static void keep(struct schedule_entry *a)
 	if (a->job->busy)
 		a->due_ms = clock_monotonic_ms() + BUSY_MS;
 	else
-		begin(a);
+		schedule_begin(a);
 }
 
 /* ------------------------------------------------------------------ timer */
 
-static void on_timer(void *arg);
+static void schedule_on_timer(void *arg);
 
-static void arm(struct schedule *s, int64_t at_ms)
+static void schedule_arm(struct schedule *s, int64_t at_ms)
 {
 	int64_t now = clock_monotonic_ms();
 
@@ -337,46 +337,46 @@ static void arm(struct schedule *s, int64_t at_ms)
 		return;
 	reactor_remove(s->timer);
 	s->timer = NULL;
-	s->timer_ms = clamp(at_ms, now, now + LOOK_MAX_MS);
-	if (reactor_timer(s->daemon->reactor, (uint64_t)(s->timer_ms - now), on_timer, s,
+	s->timer_ms = schedule_clamp(at_ms, now, now + LOOK_MAX_MS);
+	if (reactor_timer(s->daemon->reactor, (uint64_t)(s->timer_ms - now), schedule_on_timer, s,
 			  &s->timer))
 		log_error(&s->daemon->log, "no timer: no checkpoints by themselves any more");
 }
 
-static void look(struct schedule *s)
+static void schedule_look(struct schedule *s)
 {
 	struct jobs *jobs = s->daemon->jobs;
 	struct schedule_entry *a;
 	struct job *job;
 
 	for (job = jobs_next(jobs, NULL); job; job = jobs_next(jobs, job)) {
-		if (!wanted(job)) {
+		if (!schedule_wanted(job)) {
 			schedule_forget(job);
 			continue;
 		}
 		if (!job->schedule_entry)
-			appoint(job);
+			schedule_appoint(job);
 		else
-			keep(job->schedule_entry);
+			schedule_keep(job->schedule_entry);
 		a = job->schedule_entry;
 		if (a && !a->own)
-			arm(s, a->due_ms);
+			schedule_arm(s, a->due_ms);
 	}
 }
 
-static void on_timer(void *arg)
+static void schedule_on_timer(void *arg)
 {
 	struct schedule *s = arg;
 
 	s->timer = NULL;
-	look(s);
+	schedule_look(s);
 }
 
 /* Not now: who calls may be in the middle of something. */
 static void schedule_poke(struct daemon *daemon)
 {
 	if (daemon->schedule)
-		arm(daemon->schedule, clock_monotonic_ms());
+		schedule_arm(daemon->schedule, clock_monotonic_ms());
 }
 
 void schedule_changed(struct job *job)
@@ -395,7 +395,7 @@ static void schedule_on_changed(struct job *job, void *arg)
 {
 	struct schedule *s = arg;
 
-	arm(s, clock_monotonic_ms());
+	schedule_arm(s, clock_monotonic_ms());
 }
 
 static void schedule_on_forgotten(struct job *job, void *arg)
@@ -420,7 +420,7 @@ int schedule_open(struct daemon *daemon, struct schedule **ret_schedule)
 	s->subscriber.arg = s;
 	job_events_subscribe(daemon, &s->subscriber);
 	*ret_schedule = s;
-	arm(s, clock_monotonic_ms());
+	schedule_arm(s, clock_monotonic_ms());
 	return 0;
 }
 

@@ -111,7 +111,7 @@ static int64_t number_in(const char *text, const char *prefix)
 	return *text || number >= CATALOG_NUMBERS ? 0 : number;
 }
 
-static int compare(const void *a, const void *b)
+static int catalog_compare(const void *a, const void *b)
 {
 	json_int_t x = json_integer_value(*(json_t *const *)a);
 	json_int_t y = json_integer_value(*(json_t *const *)b);
@@ -119,7 +119,7 @@ static int compare(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static void sort(json_t *array)
+static void catalog_sort(json_t *array)
 {
 	size_t i, n = json_array_size(array);
 	json_t **items = calloc(n + 1, sizeof(*items));
@@ -128,7 +128,7 @@ static void sort(json_t *array)
 		return;
 	for (i = 0; i < n; i++)
 		items[i] = json_incref(json_array_get(array, i));
-	qsort(items, n, sizeof(*items), compare);
+	qsort(items, n, sizeof(*items), catalog_compare);
 	json_array_clear(array);
 	for (i = 0; i < n; i++)
 		json_array_append_new(array, items[i]);
@@ -136,7 +136,7 @@ static void sort(json_t *array)
 }
 
 /* The numbers in the names in directory @path that are @prefix and a number, ascending. */
-static json_t *numbers(const char *path, const char *prefix)
+static json_t *catalog_numbers(const char *path, const char *prefix)
 {
 	_cleanup_dir_ DIR *dir = opendir(path);
 	json_t *found = json_array();
@@ -148,7 +148,7 @@ static json_t *numbers(const char *path, const char *prefix)
 		if (number)
 			json_array_append_new(found, json_integer(number));
 	}
-	sort(found);
+	catalog_sort(found);
 	return found;
 }
 
@@ -183,7 +183,7 @@ int catalog_job_make(const struct catalog *catalog, int64_t job, bool *ret_made)
 
 int catalog_job_create(const struct catalog *catalog, int64_t *ret_job)
 {
-	int64_t job = last_of(numbers(catalog->dir, "")) + 1, step = catalog->step ?: 1;
+	int64_t job = last_of(catalog_numbers(catalog->dir, "")) + 1, step = catalog->step ?: 1;
 
 	while (job % step != catalog->rest)
 		job++;
@@ -200,9 +200,9 @@ int catalog_job_create(const struct catalog *catalog, int64_t *ret_job)
 	return -ENOSPC;
 }
 
-static json_t *directories(const struct catalog *catalog, bool with_record)
+static json_t *catalog_directories(const struct catalog *catalog, bool with_record)
 {
-	json_t *found = numbers(catalog->dir, "");
+	json_t *found = catalog_numbers(catalog->dir, "");
 	size_t i = 0;
 
 	while (i < json_array_size(found)) {
@@ -220,12 +220,12 @@ static json_t *directories(const struct catalog *catalog, bool with_record)
 
 json_t *catalog_jobs(const struct catalog *catalog)
 {
-	return directories(catalog, true);
+	return catalog_directories(catalog, true);
 }
 
 json_t *catalog_strangers(const struct catalog *catalog)
 {
-	return directories(catalog, false);
+	return catalog_directories(catalog, false);
 }
 
 int catalog_job_check(const struct catalog *catalog, int64_t job, const json_t *record,
@@ -305,7 +305,7 @@ int catalog_job_read(const struct catalog *catalog, int64_t job,
 #define RECORD_FILE	"job.json"
 
 /* Stillpoint's plain files in a job's directory. */
-static bool is_ours(const char *name)
+static bool catalog_is_ours(const char *name)
 {
 	return !strcmp(name, RECORD_FILE) || !strncmp(name, "stdout", 6) ||
 	       !strncmp(name, "stderr", 6) || pin_number(name) ||
@@ -329,7 +329,7 @@ bool catalog_job_foreign(const struct catalog *catalog, int64_t job, char *ret_n
 	while (dir && (entry = readdir(dir))) {
 		const char *name = entry->d_name;
 
-		if (!strcmp(name, ".") || !strcmp(name, "..") || is_ours(name) || is_image(name))
+		if (!strcmp(name, ".") || !strcmp(name, "..") || catalog_is_ours(name) || is_image(name))
 			continue;
 		snprintf(ret_name, size, "%s", name);
 		return true;
@@ -349,7 +349,7 @@ static int remove_files(const char *path)
 
 		if (!strcmp(name, ".") || !strcmp(name, "..") || !strcmp(name, RECORD_FILE))
 			continue;
-		if (!is_ours(name))
+		if (!catalog_is_ours(name))
 			err = -ENOTEMPTY;
 		else if (unlinkat(dirfd(dir), name, 0) && errno != ENOENT)
 			err = -errno;
@@ -362,7 +362,7 @@ static int remove_files(const char *path)
 /* Remove images that never became a generation, and that their node was not there to remove. */
 static void remove_leftovers(const struct catalog *catalog, int64_t job, const char *path)
 {
-	json_t *found = numbers(path, "gen-"), *number;
+	json_t *found = catalog_numbers(path, "gen-"), *number;
 	size_t i;
 
 	json_array_foreach(found, i, number)
@@ -411,7 +411,7 @@ bool catalog_has(const struct catalog *catalog, int64_t job, int64_t generation)
 json_t *catalog_generations(const struct catalog *catalog, int64_t job)
 {
 	_cleanup_free_ char *dir = catalog_job_dir(catalog, job);
-	json_t *found = numbers(dir ? dir : "", "gen-");
+	json_t *found = catalog_numbers(dir ? dir : "", "gen-");
 	size_t i = 0;
 
 	while (i < json_array_size(found)) {
@@ -441,7 +441,7 @@ json_t *catalog_traces(const struct catalog *catalog, int64_t job)
 {
 	_cleanup_free_ char *dir = catalog_job_dir(catalog, job);
 
-	return numbers(dir ? dir : "", "gen-");
+	return catalog_numbers(dir ? dir : "", "gen-");
 }
 
 int64_t catalog_last(const struct catalog *catalog, int64_t job)

@@ -21,7 +21,7 @@
 #include "base/cleanup.h"
 
 /* Write the claim under another name first, so that whoever finds it can read its owner. */
-static int claim(int dir, const char *node, bool force)
+static int catalog_claim_take(int dir, const char *node, bool force)
 {
 	_cleanup_fd_ int fd = -1;
 	char name[96];
@@ -45,7 +45,7 @@ static int claim(int dir, const char *node, bool force)
 	return err;
 }
 
-static void read_holder(int dir, char *holder, size_t size)
+static void catalog_claim_read_holder(int dir, char *holder, size_t size)
 {
 	_cleanup_fd_ int fd = openat(dir, CATALOG_CLAIM,
 				     O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -64,10 +64,10 @@ int catalog_claim(const struct catalog *catalog, int64_t job, const char *node,
 	dir = path ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
 	if (dir < 0)
 		return path ? -errno : -ENOMEM;
-	err = claim(dir, node, force);
+	err = catalog_claim_take(dir, node, force);
 	if (err != -EEXIST)
 		return err;
-	read_holder(dir, holder, size);
+	catalog_claim_read_holder(dir, holder, size);
 	if (strcmp(holder, node))
 		return -EBUSY;
 	/*
@@ -97,7 +97,7 @@ bool catalog_claimed(const struct catalog *catalog, int64_t job, char *holder, s
 	holder[0] = '\0';
 	if (dir < 0 || faccessat(dir, CATALOG_CLAIM, F_OK, AT_SYMLINK_NOFOLLOW))
 		return false;
-	read_holder(dir, holder, size);
+	catalog_claim_read_holder(dir, holder, size);
 	return true;
 }
 
@@ -109,7 +109,7 @@ void catalog_unclaim(const struct catalog *catalog, int64_t job, const char *nod
 
 	if (dir < 0)
 		return;
-	read_holder(dir, holder, sizeof(holder));
+	catalog_claim_read_holder(dir, holder, sizeof(holder));
 	/* A node that took this one for lost may have the claim now. */
 	if (!strcmp(holder, node))
 		unlinkat(dir, CATALOG_CLAIM, 0);

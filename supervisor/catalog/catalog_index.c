@@ -76,7 +76,7 @@ static void add_stat(XXH64_state_t *state, const struct stat *st)
 }
 
 /* The digest of @state, which is freed; never 0. */
-static uint64_t digest(XXH64_state_t *state)
+static uint64_t catalog_index_digest(XXH64_state_t *state)
 {
 	uint64_t value = XXH64_digest(state);
 
@@ -105,7 +105,7 @@ static uint64_t parts_stamp(const char *dir)
 			continue;
 		XXH64_reset(state, strtoull(entry->d_name + 5, NULL, 10));
 		add_stat(state, &st);
-		sum += digest(state);
+		sum += catalog_index_digest(state);
 	}
 	return sum;
 }
@@ -133,7 +133,7 @@ uint64_t catalog_index_stamp(const struct catalog *catalog, int64_t job, int64_t
 		sum = parts_stamp(dir);
 		XXH64_update(state, &sum, sizeof(sum));
 	}
-	return digest(state);
+	return catalog_index_digest(state);
 }
 
 static uint64_t key_stamp(const char *key)
@@ -146,7 +146,7 @@ static uint64_t key_stamp(const char *key)
 	XXH64_reset(state, 1);
 	if (!stat(key, &st))
 		add_stat(state, &st);
-	return digest(state);
+	return catalog_index_digest(state);
 }
 
 static uint64_t sum_of(int64_t job, int64_t generation, const char *label, uint64_t stamp,
@@ -161,7 +161,7 @@ static uint64_t sum_of(int64_t job, int64_t generation, const char *label, uint6
 
 /* -------------------------------------------------------------- failures */
 
-static void note(struct catalog_index *index, int code)
+static void catalog_index_note(struct catalog_index *index, int code)
 {
 	code &= 0xff;	/* drop SQLite's extended code */
 	if (code == SQLITE_BUSY)
@@ -174,7 +174,7 @@ static void note(struct catalog_index *index, int code)
 }
 
 /* The number that @text selects; @otherwise if it selects nothing. */
-static int64_t ask(struct catalog_index *index, const char *text, int64_t otherwise)
+static int64_t catalog_index_ask(struct catalog_index *index, const char *text, int64_t otherwise)
 {
 	sqlite3_stmt *statement = NULL;
 	int64_t number = otherwise;
@@ -185,23 +185,23 @@ static int64_t ask(struct catalog_index *index, const char *text, int64_t otherw
 	if (code == SQLITE_ROW)
 		number = sqlite3_column_int64(statement, 0);
 	else if (code != SQLITE_DONE)
-		note(index, code);
+		catalog_index_note(index, code);
 	sqlite3_finalize(statement);
 	return number;
 }
 
-static int execute(struct catalog_index *index, const char *text)
+static int catalog_index_execute(struct catalog_index *index, const char *text)
 {
 	int code = sqlite3_exec(index->db, text, NULL, NULL, NULL);
 
 	if (code != SQLITE_OK)
-		note(index, code);
+		catalog_index_note(index, code);
 	return code == SQLITE_OK ? 0 : -EIO;
 }
 
 /* ------------------------------------------------------------------ open */
 
-static void destroy(struct catalog_index *index)
+static void catalog_index_destroy(struct catalog_index *index)
 {
 	size_t i;
 
@@ -223,22 +223,22 @@ int catalog_index_remove(const char *path)
 	return unlink(path) && errno != ENOENT ? -errno : 0;
 }
 
-static int make(struct catalog_index *index, const struct catalog *catalog, uint64_t key)
+static int catalog_index_make(struct catalog_index *index, const struct catalog *catalog, uint64_t key)
 {
 	char *text = sqlite3_mprintf("%sINSERT INTO origin VALUES (%Q, %lld);"
 				     "PRAGMA application_id = %d; PRAGMA user_version = %d; COMMIT",
 				     schema, catalog->dir, (long long)key, APPLICATION, VERSION);
-	int err = text ? execute(index, text) : -ENOMEM;
+	int err = text ? catalog_index_execute(index, text) : -ENOMEM;
 
 	sqlite3_free(text);
 	return err;
 }
 
-static bool is_of(struct catalog_index *index, const struct catalog *catalog, uint64_t key)
+static bool catalog_index_is_of(struct catalog_index *index, const struct catalog *catalog, uint64_t key)
 {
 	char *text = sqlite3_mprintf("SELECT count(*) FROM origin WHERE dir = %Q AND key = %lld",
 				     catalog->dir, (long long)key);
-	bool is = text && ask(index, text, 0) == 1;
+	bool is = text && catalog_index_ask(index, text, 0) == 1;
 
 	sqlite3_free(text);
 	return is;
@@ -248,30 +248,30 @@ static bool is_of(struct catalog_index *index, const struct catalog *catalog, ui
  * 0: usable; -EPROTONOSUPPORT: of a newer version or foreign; other negative errno: not
  * usable now.
  */
-static int check(struct catalog_index *index, const struct catalog *catalog, uint64_t key)
+static int catalog_index_check(struct catalog_index *index, const struct catalog *catalog, uint64_t key)
 {
-	int64_t version, application = ask(index, "PRAGMA application_id", -1);
+	int64_t version, application = catalog_index_ask(index, "PRAGMA application_id", -1);
 
 	if (application == -1)
 		return -EIO;
-	version = ask(index, "PRAGMA user_version", -1);
+	version = catalog_index_ask(index, "PRAGMA user_version", -1);
 	if (application == APPLICATION && version > VERSION) {
 		snprintf(index->problem, sizeof(index->problem),
 			 "%s is of a newer version (%lld)", index->path, (long long)version);
 		return -EPROTONOSUPPORT;
 	}
 	if (application != APPLICATION &&
-	    (application || ask(index, "SELECT count(*) FROM sqlite_master", 1))) {
+	    (application || catalog_index_ask(index, "SELECT count(*) FROM sqlite_master", 1))) {
 		snprintf(index->problem, sizeof(index->problem), "%s is not ours", index->path);
 		return -EPROTONOSUPPORT;
 	}
-	if (version == VERSION && is_of(index, catalog, key))
+	if (version == VERSION && catalog_index_is_of(index, catalog, key))
 		return 0;
-	return index->problem[0] ? -EIO : make(index, catalog, key);
+	return index->problem[0] ? -EIO : catalog_index_make(index, catalog, key);
 }
 
 /* NULL: no memory. */
-static struct catalog_index *open_file(const char *path, int *ret_err)
+static struct catalog_index *catalog_index_open_file(const char *path, int *ret_err)
 {
 	struct catalog_index *index = calloc(1, sizeof(*index));
 	int code, fd;
@@ -298,13 +298,13 @@ static struct catalog_index *open_file(const char *path, int *ret_err)
 			       SQLITE_OPEN_PRIVATECACHE | SQLITE_OPEN_NOMUTEX, NULL);
 	*ret_err = code == SQLITE_OK ? 0 : -EIO;
 	if (code != SQLITE_OK)
-		note(index, code);
+		catalog_index_note(index, code);
 	else
 		sqlite3_busy_timeout(index->db, BUSY_MS);
 	return index;
 }
 
-static int prepare(struct catalog_index *index)
+static int catalog_index_prepare(struct catalog_index *index)
 {
 	size_t i;
 
@@ -315,7 +315,7 @@ static int prepare(struct catalog_index *index)
 		if (code == SQLITE_OK)
 			continue;
 		/* The schema is not this version's, whatever the file holds. */
-		note(index, code);
+		catalog_index_note(index, code);
 		index->damaged = index->damaged || (code & 0xff) == SQLITE_ERROR;
 		return -EIO;
 	}
@@ -326,7 +326,7 @@ static struct catalog_index *try_open(const char *path, const struct catalog *ca
 				      bool *ret_damaged, char *problem, size_t size)
 {
 	int err = 0;
-	struct catalog_index *index = open_file(path, &err);
+	struct catalog_index *index = catalog_index_open_file(path, &err);
 
 	*ret_damaged = false;
 	if (!index) {
@@ -334,16 +334,16 @@ static struct catalog_index *try_open(const char *path, const struct catalog *ca
 		return NULL;
 	}
 	if (!err)
-		err = check(index, catalog, key_stamp(catalog->key));
+		err = catalog_index_check(index, catalog, key_stamp(catalog->key));
 	if (!err)
-		err = prepare(index);
+		err = catalog_index_prepare(index);
 	if (!err) {
 		index->problem[0] = '\0';
 		return index;
 	}
 	*ret_damaged = index->damaged;
 	snprintf(problem, size, "the index is not used: %s", index->problem);
-	destroy(index);
+	catalog_index_destroy(index);
 	return NULL;
 }
 
@@ -370,18 +370,18 @@ void catalog_index_close(struct catalog_index *index, char *problem, size_t size
 	if (!index)
 		return;
 	if (index->writing && !index->damaged)
-		execute(index, "COMMIT");
+		catalog_index_execute(index, "COMMIT");
 	if (index->problem[0])
 		snprintf(problem, size, "the index could not be %s: %s", index->damaged ?
 			 "used, and is made anew the next time" : "kept up", index->problem);
 	if (index->damaged)
 		catalog_index_remove(index->path);
-	destroy(index);
+	catalog_index_destroy(index);
 }
 
 /* ------------------------------------------------------------------ rows */
 
-static sqlite3_stmt *start(struct catalog_index *index, enum statement which, int64_t job,
+static sqlite3_stmt *catalog_index_start(struct catalog_index *index, enum statement which, int64_t job,
 			   int64_t generation)
 {
 	sqlite3_stmt *statement = index->statements[which];
@@ -394,12 +394,12 @@ static sqlite3_stmt *start(struct catalog_index *index, enum statement which, in
 	return statement;
 }
 
-static bool step(struct catalog_index *index, sqlite3_stmt *statement)
+static bool catalog_index_step(struct catalog_index *index, sqlite3_stmt *statement)
 {
 	int code = sqlite3_step(statement);
 
 	if (code != SQLITE_ROW && code != SQLITE_DONE)
-		note(index, code);
+		catalog_index_note(index, code);
 	return code == SQLITE_ROW;
 }
 
@@ -413,9 +413,9 @@ json_t *catalog_index_get(struct catalog_index *index, int64_t job, int64_t gene
 	if (!index || index->damaged || index->blocked || !stamp)
 		return NULL;
 	if (!index->reading && !index->writing)
-		index->reading = !execute(index, "BEGIN");
-	statement = start(index, GET, job, generation);
-	if (step(index, statement)) {
+		index->reading = !catalog_index_execute(index, "BEGIN");
+	statement = catalog_index_start(index, GET, job, generation);
+	if (catalog_index_step(index, statement)) {
 		known = (const char *)sqlite3_column_text(statement, 0);
 		row = (const char *)sqlite3_column_text(statement, 3);
 		if (known && row && !strcmp(known, label) &&
@@ -433,9 +433,9 @@ static bool may_write(struct catalog_index *index)
 	if (!index || index->damaged || index->blocked)
 		return false;
 	if (index->reading)
-		index->reading = execute(index, "COMMIT");
+		index->reading = catalog_index_execute(index, "COMMIT");
 	if (!index->writing && !index->reading)
-		index->writing = !execute(index, "BEGIN IMMEDIATE");
+		index->writing = !catalog_index_execute(index, "BEGIN IMMEDIATE");
 	return index->writing;
 }
 
@@ -450,18 +450,18 @@ void catalog_index_put(struct catalog_index *index, int64_t job, int64_t generat
 	text = json_dumps(row, JSON_COMPACT);
 	if (!text)
 		return;
-	statement = start(index, PUT, job, generation);
+	statement = catalog_index_start(index, PUT, job, generation);
 	sqlite3_bind_text(statement, 3, label, -1, SQLITE_STATIC);
 	sqlite3_bind_int64(statement, 4, (sqlite3_int64)stamp);
 	sqlite3_bind_int64(statement, 5,
 			   (sqlite3_int64)sum_of(job, generation, label, stamp, text));
 	sqlite3_bind_text(statement, 6, text, -1, SQLITE_STATIC);
-	step(index, statement);
+	catalog_index_step(index, statement);
 	sqlite3_reset(statement);
 	sqlite3_clear_bindings(statement);
 }
 
-static bool contains(const json_t *ascending, int64_t number)
+static bool catalog_index_contains(const json_t *ascending, int64_t number)
 {
 	size_t low = 0, high = json_array_size(ascending);
 
@@ -490,19 +490,19 @@ unsigned int catalog_index_trim(struct catalog_index *index, int64_t job,
 	if (!index || index->damaged || index->blocked)
 		return 0;
 	all = json_array();
-	statement = start(index, LIST, job, 0);
-	while (step(index, statement)) {
+	statement = catalog_index_start(index, LIST, job, 0);
+	while (catalog_index_step(index, statement)) {
 		int64_t generation = sqlite3_column_int64(statement, 0);
 
-		if (!contains(generations, generation))
+		if (!catalog_index_contains(generations, generation))
 			json_array_append_new(all, json_integer(generation));
 	}
 	sqlite3_reset(statement);
 	json_array_foreach(all, i, number) {
 		if (!may_write(index))
 			break;
-		statement = start(index, DROP, job, json_integer_value(number));
-		step(index, statement);
+		statement = catalog_index_start(index, DROP, job, json_integer_value(number));
+		catalog_index_step(index, statement);
 		sqlite3_reset(statement);
 		gone++;
 	}
@@ -517,8 +517,8 @@ int64_t catalog_index_count(struct catalog_index *index, int64_t job)
 
 	if (!index || index->damaged || index->blocked)
 		return 0;
-	statement = start(index, job ? COUNT : COUNT_ALL, job, 0);
-	if (step(index, statement))
+	statement = catalog_index_start(index, job ? COUNT : COUNT_ALL, job, 0);
+	if (catalog_index_step(index, statement))
 		count = sqlite3_column_int64(statement, 0);
 	sqlite3_reset(statement);
 	return count;

@@ -37,7 +37,7 @@ static bool has_jobs(const struct catalog *catalog)
 }
 
 /* Check the key now: the first checkpoint may come just before the power goes. */
-static int check(const struct catalog *catalog, const struct log *log)
+static int first_key_check(const struct catalog *catalog, const struct log *log)
 {
 	struct ckpt_error error = {};
 	struct image_key *key;
@@ -60,7 +60,7 @@ int first_key_make(const struct catalog *catalog, const struct log *log)
 	int err;
 
 	if (!access(catalog->key, F_OK) || errno != ENOENT)
-		return check(catalog, log);
+		return first_key_check(catalog, log);
 	images = opendir(catalog->dir);
 	if (!images) {
 		log_error(log,

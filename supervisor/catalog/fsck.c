@@ -86,7 +86,7 @@ static const struct {
 /* -------------------------------------------------------------- findings */
 
 /* Add a finding, which belongs to the list; @generation 0: it concerns none. */
-static json_t *found(struct fsck *fsck, enum kind kind, int64_t generation, const char *path,
+static json_t *fsck_found(struct fsck *fsck, enum kind kind, int64_t generation, const char *path,
 		     const char *text)
 {
 	json_t *finding = json_pack("{s:s, s:I, s:s, s:s, s:s, s:b}", "kind", kinds[kind].name,
@@ -107,7 +107,7 @@ static json_t *found(struct fsck *fsck, enum kind kind, int64_t generation, cons
 	return finding;
 }
 
-static void repaired(json_t *finding, int err)
+static void fsck_repaired(json_t *finding, int err)
 {
 	if (err)
 		json_object_set_new(finding, "failed", json_string(strerror(-err)));
@@ -149,12 +149,12 @@ static void check_leftovers(struct fsck *fsck, const char *parent, bool may_repa
 			left_alone(fsck, path);
 			continue;
 		}
-		finding = found(fsck, removal ? LEFTOVER_REMOVAL : LEFTOVER_WRITE, 0, path,
+		finding = fsck_found(fsck, removal ? LEFTOVER_REMOVAL : LEFTOVER_WRITE, 0, path,
 				removal ? "left by a removal" : "left by a writer");
 		if (!may_repair)
 			continue;
 		image_sweep(parent, NULL);
-		repaired(finding, access(path, F_OK) ? 0 : -ENOTEMPTY);
+		fsck_repaired(finding, access(path, F_OK) ? 0 : -ENOTEMPTY);
 	}
 }
 
@@ -166,7 +166,7 @@ struct contents {
 	unsigned int nodes, image_files, others;
 };
 
-static int look(const char *path, struct contents *c)
+static int fsck_look(const char *path, struct contents *c)
 {
 	static const char *const files[] = {
 		"state", "index", "pages", "blobs", IMAGE_NAME_MANIFEST_TMP,
@@ -210,7 +210,7 @@ static void check_uncommitted(struct fsck *fsck, int64_t generation, const char 
 	json_t *finding;
 
 	if (c->image_files || c->others) {
-		found(fsck, c->image_files ? NO_MANIFEST : FOREIGN, generation, path,
+		fsck_found(fsck, c->image_files ? NO_MANIFEST : FOREIGN, generation, path,
 		      c->image_files ? "there is no manifest" : "holds files that are not ours");
 		return;
 	}
@@ -218,9 +218,9 @@ static void check_uncommitted(struct fsck *fsck, int64_t generation, const char 
 		left_alone(fsck, path);
 		return;
 	}
-	finding = found(fsck, UNCOMMITTED, generation, path, "there is no parts.json");
+	finding = fsck_found(fsck, UNCOMMITTED, generation, path, "there is no parts.json");
 	if (may_repair)
-		repaired(finding, catalog_generation_sweep(l->catalog, l->job, generation));
+		fsck_repaired(finding, catalog_generation_sweep(l->catalog, l->job, generation));
 }
 
 /* Add all findings of a verification; true: there were none. */
@@ -244,10 +244,10 @@ static bool add_verified(struct fsck *fsck, int64_t generation, const char *path
 
 		snprintf(text, sizeof(text), "%s%s%s", node ? node : "", node ? ": " : "",
 			 what ? what : "damaged");
-		found(fsck, gone ? MISSING_PART : DAMAGED, generation, path, text);
+		fsck_found(fsck, gone ? MISSING_PART : DAMAGED, generation, path, text);
 	}
 	if (!json_array_size(list))
-		found(fsck, DAMAGED, generation, path, error_text(outcome));
+		fsck_found(fsck, DAMAGED, generation, path, error_text(outcome));
 	return false;
 }
 
@@ -294,12 +294,12 @@ static void check_row(struct fsck *fsck, int64_t generation, const char *path, c
 		return;
 	indexed = catalog_index_get(l->index, l->job, generation, l->label, stamp);
 	if (indexed && !json_equal(indexed, row))
-		finding = found(fsck, INDEX, generation, path,
+		finding = fsck_found(fsck, INDEX, generation, path,
 				"the index differs from the manifests");
 	if (fsck->repair)
 		catalog_index_put(l->index, l->job, generation, l->label, stamp, row);
 	if (finding && fsck->repair)
-		repaired(finding, 0);
+		fsck_repaired(finding, 0);
 	json_decref(indexed);
 }
 
@@ -328,12 +328,12 @@ static void check_committed(struct fsck *fsck, int64_t generation)
 		json_decref(described);
 	}
 	if (outcome && catalog_has(l->catalog, l->job, generation))
-		found(fsck, DAMAGED, generation, path, error_text(outcome));
+		fsck_found(fsck, DAMAGED, generation, path, error_text(outcome));
 	json_decref(outcome);
 	json_decref(parts);
 }
 
-static void check_nodes(struct fsck *fsck, const char *path, bool may_repair)
+static void fsck_check_nodes(struct fsck *fsck, const char *path, bool may_repair)
 {
 	_cleanup_dir_ DIR *dir = opendir(path);
 	char node[PATH_MAX];
@@ -357,10 +357,10 @@ static void check_directory(struct fsck *fsck, int64_t generation, int64_t decid
 
 	if (!path)
 		return;
-	err = look(path, &c);
+	err = fsck_look(path, &c);
 	if (err) {
 		if (err != -ENOENT)
-			found(fsck, DAMAGED, generation, path, strerror(-err));
+			fsck_found(fsck, DAMAGED, generation, path, strerror(-err));
 		return;
 	}
 	if (!c.manifest && !c.parts) {
@@ -368,14 +368,14 @@ static void check_directory(struct fsck *fsck, int64_t generation, int64_t decid
 		return;
 	}
 	if (c.others)
-		found(fsck, FOREIGN, generation, path, "holds files that are not an image's");
+		fsck_found(fsck, FOREIGN, generation, path, "holds files that are not an image's");
 	if (c.parts)
-		check_nodes(fsck, path, may_repair);
+		fsck_check_nodes(fsck, path, may_repair);
 }
 
 /* -------------------------------------------------------------------- jobs */
 
-static void check_pins(struct fsck *fsck, const char *dir, bool may_repair)
+static void fsck_check_pins(struct fsck *fsck, const char *dir, bool may_repair)
 {
 	const struct listing *l = &fsck->listing;
 	json_t *pins = pin_list(l->catalog, l->job), *number, *record, *finding;
@@ -391,12 +391,12 @@ static void check_pins(struct fsck *fsck, const char *dir, bool may_repair)
 		if (access(gone, F_OK) && errno == ENOENT) {
 			if (fsck->levels)
 				continue;
-			finding = found(fsck, PIN_GONE, generation, path,
+			finding = fsck_found(fsck, PIN_GONE, generation, path,
 					"there is no such generation");
 			if (may_repair)
-				repaired(finding, pin_clear(l->catalog, l->job, generation));
+				fsck_repaired(finding, pin_clear(l->catalog, l->job, generation));
 		} else if (pin_read(l->catalog, l->job, generation, &record, why, sizeof(why))) {
-			found(fsck, PIN_DAMAGED, generation, path, why);
+			fsck_found(fsck, PIN_DAMAGED, generation, path, why);
 		} else {
 			json_decref(record);
 		}
@@ -408,7 +408,7 @@ static void check_pins(struct fsck *fsck, const char *dir, bool may_repair)
  * No checkpoint up to the returned number is being taken; call when it is known whether the
  * job is alive.
  */
-static int64_t decided(const struct catalog *catalog, int64_t job, bool alive)
+static int64_t fsck_decided(const struct catalog *catalog, int64_t job, bool alive)
 {
 	int64_t next = alive ? catalog_last(catalog, job) + 1 : catalog_next(catalog, job, 0);
 
@@ -424,7 +424,7 @@ json_t *fsck_asked(const struct catalog *catalog, int64_t job, const char *label
 	json_t *asked = json_pack("{s:I, s:s, s:b, s:I, s:I}", "job", (json_int_t)job, "label",
 				  label, "alive", alive, "claim",
 				  (json_int_t)catalog_claim_stamp(catalog, job),
-				  "decided_to", (json_int_t)decided(catalog, job, alive));
+				  "decided_to", (json_int_t)fsck_decided(catalog, job, alive));
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(of_run); i++)
@@ -466,7 +466,7 @@ static bool is_claimed(struct fsck *fsck, const json_t *asked, const char *dir)
 	if (strcmp(holder, fsck->node) || fsck->alive ||
 	    catalog_claim_stamp(fsck->listing.catalog, fsck->listing.job) != was)
 		return true;
-	found(fsck, STALE_CLAIM, 0, dir, "a claim of this node, without a restart");
+	fsck_found(fsck, STALE_CLAIM, 0, dir, "a claim of this node, without a restart");
 	return false;
 }
 
@@ -492,7 +492,7 @@ static void check_job_directory(struct fsck *fsck, const char *dir, const json_t
 	if (is_claimed(fsck, asked, dir))
 		may_repair = false;
 	check_leftovers(fsck, dir, may_repair);
-	check_pins(fsck, dir, may_repair);
+	fsck_check_pins(fsck, dir, may_repair);
 	all = catalog_traces(catalog, job);
 	json_array_foreach(all, i, number)
 		check_directory(fsck, json_integer_value(number), decided_to, may_repair);
@@ -530,13 +530,13 @@ void fsck_strangers(struct fsck *fsck)
 
 	fsck->listing.job = 0;
 	if (access(catalog->dir, R_OK | X_OK))
-		found(fsck, NO_CATALOG, 0, catalog->dir, strerror(errno));
+		fsck_found(fsck, NO_CATALOG, 0, catalog->dir, strerror(errno));
 	list = catalog_strangers(catalog);
 	json_array_foreach(list, i, number) {
 		fsck->listing.job = json_integer_value(number);
 		free(dir);
 		dir = catalog_job_dir(catalog, fsck->listing.job);
-		found(fsck, NO_RECORD, 0, dir ? dir : "", "there is no job.json");
+		fsck_found(fsck, NO_RECORD, 0, dir ? dir : "", "there is no job.json");
 	}
 	json_decref(list);
 	list = catalog_jobs(catalog);
@@ -545,7 +545,7 @@ void fsck_strangers(struct fsck *fsck)
 		free(dir);
 		dir = catalog_job_dir(catalog, fsck->listing.job);
 		if (catalog_job_read(catalog, fsck->listing.job, &record, why, sizeof(why)))
-			found(fsck, RECORD, 0, dir ? dir : "", why);
+			fsck_found(fsck, RECORD, 0, dir ? dir : "", why);
 		else
 			json_decref(record);
 	}
@@ -563,15 +563,15 @@ void fsck_index(struct fsck *fsck, const char *path)
 						 sizeof(problem));
 	if (!problem[0])
 		return;
-	finding = found(fsck, INDEX, 0, path, problem);
+	finding = fsck_found(fsck, INDEX, 0, path, problem);
 	if (fsck->listing.index) {
-		repaired(finding, 0);
+		fsck_repaired(finding, 0);
 	} else if (fsck->repair) {
 		err = catalog_index_remove(path);
 		if (!err)
 			fsck->listing.index = catalog_index_open(path, fsck->listing.catalog,
 								 problem, sizeof(problem));
-		repaired(finding, err ? err : fsck->listing.index ? 0 : -EIO);
+		fsck_repaired(finding, err ? err : fsck->listing.index ? 0 : -EIO);
 	}
 }
 

@@ -70,7 +70,7 @@ json_t *generation_check_part(const char *dir, const json_t *note, unsigned int 
 }
 
 /* True if the part is in another node's image directory, so that nothing is known of it here. */
-static bool is_away(const json_t *part)
+static bool generation_is_away(const json_t *part)
 {
 	return json_is_true(json_object_get(part, "away"));
 }
@@ -87,11 +87,11 @@ static json_t *all_away(const json_t *parts, const json_t *generation)
 {
 	size_t i;
 
-	if (json_array_size(parts) == 1 && is_away(json_array_get(parts, 0)))
+	if (json_array_size(parts) == 1 && generation_is_away(json_array_get(parts, 0)))
 		return outcome_error(-ENOENT, AWAY_TEXT, part_node(json_array_get(parts, 0)));
 
 	for (i = 0; i < json_array_size(parts); i++) {
-		if (!is_away(json_array_get(parts, i)))
+		if (!generation_is_away(json_array_get(parts, i)))
 			return NULL;
 	}
 	return outcome_error(-ENOENT, "generation %lld: no image of it is on this node",
@@ -123,7 +123,7 @@ static json_t *describe_part(const struct op_env *env, const json_t *part, const
 /* -------------------------------------------------------------- describe */
 
 /* Add up a figure; one that some node's image lacks (of an older version) is dropped. */
-static void add(json_t *sum, const json_t *row, const char *name)
+static void generation_add(json_t *sum, const json_t *row, const char *name)
 {
 	/* a sum over some of the nodes only would be wrong */
 	if (!json_object_get(row, name) ||
@@ -160,7 +160,7 @@ static void add_part(json_t *whole, const json_t *part, json_t *row)
 	size_t i;
 
 	for (i = 0; i < sizeof(sums) / sizeof(sums[0]); i++)
-		add(whole, row, sums[i]);
+		generation_add(whole, row, sums[i]);
 	for (i = 0; i < sizeof(greatest) / sizeof(greatest[0]); i++)
 		raise_to(whole, row, greatest[i]);
 	if (json_object_get(row, "locked"))
@@ -187,7 +187,7 @@ static json_t *describe_parts(const struct op_env *env, const json_t *parts, int
 		const json_t *part = json_array_get(parts, i);
 		json_t *said;
 
-		if (is_away(part)) {
+		if (generation_is_away(part)) {
 			json_array_append(json_object_get(whole, "nodes"),
 					  json_object_get(part, "node"));
 			continue;
@@ -257,7 +257,7 @@ json_t *generation_show(const struct op_env *env, json_t *args)
 		const json_t *part = json_array_get(parts, i);
 		json_t *one, *said;
 
-		if (is_away(part))
+		if (generation_is_away(part))
 			continue;
 		one = args_of(args, part);
 		said = op_show(env, one);
@@ -279,7 +279,7 @@ json_t *generation_show(const struct op_env *env, json_t *args)
 	return outcome;
 }
 
-static void found(json_t *findings, const json_t *part, json_t *finding)
+static void generation_found(json_t *findings, const json_t *part, json_t *finding)
 {
 	json_object_set(finding, "node", json_object_get(part, "node"));
 	json_array_append(findings, finding);
@@ -300,7 +300,7 @@ static int verify_part(const struct op_env *env, const json_t *part, json_t *arg
 		finding = json_pack("{s:s, s:i, s:i, s:O}", "file", "manifest", "offset", 0,
 				    "errno", -err, "text",
 				    json_object_get(json_object_get(said, "error"), "text"));
-		found(findings, part, finding);
+		generation_found(findings, part, finding);
 		json_decref(finding);
 		json_decref(said);
 		return err;
@@ -312,7 +312,7 @@ static int verify_part(const struct op_env *env, const json_t *part, json_t *arg
 	err = outcome_errno(said);
 	list = json_object_get(json_object_get(said, "result"), "findings");
 	json_array_foreach(list, i, finding)
-		found(findings, part, finding);
+		generation_found(findings, part, finding);
 	json_array_extend(unchecked, json_object_get(json_object_get(said, "result"), "unchecked"));
 	json_decref(said);
 	return err;
@@ -335,7 +335,7 @@ json_t *generation_verify(const struct op_env *env, json_t *args)
 	for (i = 0; i < json_array_size(parts); i++) {
 		const json_t *part = json_array_get(parts, i);
 
-		if (is_away(part)) {
+		if (generation_is_away(part)) {
 			json_array_append_new(unchecked, text_away(part));
 			continue;
 		}
@@ -384,8 +384,8 @@ json_t *generation_diff(const struct op_env *env, json_t *args)
 		const json_t *part = json_array_get(parts, i), *other = json_array_get(others, i);
 		json_t *one, *said, *result;
 
-		if (is_away(part) || is_away(other)) {
-			json_array_append_new(unchecked, text_away(is_away(part) ? part : other));
+		if (generation_is_away(part) || generation_is_away(other)) {
+			json_array_append_new(unchecked, text_away(generation_is_away(part) ? part : other));
 			equal = false;	/* unknown */
 			continue;
 		}

@@ -50,7 +50,7 @@ static bool good_figures(const json_t *row, const char *const *names, size_t nr)
 	return true;
 }
 
-static bool good(const json_t *row)
+static bool history_good(const json_t *row)
 {
 	if (!json_is_object(row) || !json_is_integer(json_object_get(row, "taken")))
 		return false;
@@ -151,7 +151,7 @@ static int write_whole(int fd, const char *text, size_t len)
 }
 
 /* Replace the file by whole lines of its newer half. */
-static int shorten(int dir, int old)
+static int history_shorten(int dir, int old)
 {
 	_cleanup_free_ char *text = NULL;
 	_cleanup_fd_ int fd = -1;
@@ -178,7 +178,7 @@ static int shorten(int dir, int old)
 	return err;
 }
 
-static int open_file(int dir)
+static int history_open_file(int dir)
 {
 	int fd = openat(dir, HISTORY_FILE,
 			O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
@@ -187,7 +187,7 @@ static int open_file(int dir)
 }
 
 /* True if the last line has no line end, because a crash tore it. */
-static bool torn(int fd, off_t size)
+static bool history_torn(int fd, off_t size)
 {
 	char last = '\n';
 
@@ -198,7 +198,7 @@ int history_append(const struct catalog *catalog, int64_t job, const json_t *row
 {
 	_cleanup_free_ char *text = json_dumps(row, JSON_COMPACT);
 	_cleanup_fd_ int dir = open_dir(catalog, job);
-	_cleanup_fd_ int fd = dir < 0 ? dir : open_file(dir);
+	_cleanup_fd_ int fd = dir < 0 ? dir : history_open_file(dir);
 	char line[HISTORY_LINE];
 	struct stat st;
 	size_t len;
@@ -214,14 +214,14 @@ int history_append(const struct catalog *catalog, int64_t job, const json_t *row
 		return -errno;
 	if (!S_ISREG(st.st_mode))
 		return -EBADMSG;
-	len = (size_t)snprintf(line, sizeof(line), "%s%s\n", torn(fd, st.st_size) ? "\n" : "",
+	len = (size_t)snprintf(line, sizeof(line), "%s%s\n", history_torn(fd, st.st_size) ? "\n" : "",
 			       text);
 	if (st.st_size + (off_t)len > (off_t)HISTORY_MAX) {
-		err = shorten(dir, fd);
+		err = history_shorten(dir, fd);
 		if (err)
 			return err;
 		close(fd);
-		fd = open_file(dir);
+		fd = history_open_file(dir);
 		if (fd < 0)
 			return fd;
 	}
@@ -243,7 +243,7 @@ json_t *history_read(const struct catalog *catalog, int64_t job)
 	for (line = text; line && (end = memchr(line, '\n', len - (size_t)(line - text)));
 	     line = end + 1) {
 		row = json_loadb(line, (size_t)(end - line), JSON_REJECT_DUPLICATES, NULL);
-		if (good(row))
+		if (history_good(row))
 			json_array_append(rows, row);
 		json_decref(row);
 	}

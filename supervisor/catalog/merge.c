@@ -27,7 +27,7 @@ struct merge_run {
 	int lock;
 };
 
-static int pace(uint64_t bytes, void *arg)
+static int merge_pace(uint64_t bytes, void *arg)
 {
 	struct merge_run *run = arg;
 	const struct level_options options = { .bucket = &run->bucket };
@@ -35,7 +35,7 @@ static int pace(uint64_t bytes, void *arg)
 	return level_pace(&options, bytes, NULL);
 }
 
-static void progress(uint64_t done, uint64_t total, void *arg)
+static void merge_progress(uint64_t done, uint64_t total, void *arg)
 {
 	const struct merge_run *run = arg;
 
@@ -44,7 +44,7 @@ static void progress(uint64_t done, uint64_t total, void *arg)
 }
 
 /* Wait for the lock, as pinning and removing are short. */
-static int lock(struct merge_run *run)
+static int merge_lock(struct merge_run *run)
 {
 	const struct timespec wait = { .tv_nsec = LOCK_WAIT_MS * 1000000L };
 	unsigned int i;
@@ -58,12 +58,12 @@ static int lock(struct merge_run *run)
 	return err;
 }
 
-static int ready(void *arg)
+static int merge_ready(void *arg)
 {
 	struct merge_run *run = arg;
 	const struct merge_request *r = run->request;
 	char holder[80];
-	int err = lock(run);
+	int err = merge_lock(run);
 
 	if (err)
 		return err;
@@ -94,7 +94,7 @@ static char *image_of(const struct merge_request *r, struct ckpt_error *error, i
 	return NULL;
 }
 
-static struct image_expect expected(const struct merge_request *r)
+static struct image_expect merge_expected(const struct merge_request *r)
 {
 	return (struct image_expect){ .generation = (uint64_t)r->generation, .job = r->label };
 }
@@ -104,10 +104,10 @@ int merge_generation(const struct merge_request *r, struct image_merged *ret_mer
 {
 	struct merge_run run = { .request = r, .lock = -1 };
 	const struct image_merge_options options = {
-		.pace = pace, .progress = progress, .ready = ready, .arg = &run,
+		.pace = merge_pace, .progress = merge_progress, .ready = merge_ready, .arg = &run,
 		.memory = r->memory,
 	};
-	const struct image_expect expect = expected(r);
+	const struct image_expect expect = merge_expected(r);
 	int err;
 	_cleanup_free_ char *dir = image_of(r, error, &err);
 
@@ -124,7 +124,7 @@ int merge_generation(const struct merge_request *r, struct image_merged *ret_mer
 int merge_look(const struct merge_request *r, unsigned int max, struct image_merged *ret_merged,
 	       struct ckpt_error *error)
 {
-	const struct image_expect expect = expected(r);
+	const struct image_expect expect = merge_expected(r);
 	int err;
 	_cleanup_free_ char *dir = image_of(r, error, &err);
 

@@ -28,7 +28,7 @@ static bool is_still(int lock, const char *path)
 	       is.st_ino == was.st_ino;
 }
 
-static int refuse(int fd, const char *image_dir, const char *node, char *why, size_t size)
+static int name_lock_refuse(int fd, const char *image_dir, const char *node, char *why, size_t size)
 {
 	char holder[128];
 	ssize_t n = pread(fd, holder, sizeof(holder) - 1, 0);
@@ -43,7 +43,7 @@ static int refuse(int fd, const char *image_dir, const char *node, char *why, si
 }
 
 /* Write who has the lock, for people only; the lock itself decides. */
-static void sign(int fd)
+static void name_lock_sign(int fd)
 {
 	char host[65] = "", text[128];
 	int n;
@@ -73,8 +73,8 @@ int name_lock_take(const char *image_dir, const char *node, int *lock, char *why
 	if (fd < 0)
 		return 0;
 	if (flock(fd, LOCK_EX | LOCK_NB))
-		return errno == EWOULDBLOCK ? refuse(fd, image_dir, node, why, size) : 0;
-	sign(fd);
+		return errno == EWOULDBLOCK ? name_lock_refuse(fd, image_dir, node, why, size) : 0;
+	name_lock_sign(fd);
 	*lock = take_fd(&fd);
 	return 0;
 }

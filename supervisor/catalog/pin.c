@@ -104,7 +104,7 @@ bool pin_has(const struct catalog *catalog, int64_t job, int64_t generation)
 	       (errno != ENOENT && errno != ENOTDIR);
 }
 
-static int compare(const void *a, const void *b)
+static int pin_compare(const void *a, const void *b)
 {
 	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
 
@@ -136,7 +136,7 @@ json_t *pin_list(const struct catalog *catalog, int64_t job)
 		numbers[nr++] = number;
 	}
 	if (nr)
-		qsort(numbers, nr, sizeof(*numbers), compare);
+		qsort(numbers, nr, sizeof(*numbers), pin_compare);
 	for (i = 0; i < nr; i++)
 		json_array_append_new(list, json_integer(numbers[i]));
 	return list;

@@ -8,7 +8,7 @@
  */
 #include "supervisor/catalog/retention.h"
 
-static bool is_good(const struct retention_item *item)
+static bool retention_is_good(const struct retention_item *item)
 {
 	return (item->flags & (RETENTION_GOOD | RETENTION_UNDECIDED)) == RETENTION_GOOD;
 }
@@ -19,7 +19,7 @@ static size_t find_last(const struct retention_item *items, size_t nr)
 	size_t i = nr;
 
 	while (i--) {
-		if (is_good(&items[i]))
+		if (retention_is_good(&items[i]))
 			return i;
 	}
 	return nr;
@@ -38,7 +38,7 @@ static enum retention_verdict by_count(const struct retention_rule *rule,
 }
 
 /* Why the generation is protected; RETENTION_UNTOUCHED: it is not. */
-static enum retention_verdict protection(const struct retention_item *items, size_t i, size_t last)
+static enum retention_verdict retention_protection(const struct retention_item *items, size_t i, size_t last)
 {
 	if (items[i].flags & RETENTION_FOREIGN)
 		return RETENTION_KEPT_FOREIGN;
@@ -65,7 +65,7 @@ static void by_size(uint64_t max_size, struct retention_item *items, size_t nr, 
 		total += retention_goes(&items[i]) ? 0 : items[i].bytes;
 	for (i = 0; i < last && total > max_size; i++) {
 		if (retention_goes(&items[i]) ||
-		    protection(items, i, last) != RETENTION_UNTOUCHED)
+		    retention_protection(items, i, last) != RETENTION_UNTOUCHED)
 			continue;
 		items[i].verdict = RETENTION_GOES_SIZE;
 		total -= items[i].bytes;
@@ -79,12 +79,12 @@ void retention_decide(const struct retention_rule *rule, struct retention_item *
 
 	while (i--) {
 		enum retention_verdict why = last == nr ? RETENTION_NONE_GOOD :
-					     protection(items, i, last);
+					     retention_protection(items, i, last);
 
 		items[i].verdict = by_count(rule, &items[i], newer);
 		if (why != RETENTION_UNTOUCHED)
 			items[i].verdict = why;
-		if (is_good(&items[i]) || items[i].flags & RETENTION_COUNTS)
+		if (retention_is_good(&items[i]) || items[i].flags & RETENTION_COUNTS)
 			newer++;
 	}
 	if (rule->max_size && last < nr)

@@ -21,7 +21,7 @@
 #define MAC_BYTES	32
 #define CONTEXT		"stillpoint sealed record v1    "	/* 31 characters and NUL */
 
-static int compute(const struct image_key *key, const char *purpose,
+static int seal_compute(const struct image_key *key, const char *purpose,
 		   const json_t *record, char *ret_hex)
 {
 	uint8_t derived[IMAGE_SUBKEY_BYTES], mac[MAC_BYTES];
@@ -66,7 +66,7 @@ int seal_write(const char *dir, const char *name, const char *purpose,
 	err = load_key(key_path, true, &key, why, size);
 	if (err)
 		return err;
-	err = compute(key, purpose, record, hex);
+	err = seal_compute(key, purpose, record, hex);
 	image_key_destroy(key);
 	if (err)
 		return err;
@@ -79,7 +79,7 @@ int seal_write(const char *dir, const char *name, const char *purpose,
 	return err;
 }
 
-static int check(const struct image_key *key, const char *purpose, json_t *sealed,
+static int seal_check(const struct image_key *key, const char *purpose, json_t *sealed,
 		 json_t **ret_record)
 {
 	char hex[2 * MAC_BYTES + 1];
@@ -89,7 +89,7 @@ static int check(const struct image_key *key, const char *purpose, json_t *seale
 
 	if (!mac || strlen(mac) != 2 * MAC_BYTES || !json_is_object(record))
 		return -EBADMSG;
-	err = compute(key, purpose, record, hex);
+	err = seal_compute(key, purpose, record, hex);
 	if (err)
 		return err;
 	if (sodium_memcmp(hex, mac, 2 * MAC_BYTES))
@@ -113,7 +113,7 @@ int seal_read(const char *dir, const char *name, const char *purpose,
 	}
 	err = load_key(key_path, false, &key, why, size);
 	if (!err) {
-		err = check(key, purpose, sealed, ret_record);
+		err = seal_check(key, purpose, sealed, ret_record);
 		if (err)
 			snprintf(why, size, "%s/%s is damaged, forged, or of another key than %s",
 				 dir, name, key_path);

@@ -20,7 +20,7 @@
 #include "supervisor/job/job_events.h"
 #include "supervisor/job/rank_record.h"
 
-static bool is_apart(const struct coord_driver *d)
+static bool coord_commit_is_apart(const struct coord_driver *d)
 {
 	return rank_record_is_apart(json_object_get(d->job->record, "ranks"));
 }
@@ -28,7 +28,7 @@ static bool is_apart(const struct coord_driver *d)
 /* Of several nodes the home makes their images a generation, or each its own. */
 static bool is_ours_to_commit(const struct coord_driver *d)
 {
-	return d->ranks.nr_nodes > 1 && (!d->ranks.node || is_apart(d));
+	return d->ranks.nr_nodes > 1 && (!d->ranks.node || coord_commit_is_apart(d));
 }
 
 static int commit_generation(const struct coord_driver *d, int64_t generation)
@@ -46,7 +46,7 @@ static int commit_generation(const struct coord_driver *d, int64_t generation)
 }
 
 /* The images are removed by those who made them. */
-static void uncommit(const struct coord_driver *d, int64_t generation)
+static void coord_commit_uncommit(const struct coord_driver *d, int64_t generation)
 {
 	if (is_ours_to_commit(d))
 		catalog_generation_uncommit(&d->daemon->catalog, d->job->id, generation);
@@ -110,7 +110,7 @@ void driver_persist(struct coord_driver *d, const struct coord_action *act)
 		log_error(&d->daemon->log, "%s/%s: %s", d->job->state_dir, COORD_RECORD_FILE,
 			  strerror(-event.error));
 		if (commits)
-			uncommit(d, (int64_t)d->id.generation);
+			coord_commit_uncommit(d, (int64_t)d->id.generation);
 	} else {
 		d->counts = act->record.committed;
 	}

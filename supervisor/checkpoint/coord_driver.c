@@ -233,7 +233,7 @@ static void act_local(struct coord_driver *d, const struct coord_action *act)
 		driver_done(d, act->kind, err, COORD_WHY_FAILED);
 }
 
-static void on_time(void *arg)
+static void coord_driver_on_time(void *arg)
 {
 	struct coord_driver *d = arg;
 	struct coord_event event = driver_event(COORD_EV_TIME);
@@ -249,11 +249,11 @@ static void act_wake(struct coord_driver *d, uint64_t at)
 
 	reactor_remove(d->timer);
 	d->timer = NULL;
-	if (reactor_timer(d->daemon->reactor, ms, on_time, d, &d->timer))
+	if (reactor_timer(d->daemon->reactor, ms, coord_driver_on_time, d, &d->timer))
 		log_error(&d->daemon->log, "job %lld: no timer", (long long)d->job->id);
 }
 
-static void perform(struct coord_driver *d, const struct coord_action *act)
+static void coord_driver_perform(struct coord_driver *d, const struct coord_action *act)
 {
 	switch (act->kind) {
 	case COORD_ACT_SEND:
@@ -299,11 +299,11 @@ static void perform_all(struct coord_driver *d, const struct coord_action *acts,
 
 	for (i = 0; i < n; i++) {
 		if (acts[i].kind == COORD_ACT_PERSIST)
-			perform(d, &acts[i]);
+			coord_driver_perform(d, &acts[i]);
 	}
 	for (i = 0; i < n; i++) {
 		if (acts[i].kind != COORD_ACT_PERSIST)
-			perform(d, &acts[i]);
+			coord_driver_perform(d, &acts[i]);
 	}
 }
 
@@ -327,7 +327,7 @@ static uint32_t max_channels(const struct ranks *ranks)
 	return most < MAX_CHANNELS ? (uint32_t)most : MAX_CHANNELS;
 }
 
-static int create(struct coord_driver *d)
+static int coord_driver_create(struct coord_driver *d)
 {
 	const struct config *config = &d->daemon->config;
 	uint32_t pause = config->max_pause_ms ? config->max_pause_ms : PAUSE_MS;
@@ -388,7 +388,7 @@ int driver_open(struct job *job)
 	err = ranks ? ranks_parse(ranks, &d->ranks, why, sizeof(why)) : -ENOMEM;
 	json_decref(ranks);
 	if (!err)
-		err = create(d);
+		err = coord_driver_create(d);
 	if (err) {
 		job->coord = NULL;
 		coord_driver_close(d);

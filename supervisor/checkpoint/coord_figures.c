@@ -25,7 +25,7 @@ static json_t *figures_run(struct channel_reporter *reporter, void *arg)
 				   (int64_t)d->id.generation, job_label(d->job, label));
 }
 
-static void on_progress(json_t *progress, void *arg)
+static void coord_figures_on_progress(json_t *progress, void *arg)
 {
 }
 
@@ -52,7 +52,7 @@ void driver_add_thaw(const struct coord_driver *d, json_t *result, const json_t 
 				    json_integer((json_int_t)(d->thawed_at - d->thaw_at) + took));
 }
 
-static void merge(struct coord_driver *d, json_t *result, json_t *whole)
+static void coord_figures_merge(struct coord_driver *d, json_t *result, json_t *whole)
 {
 	static const char *const names[] = {
 		"pause_ns", "freeze_ns", "collect_ns", "clone_ns", "pages_ns", "contents_ns",
@@ -85,7 +85,7 @@ static void on_figures(json_t *outcome, void *arg)
 
 	d->reading = NULL;
 	if (outcome_is_ok(outcome))
-		merge(d, result, json_object_get(outcome, "result"));
+		coord_figures_merge(d, result, json_object_get(outcome, "result"));
 	else
 		json_object_set_new(result, "remark",
 				    json_sprintf("the figures are those of node %s alone: %s",
@@ -96,7 +96,7 @@ static void on_figures(json_t *outcome, void *arg)
 		coord_driver_close(d);
 }
 
-static const struct channel_ops figures_ops = { on_progress, on_figures };
+static const struct channel_ops figures_ops = { coord_figures_on_progress, on_figures };
 
 int driver_read_figures(struct coord_driver *d)
 {

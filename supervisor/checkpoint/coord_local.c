@@ -28,7 +28,7 @@ static struct coord_wait wait_of(const struct coord_driver *d, const struct shim
 
 /* ------------------------------------------------------------- from ranks */
 
-static void on_begun(const struct shim_seq *seqs, size_t nr, void *arg)
+static void coord_local_on_begun(const struct shim_seq *seqs, size_t nr, void *arg)
 {
 	struct coord_event event = driver_event(COORD_EV_SEQ);
 	size_t i;
@@ -54,7 +54,7 @@ static void on_received(struct coord_driver *d, const struct shim_count *counts,
 }
 
 /* The machine wants them by the receivers' node: kept until all are here. */
-static void on_sent(struct coord_driver *d, const struct shim_count *counts, size_t nr)
+static void coord_local_on_sent(struct coord_driver *d, const struct shim_count *counts, size_t nr)
 {
 	if (d->nr_sent + nr > d->room_sent) {
 		size_t room = 2 * (d->nr_sent + nr);
@@ -71,12 +71,12 @@ static void on_sent(struct coord_driver *d, const struct shim_count *counts, siz
 	d->nr_sent += nr;
 }
 
-static void on_counts(bool received, const struct shim_count *counts, size_t nr, void *arg)
+static void coord_local_on_counts(bool received, const struct shim_count *counts, size_t nr, void *arg)
 {
 	if (received)
 		on_received(arg, counts, nr);
 	else
-		on_sent(arg, counts, nr);
+		coord_local_on_sent(arg, counts, nr);
 }
 
 static int by_node(const void *a, const void *b, void *arg)
@@ -140,7 +140,7 @@ static bool driver_explains(const struct coord_driver *d)
 	return d->asked || d->ranks.node;
 }
 
-static void on_reached(uint32_t state, void *arg)
+static void coord_local_on_reached(uint32_t state, void *arg)
 {
 	struct coord_driver *d = arg;
 	int err;
@@ -163,7 +163,7 @@ static void on_reached(uint32_t state, void *arg)
 	}
 }
 
-static void on_caught_up(void *arg)
+static void coord_local_on_caught_up(void *arg)
 {
 	struct coord_driver *d = arg;
 	struct coord_event event = driver_event(COORD_EV_CAUGHT_UP);
@@ -172,7 +172,7 @@ static void on_caught_up(void *arg)
 	driver_feed(d, &event);
 }
 
-static void on_stuck(const struct shim_wait *wait, void *arg)
+static void coord_local_on_stuck(const struct shim_wait *wait, void *arg)
 {
 	struct coord_driver *d = arg;
 	struct coord_event event = driver_event(COORD_EV_WAIT);
@@ -209,7 +209,7 @@ void coord_driver_alone(struct job *job)
 			    (long long)job->id, parts_name(job->parts, 0));
 }
 
-static void on_failed(uint32_t state, const struct shim_failure *failure, void *arg)
+static void coord_local_on_failed(uint32_t state, const struct shim_failure *failure, void *arg)
 {
 	struct coord_driver *d = arg;
 
@@ -222,7 +222,7 @@ static void on_failed(uint32_t state, const struct shim_failure *failure, void *
 }
 
 /* Why the ranks cannot be watched, in words; the first reason is kept. */
-static void explain(struct coord_driver *d, int err)
+static void coord_local_explain(struct coord_driver *d, int err)
 {
 	long long id = (long long)d->job->id;
 
@@ -246,13 +246,13 @@ static void on_link_lost(int err, void *arg)
 
 	rank_link_close(d->link);
 	d->link = NULL;
-	explain(d, err);
+	coord_local_explain(d, err);
 	driver_give_up(d, COORD_WHY_FAILED, err, COORD_NONE);
 }
 
 static const struct rank_link_ops link_ops = {
-	.begun = on_begun, .counts = on_counts, .reached = on_reached,
-	.caught_up = on_caught_up, .stuck = on_stuck, .failed = on_failed,
+	.begun = coord_local_on_begun, .counts = coord_local_on_counts, .reached = coord_local_on_reached,
+	.caught_up = coord_local_on_caught_up, .stuck = coord_local_on_stuck, .failed = coord_local_on_failed,
 	.lost = on_link_lost,
 };
 
@@ -276,7 +276,7 @@ int driver_order(struct coord_driver *d, uint32_t intent)
 		return 0;
 	}
 	if (err)
-		explain(d, err);
+		coord_local_explain(d, err);
 	return err;
 }
 
@@ -287,7 +287,7 @@ int driver_order(struct coord_driver *d, uint32_t intent)
 static void cannot_tell(struct coord_driver *d, int err)
 {
 	d->nr_targets = 0;
-	explain(d, err);
+	coord_local_explain(d, err);
 	driver_give_up(d, COORD_WHY_FAILED, err, COORD_NONE);
 }
 
@@ -336,7 +336,7 @@ void driver_catch_up(struct coord_driver *d)
 
 /* --------------------------------------------------------------- the dump */
 
-static void on_captured(void *arg)
+static void coord_local_on_captured(void *arg)
 {
 	struct coord_driver *d = arg;
 
@@ -344,7 +344,7 @@ static void on_captured(void *arg)
 	driver_done(d, COORD_ACT_FREEZE, 0, COORD_WHY_NONE);
 }
 
-static void on_stored(void *arg)
+static void coord_local_on_stored(void *arg)
 {
 	struct coord_driver *d = arg;
 
@@ -352,7 +352,7 @@ static void on_stored(void *arg)
 	driver_done(d, COORD_ACT_DUMP, 0, COORD_WHY_NONE);
 }
 
-static void on_progress(json_t *progress, void *arg)
+static void coord_local_on_progress(json_t *progress, void *arg)
 {
 	struct coord_driver *d = arg;
 
@@ -457,6 +457,6 @@ static void on_dump_ended(json_t *outcome, void *arg)
 }
 
 static const struct job_dump_ops dump_ops = {
-	.captured = on_captured, .stored = on_stored, .progress = on_progress,
+	.captured = coord_local_on_captured, .stored = coord_local_on_stored, .progress = coord_local_on_progress,
 	.ended = on_dump_ended,
 };

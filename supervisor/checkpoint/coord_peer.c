@@ -56,7 +56,7 @@ struct preparing {
 	unsigned int node;
 };
 
-static void settle(struct coord_driver *d)
+static void coord_peer_settle(struct coord_driver *d)
 {
 	coord_prepared_fn fn = d->prepared;
 	json_t *failure = d->prepare_failure;
@@ -70,7 +70,7 @@ static void settle(struct coord_driver *d)
 		coord_driver_close(d);
 }
 
-static void on_prepared(const json_t *outcome, void *arg)
+static void coord_peer_on_prepared(const json_t *outcome, void *arg)
 {
 	struct preparing *p = arg;
 	struct coord_driver *d = p->driver;
@@ -85,10 +85,10 @@ static void on_prepared(const json_t *outcome, void *arg)
 						   text ? text : "it does not answer");
 	free(p);
 	d->preparing--;
-	settle(d);
+	coord_peer_settle(d);
 }
 
-static int ask(struct coord_driver *d, unsigned int node)
+static int coord_peer_ask(struct coord_driver *d, unsigned int node)
 {
 	struct parts *parts = d->job->parts;
 	struct preparing *p = calloc(1, sizeof(*p));
@@ -103,7 +103,7 @@ static int ask(struct coord_driver *d, unsigned int node)
 	args = json_pack("{s:I, s:I, s:O}", "job", (json_int_t)d->job->id, "run",
 			 (json_int_t)parts->run, "args", d->args);
 	err = peer_ask(nodes_asks(d->daemon->nodes), (unsigned int)host, "checkpoint", args,
-		       PREPARE_MS, on_prepared, p, NULL);
+		       PREPARE_MS, coord_peer_on_prepared, p, NULL);
 	if (err)
 		free(p);
 	else
@@ -120,14 +120,14 @@ void coord_peer_prepare(struct coord_driver *d, coord_prepared_fn fn)
 	/* Held until all were asked. */
 	d->preparing = 1;
 	for (node = 1; node < d->ranks.nr_nodes && !err; node++)
-		err = ask(d, node);
+		err = coord_peer_ask(d, node);
 	if (err && !d->prepare_failure)
 		d->prepare_failure = outcome_error(err, "no checkpoint of job %lld: node %s: %s; the job runs on",
 						   (long long)d->job->id,
 						   parts_name(d->job->parts, node - 1),
 						   strerror(-err));
 	d->preparing--;
-	settle(d);
+	coord_peer_settle(d);
 }
 
 /* ------------------------------------------------------------------- why */
@@ -143,7 +143,7 @@ static void give_why(struct coord_driver *d, json_t *failure)
 		coord_driver_close(d);
 }
 
-static void on_why(const json_t *outcome, void *arg)
+static void coord_peer_on_why(const json_t *outcome, void *arg)
 {
 	struct coord_driver *d = arg;
 	json_t *theirs = json_object_get(json_object_get(outcome, "result"), "outcome"), *error;
@@ -173,7 +173,7 @@ void coord_peer_why(struct coord_driver *d, uint32_t node, coord_prepared_fn fn)
 	if (host >= 0)
 		err = peer_ask(nodes_asks(d->daemon->nodes), (unsigned int)host, "failure",
 			       json_pack("{s:I, s:I}", "job", (json_int_t)d->job->id, "run",
-					 (json_int_t)parts->run), WHY_MS, on_why, d, NULL);
+					 (json_int_t)parts->run), WHY_MS, coord_peer_on_why, d, NULL);
 	if (err < 0)
 		give_why(d, NULL);
 }
@@ -195,7 +195,7 @@ static void on_failure(struct peer_question *question, void *arg)
 
 /* ------------------------------------------------------- what home asks for */
 
-static void on_checkpoint(struct peer_question *question, void *arg)
+static void coord_peer_on_checkpoint(struct peer_question *question, void *arg)
 {
 	struct daemon *daemon = arg;
 	json_t *args = peer_question_args(question), *how;
@@ -231,6 +231,6 @@ int coord_peer_register(struct daemon *daemon)
 	if (!peer)
 		return 0;
 	peer_receive(peer, PEER_COORD, on_message, daemon);
-	err = peer_verb(nodes_asks(daemon->nodes), "checkpoint", on_checkpoint, daemon);
+	err = peer_verb(nodes_asks(daemon->nodes), "checkpoint", coord_peer_on_checkpoint, daemon);
 	return err ? err : peer_verb(nodes_asks(daemon->nodes), "failure", on_failure, daemon);
 }

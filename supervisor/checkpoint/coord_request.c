@@ -19,7 +19,7 @@
 #define WATCH_MS	1000
 #define SILENT_LOOKS	5	/* after parts_silent() has begun to say so */
 
-static void watch(struct coord_driver *d);
+static void coord_request_watch(struct coord_driver *d);
 
 /* ----------------------------------------------------------------- answer */
 
@@ -41,7 +41,7 @@ static const char *node_name(const struct coord_driver *d, unsigned int node)
 	return node < d->ranks.nr_nodes ? parts_name(d->job->parts, node) : NULL;
 }
 
-static json_t *refusal(const struct coord_driver *d, const struct coord_action *act)
+static json_t *coord_request_refusal(const struct coord_driver *d, const struct coord_action *act)
 {
 	char text[400], held[160] = "", who[32] = "others wait";
 	struct coord_wait wait = act->wait;
@@ -68,7 +68,7 @@ static json_t *refusal(const struct coord_driver *d, const struct coord_action *
 			     (long long)d->job->id, text, held);
 }
 
-static void on_why(struct coord_driver *d, json_t *failure)
+static void coord_request_on_why(struct coord_driver *d, json_t *failure)
 {
 	json_t *refusal = d->refusal;
 
@@ -84,7 +84,7 @@ static void on_why(struct coord_driver *d, json_t *failure)
 void driver_refuse(struct coord_driver *d, const struct coord_action *act)
 {
 	uint32_t node = act->wait.node;
-	json_t *text = refusal(d, act);
+	json_t *text = coord_request_refusal(d, act);
 
 	if (d->failure || node == COORD_NONE || node == d->ranks.node ||
 	    node >= d->ranks.nr_nodes || act->reason == COORD_WHY_TIMEOUT) {
@@ -92,7 +92,7 @@ void driver_refuse(struct coord_driver *d, const struct coord_action *act)
 		return;
 	}
 	d->refusal = text;
-	coord_peer_why(d, node, on_why);
+	coord_peer_why(d, node, coord_request_on_why);
 }
 
 void driver_outcome(struct coord_driver *d, const struct coord_action *act)
@@ -133,7 +133,7 @@ static json_t *why_unheard(const struct coord_driver *d, const char *ended, cons
  * is told when it is back; what is decided counts, whether or not it has said so. One whose ranks have
  * ended has no coordinator any more, so it will not be heard.
  */
-static void on_watch(void *arg)
+static void coord_request_on_watch(void *arg)
 {
 	struct coord_driver *d = arg;
 	struct coord_event event = driver_event(COORD_EV_REQUEST);
@@ -144,13 +144,13 @@ static void on_watch(void *arg)
 	if (!d->asked)
 		goto out;
 	if (!is_unheard(d, silent) && !ended) {
-		watch(d);
+		coord_request_watch(d);
 		goto out;
 	}
 	if (d->decided) {
 		d->committed = true;
 		driver_maybe_answer(d);
-		watch(d);
+		coord_request_watch(d);
 		goto out;
 	}
 	if (!d->failure)
@@ -159,18 +159,18 @@ static void on_watch(void *arg)
 	event.request = COORD_ABORT;
 	driver_feed(d, &event);
 	if (d->asked)
-		watch(d);
+		coord_request_watch(d);
 out:
 	json_decref(silent);
 }
 
-static void watch(struct coord_driver *d)
+static void coord_request_watch(struct coord_driver *d)
 {
 	if (d->ranks.nr_nodes > 1 && !d->watch)
-		reactor_timer(d->daemon->reactor, WATCH_MS, on_watch, d, &d->watch);
+		reactor_timer(d->daemon->reactor, WATCH_MS, coord_request_on_watch, d, &d->watch);
 }
 
-static void on_prepared(struct coord_driver *d, json_t *failure)
+static void coord_request_on_prepared(struct coord_driver *d, json_t *failure)
 {
 	struct coord_event event = driver_event(COORD_EV_REQUEST);
 
@@ -186,7 +186,7 @@ static void on_prepared(struct coord_driver *d, json_t *failure)
 	event.ticket = ++d->ticket;
 	event.quiesce_ms = d->checkpoint.quiesce_ms;
 	driver_feed(d, &event);
-	watch(d);
+	coord_request_watch(d);
 }
 
 int coord_driver_checkpoint(struct job *job, const struct coord_checkpoint *checkpoint)
@@ -208,6 +208,6 @@ int coord_driver_checkpoint(struct job *job, const struct coord_checkpoint *chec
 	json_decref(d->failure);
 	d->failure = NULL;
 	d->asked_at = clock_monotonic_ns();
-	coord_peer_prepare(d, on_prepared);
+	coord_peer_prepare(d, coord_request_on_prepared);
 	return 0;
 }

@@ -52,7 +52,7 @@ static void checkpoint_free(struct checkpoint *c)
 	free(c);
 }
 
-static void on_progress(json_t *progress, void *arg)
+static void job_checkpoint_on_progress(json_t *progress, void *arg)
 {
 	struct checkpoint *c = arg;
 
@@ -82,7 +82,7 @@ static void settle_state(struct checkpoint *c, bool ok)
 		log_error(&c->daemon->log, "%s", why);
 }
 
-static void remember(const struct checkpoint *c, const json_t *result)
+static void job_checkpoint_remember(const struct checkpoint *c, const json_t *result)
 {
 	json_t *row = history_row(result, c->generation, c->taken);
 	int err;
@@ -107,7 +107,7 @@ static void use_up_number(const struct checkpoint *c)
 }
 
 /* Of one that ended the job it goes to the disk with that. */
-static void note_number(struct checkpoint *c, const json_t *outcome)
+static void job_checkpoint_note_number(struct checkpoint *c, const json_t *outcome)
 {
 	const json_t *result = json_object_get(outcome, "result");
 
@@ -118,7 +118,7 @@ static void note_number(struct checkpoint *c, const json_t *outcome)
 	job_note_floor(c->job, c->generation);
 }
 
-static void succeeded(struct checkpoint *c, json_t *result)
+static void job_checkpoint_succeeded(struct checkpoint *c, json_t *result)
 {
 	json_object_set_new(result, "job", json_integer(c->job->id));
 	if (json_object_get(result, "generation"))
@@ -133,10 +133,10 @@ static void succeeded(struct checkpoint *c, json_t *result)
 	if (c->dry_run)
 		return;
 	use_up_number(c);
-	remember(c, result);
+	job_checkpoint_remember(c, result);
 }
 
-static void finish(struct checkpoint *c, json_t *outcome)
+static void job_checkpoint_finish(struct checkpoint *c, json_t *outcome)
 {
 	const struct job_commit commit = {
 		.taken = true, .began_ms = c->began_ms,
@@ -147,7 +147,7 @@ static void finish(struct checkpoint *c, json_t *outcome)
 	c->job->busy = NULL;
 	settle_state(c, ok);
 	if (ok)
-		succeeded(c, json_object_get(outcome, "result"));
+		job_checkpoint_succeeded(c, json_object_get(outcome, "result"));
 	else
 		log_warning(&c->daemon->log, "job %lld: no checkpoint: %s", (long long)c->job->id,
 			    json_string_value(json_object_get(json_object_get(outcome, "error"),
@@ -161,7 +161,7 @@ static void finish(struct checkpoint *c, json_t *outcome)
 	checkpoint_free(c);
 }
 
-static void on_ended(void *arg);
+static void job_checkpoint_on_ended(void *arg);
 
 /* Killed, and not yet buried: who is told that it is saved may restart it at once. */
 static bool must_wait(struct checkpoint *c, json_t *outcome)
@@ -173,27 +173,27 @@ static bool must_wait(struct checkpoint *c, json_t *outcome)
 		return false;
 	c->job->saving = true;
 	c->outcome = outcome;
-	return !reactor_timer(c->daemon->reactor, END_LOOK_MS, on_ended, c, &timer);
+	return !reactor_timer(c->daemon->reactor, END_LOOK_MS, job_checkpoint_on_ended, c, &timer);
 }
 
-static void on_checkpoint(json_t *outcome, void *arg)
+static void job_checkpoint_on_checkpoint(json_t *outcome, void *arg)
 {
 	struct checkpoint *c = arg;
 
-	note_number(c, outcome);
+	job_checkpoint_note_number(c, outcome);
 	if (!must_wait(c, outcome))
-		finish(c, outcome);
+		job_checkpoint_finish(c, outcome);
 }
 
-static void on_ended(void *arg)
+static void job_checkpoint_on_ended(void *arg)
 {
 	struct checkpoint *c = arg;
 
-	on_checkpoint(c->outcome, c);
+	job_checkpoint_on_checkpoint(c->outcome, c);
 }
 
 static const struct job_dump_ops dump_ops = {
-	.progress = on_progress, .ended = on_checkpoint,
+	.progress = job_checkpoint_on_progress, .ended = job_checkpoint_on_checkpoint,
 };
 
 static int64_t job_floor(const struct job *job)
@@ -260,12 +260,12 @@ static struct checkpoint *checkpoint_new(struct job *job, const struct job_check
 	return c;
 }
 
-static int start(struct checkpoint *c)
+static int job_checkpoint_begin(struct checkpoint *c)
 {
 	const struct job_dump_options options = { .args = c->args };
 	const struct coord_checkpoint coordinated = {
 		.args = c->args, .quiesce_ms = (unsigned int)c->quiesce_ms,
-		.progress = on_progress, .done = on_checkpoint, .arg = c,
+		.progress = job_checkpoint_on_progress, .done = job_checkpoint_on_checkpoint, .arg = c,
 	};
 
 	if (coord_driver_wanted(c->job))
@@ -273,7 +273,7 @@ static int start(struct checkpoint *c)
 	return job_dump_start(c->job, &options, &dump_ops, c, &c->dump);
 }
 
-static json_t *check(const struct job *job)
+static json_t *job_checkpoint_check(const struct job *job)
 {
 	json_t *outcome = job_check_free(job, "checkpoint");
 	char why[512];
@@ -298,7 +298,7 @@ json_t *job_checkpoint_start(struct job *job, const struct job_checkpoint_option
 			     const struct job_checkpoint_ops *ops, void *arg)
 {
 	const struct daemon *daemon = jobs_daemon(job->jobs);
-	json_t *outcome = check(job);
+	json_t *outcome = job_checkpoint_check(job);
 	struct checkpoint *c;
 	int err;
 
@@ -313,7 +313,7 @@ json_t *job_checkpoint_start(struct job *job, const struct job_checkpoint_option
 		merger_stop(daemon->merger, job->id, false);
 	job->busy = "checkpoint";
 	job_note_saving(job, c->kill && !c->dry_run);
-	err = start(c);
+	err = job_checkpoint_begin(c);
 	if (!err)
 		return NULL;
 	job->busy = NULL;

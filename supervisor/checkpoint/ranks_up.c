@@ -36,7 +36,7 @@ struct ranks_up {
 	void *arg;
 };
 
-static void finish(struct ranks_up *up, json_t *failure)
+static void ranks_up_finish(struct ranks_up *up, json_t *failure)
 {
 	rank_link_close(up->link);
 	reactor_remove(up->timer);
@@ -44,13 +44,13 @@ static void finish(struct ranks_up *up, json_t *failure)
 	free(up);
 }
 
-static void on_reached(uint32_t state, void *arg)
+static void ranks_up_on_reached(uint32_t state, void *arg)
 {
 	if (state == STATUS_RUNNING)
-		finish(arg, NULL);
+		ranks_up_finish(arg, NULL);
 }
 
-static void on_stuck(const struct shim_wait *wait, void *arg)
+static void ranks_up_on_stuck(const struct shim_wait *wait, void *arg)
 {
 	struct ranks_up *up = arg;
 
@@ -58,11 +58,11 @@ static void on_stuck(const struct shim_wait *wait, void *arg)
 	up->has_stuck = true;
 }
 
-static void on_failed(uint32_t state, const struct shim_failure *failure, void *arg)
+static void ranks_up_on_failed(uint32_t state, const struct shim_failure *failure, void *arg)
 {
 	struct ranks_up *up = arg;
 
-	finish(up, outcome_error(-EIO, "job %lld was restored, but its rank %u cannot go on: %s",
+	ranks_up_finish(up, outcome_error(-EIO, "job %lld was restored, but its rank %u cannot go on: %s",
 				 (long long)up->job->id, failure->rank, failure->text));
 }
 
@@ -72,15 +72,15 @@ static void on_lost(int err, void *arg)
 
 	/* Ranks without pages need nothing made anew. */
 	if (err == -EOPNOTSUPP)
-		finish(up, NULL);
+		ranks_up_finish(up, NULL);
 	else
-		finish(up, outcome_error(err, "job %lld was restored, but its ranks did not come to run: %s",
+		ranks_up_finish(up, outcome_error(err, "job %lld was restored, but its ranks did not come to run: %s",
 					 (long long)up->job->id, err == -EPIPE ?
 					 "it has ended (see its standard error), or its shim has" :
 					 strerror(-err)));
 }
 
-static void on_time(void *arg)
+static void ranks_up_on_time(void *arg)
 {
 	struct ranks_up *up = arg;
 	char who[64] = "its shim does not answer";
@@ -88,31 +88,31 @@ static void on_time(void *arg)
 	up->timer = NULL;
 	/* They wait for those of nodes whose memory is still being read. */
 	up->left_ms = parts_restoring(up->job->parts) ? UP_MS : up->left_ms - LOOK_MS;
-	if (up->left_ms > 0 && !reactor_timer(jobs_daemon(up->job->jobs)->reactor, LOOK_MS, on_time, up,
+	if (up->left_ms > 0 && !reactor_timer(jobs_daemon(up->job->jobs)->reactor, LOOK_MS, ranks_up_on_time, up,
 					      &up->timer))
 		return;
 	if (up->has_stuck)
 		snprintf(who, sizeof(who), "rank %u is not there yet", up->stuck.rank);
-	finish(up, outcome_error(-ETIMEDOUT, "job %lld was restored, but its ranks do not run after %d s: %s",
+	ranks_up_finish(up, outcome_error(-ETIMEDOUT, "job %lld was restored, but its ranks do not run after %d s: %s",
 				 (long long)up->job->id, UP_MS / 1000, who));
 }
 
 /* What only a checkpoint has. */
-static void on_begun(const struct shim_seq *seqs, size_t nr, void *arg)
+static void ranks_up_on_begun(const struct shim_seq *seqs, size_t nr, void *arg)
 {
 }
 
-static void on_counts(bool received, const struct shim_count *counts, size_t nr, void *arg)
+static void ranks_up_on_counts(bool received, const struct shim_count *counts, size_t nr, void *arg)
 {
 }
 
-static void on_caught_up(void *arg)
+static void ranks_up_on_caught_up(void *arg)
 {
 }
 
 static const struct rank_link_ops ops = {
-	.begun = on_begun, .counts = on_counts, .reached = on_reached,
-	.caught_up = on_caught_up, .stuck = on_stuck, .failed = on_failed, .lost = on_lost,
+	.begun = ranks_up_on_begun, .counts = ranks_up_on_counts, .reached = ranks_up_on_reached,
+	.caught_up = ranks_up_on_caught_up, .stuck = ranks_up_on_stuck, .failed = ranks_up_on_failed, .lost = on_lost,
 };
 
 int ranks_up_wait(struct job *job, ranks_up_fn done, void *arg)
@@ -135,7 +135,7 @@ int ranks_up_wait(struct job *job, ranks_up_fn done, void *arg)
 	if (!err)
 		err = rank_link_order(up->link, STATUS_RUN);
 	if (!err)
-		err = reactor_timer(reactor, LOOK_MS, on_time, up, &up->timer);
+		err = reactor_timer(reactor, LOOK_MS, ranks_up_on_time, up, &up->timer);
 	if (err) {
 		rank_link_close(up->link);
 		free(up);

@@ -37,7 +37,7 @@ void channel_close(struct channel *channel)
 	free(channel);
 }
 
-static void finish(struct channel *channel, json_t *outcome)
+static void channel_finish(struct channel *channel, json_t *outcome)
 {
 	const struct channel_ops *ops = channel->ops;
 	void *arg = channel->arg;
@@ -58,11 +58,11 @@ static bool take_frame(struct channel *channel, const char *body, size_t len)
 		json_decref(json);
 		return false;
 	}
-	finish(channel, json);
+	channel_finish(channel, json);
 	return true;
 }
 
-static void on_readable(uint32_t events, void *arg)
+static void channel_on_readable(uint32_t events, void *arg)
 {
 	struct channel *channel = arg;
 	const char *body;
@@ -72,7 +72,7 @@ static void on_readable(uint32_t events, void *arg)
 	if (n == -EAGAIN)
 		return;
 	if (n <= 0) {
-		finish(channel, NULL);
+		channel_finish(channel, NULL);
 		return;
 	}
 	while ((n = wire_next(&channel->in, &body, &len)) == 1) {
@@ -80,7 +80,7 @@ static void on_readable(uint32_t events, void *arg)
 			return;
 	}
 	if (n < 0)
-		finish(channel, NULL);
+		channel_finish(channel, NULL);
 }
 
 int channel_open(struct reactor *reactor, int fd, const struct channel_ops *ops,
@@ -92,7 +92,7 @@ int channel_open(struct reactor *reactor, int fd, const struct channel_ops *ops,
 	if (channel) {
 		err = fcntl(fd, F_SETFL, O_NONBLOCK) ? -errno : 0;
 		if (!err)
-			err = reactor_fd(reactor, fd, EPOLLIN, on_readable, channel,
+			err = reactor_fd(reactor, fd, EPOLLIN, channel_on_readable, channel,
 					 &channel->source);
 	}
 	if (err) {
@@ -110,7 +110,7 @@ int channel_open(struct reactor *reactor, int fd, const struct channel_ops *ops,
 
 /* ------------------------------------------------------------- reporting */
 
-static int report(struct channel_reporter *reporter, json_t *json)
+static int channel_report(struct channel_reporter *reporter, json_t *json)
 {
 	char *text = json_dumps(json, JSON_COMPACT);
 	int err = text ? wire_send(reporter->fd, text, strlen(text), NULL, 0) : -ENOMEM;
@@ -129,7 +129,7 @@ void channel_report_progress(const struct engine_progress *progress, void *arg)
 		return;
 	reporter->phase = progress->phase;
 	reporter->last_ms = ms;
-	report(reporter, json_pack("{s:{s:s, s:I, s:I}}", "progress",
+	channel_report(reporter, json_pack("{s:{s:s, s:I, s:I}}", "progress",
 				   "phase", progress->phase,
 				   "done", (json_int_t)progress->done,
 				   "total", (json_int_t)progress->total));
@@ -137,11 +137,11 @@ void channel_report_progress(const struct engine_progress *progress, void *arg)
 
 void channel_report_event(struct channel_reporter *reporter, json_t *event)
 {
-	report(reporter, json_pack("{s:o}", "progress", event));
+	channel_report(reporter, json_pack("{s:o}", "progress", event));
 }
 
 void channel_report_outcome(struct channel_reporter *reporter, json_t *outcome)
 {
-	if (report(reporter, outcome) == -EMSGSIZE)
-		report(reporter, outcome_error(-EMSGSIZE, "the answer is too long to be handed on: ask for less, or with --standalone and the image's directory"));
+	if (channel_report(reporter, outcome) == -EMSGSIZE)
+		channel_report(reporter, outcome_error(-EMSGSIZE, "the answer is too long to be handed on: ask for less, or with --standalone and the image's directory"));
 }

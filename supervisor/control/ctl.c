@@ -104,7 +104,7 @@ static void connection_close(struct ctl_connection *c)
 /* ---------------------------------------------------------------- output */
 
 /* Send queued bytes. 0; negative: the client is gone. */
-static int flush(struct ctl_connection *c)
+static int ctl_flush(struct ctl_connection *c)
 {
 	while (c->out_at < c->out_len) {
 		size_t len = c->out_len - c->out_at;
@@ -138,7 +138,7 @@ static int flush(struct ctl_connection *c)
 	return 0;
 }
 
-static int enqueue(struct ctl_connection *c, const char *text, int fd)
+static int ctl_enqueue(struct ctl_connection *c, const char *text, int fd)
 {
 	size_t len = strlen(text);
 	size_t pending = c->out_len - c->out_at;
@@ -166,13 +166,13 @@ static int enqueue(struct ctl_connection *c, const char *text, int fd)
 	return 0;
 }
 
-static int send_json(struct ctl_connection *c, json_t *json, int fd)
+static int ctl_send_json(struct ctl_connection *c, json_t *json, int fd)
 {
 	_cleanup_free_ char *text = json_dumps(json, JSON_COMPACT);
 
 	if (!text || strlen(text) > WIRE_ANSWER_MAX)
 		return -ENOMEM;
-	return enqueue(c, text, fd);
+	return ctl_enqueue(c, text, fd);
 }
 
 /* -------------------------------------------------------------- requests */
@@ -206,10 +206,10 @@ void request_answer_fd(struct request *request, json_t *outcome, int fd)
 		c->idle_ms = clock_monotonic_ms();
 		if (!outcome)
 			outcome = outcome_error(-ENOMEM, "out of memory");
-		err = send_json(c, outcome, fd);
+		err = ctl_send_json(c, outcome, fd);
 		if (!err) {
 			fd = -1;
-			err = flush(c);
+			err = ctl_flush(c);
 		}
 		if (err)
 			connection_close(c);
@@ -233,7 +233,7 @@ void request_progress(struct request *request, json_t *progress)
 	if (!c || c->out_len - c->out_at > PROGRESS_QUEUE_MAX)
 		return;
 	json = json_pack("{s:O}", "progress", progress);
-	if (send_json(c, json, -1) || flush(c))
+	if (ctl_send_json(c, json, -1) || ctl_flush(c))
 		connection_close(c);
 	json_decref(json);
 }
@@ -264,7 +264,7 @@ int request_groups(const struct request *request, gid_t *groups, int max)
 }
 
 /* Parse the text of a request; NULL with an outcome. */
-static struct request *parse(struct ctl_connection *c, const char *body,
+static struct request *ctl_parse(struct ctl_connection *c, const char *body,
 			     size_t len, json_t **ret_outcome)
 {
 	json_t *json = json_loadb(body, len, JSON_REJECT_DUPLICATES, NULL);
@@ -300,16 +300,16 @@ static struct request *parse(struct ctl_connection *c, const char *body,
 	return request;
 }
 
-static void dispatch(struct ctl_connection *c, const char *body, size_t len)
+static void ctl_dispatch(struct ctl_connection *c, const char *body, size_t len)
 {
 	json_t *outcome = NULL;
-	struct request *request = parse(c, body, len, &outcome);
+	struct request *request = ctl_parse(c, body, len, &outcome);
 	unsigned int i;
 	request_fn fn;
 
 	if (!request) {
 		c->closing = true;
-		if (send_json(c, outcome, -1) || flush(c))
+		if (ctl_send_json(c, outcome, -1) || ctl_flush(c))
 			connection_close(c);
 		json_decref(outcome);
 		return;
@@ -334,14 +334,14 @@ static void dispatch(struct ctl_connection *c, const char *body, size_t len)
 
 /* ----------------------------------------------------------- connections */
 
-static void on_connection(uint32_t events, void *arg)
+static void ctl_on_connection(uint32_t events, void *arg)
 {
 	struct ctl_connection *c = arg;
 	const char *body;
 	size_t len;
 	int n;
 
-	if ((events & EPOLLOUT) && flush(c)) {
+	if ((events & EPOLLOUT) && ctl_flush(c)) {
 		connection_close(c);
 		return;
 	}
@@ -362,7 +362,7 @@ static void on_connection(uint32_t events, void *arg)
 	}
 	n = wire_next(&c->in, &body, &len);
 	if (n == 1)
-		dispatch(c, body, len);
+		ctl_dispatch(c, body, len);
 	else if (n < 0)
 		connection_close(c);
 }
@@ -378,7 +378,7 @@ static bool has_said_more(const struct ctl_connection *c)
 }
 
 /* A request in pieces counts as idle time from its first piece: only a whole request counts. */
-static void on_timer(void *arg)
+static void ctl_on_timer(void *arg)
 {
 	struct ctl *ctl = arg;
 	int64_t limit = ctl->options.idle_timeout_ms, now = clock_monotonic_ms();
@@ -401,12 +401,12 @@ static void watch_idle(struct ctl *ctl)
 	unsigned int limit = ctl->options.idle_timeout_ms;
 
 	if (limit && ctl->connections && !ctl->timer)
-		reactor_timer(ctl->options.reactor, limit / IDLE_LOOKS + 1, on_timer, ctl,
+		reactor_timer(ctl->options.reactor, limit / IDLE_LOOKS + 1, ctl_on_timer, ctl,
 			      &ctl->timer);
 }
 
 /* Connections, and requests without their connection: of all users, and (@ret_own) of @uid. */
-static unsigned int count(const struct ctl *ctl, uid_t uid, unsigned int *ret_own)
+static unsigned int ctl_count(const struct ctl *ctl, uid_t uid, unsigned int *ret_own)
 {
 	const struct ctl_connection *c;
 	const struct request *request;
@@ -435,9 +435,9 @@ static void turn_away(int sock, json_t *outcome)
 }
 
 /* -EBUSY: the limit is reached, and the peer was told. */
-static int is_full(const struct ctl *ctl, const struct ucred *peer, int sock)
+static int ctl_is_full(const struct ctl *ctl, const struct ucred *peer, int sock)
 {
-	unsigned int own, all = count(ctl, peer->uid, &own);
+	unsigned int own, all = ctl_count(ctl, peer->uid, &own);
 
 	if (peer->uid && own >= CONNECTIONS_PER_USER)
 		turn_away(sock, outcome_error(-EBUSY, "user %u has %u connections to ckptd and requests under way, which is as many as there may be: end some of the commands that wait (wait, attach, attached run)",
@@ -460,10 +460,10 @@ static int connection_open(struct ctl *ctl, int sock)
 		err = getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &c->peer, &len) ?
 		      -errno : 0;
 	if (!err)
-		err = is_full(ctl, &c->peer, sock);
+		err = ctl_is_full(ctl, &c->peer, sock);
 	if (!err)
 		err = reactor_fd(ctl->options.reactor, sock, EPOLLIN,
-				 on_connection, c, &c->source);
+				 ctl_on_connection, c, &c->source);
 	if (err) {
 		free(c);
 		return err;
@@ -492,7 +492,7 @@ static void on_rested(void *arg)
 }
 
 /* Pause accepting: a waiting client would wake the loop for ever. */
-static void rest(struct ctl *ctl, int err)
+static void ctl_rest(struct ctl *ctl, int err)
 {
 	log_warning(ctl->options.log, "no connection can be taken: %s", strerror(err));
 	if (!reactor_timer(ctl->options.reactor, REST_MS, on_rested, ctl, &ctl->rest))
@@ -507,7 +507,7 @@ static void on_listener(uint32_t events, void *arg)
 
 	if (sock < 0) {
 		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
-			rest(ctl, errno);
+			ctl_rest(ctl, errno);
 		return;
 	}
 	err = connection_open(ctl, sock);
@@ -531,7 +531,7 @@ static int remove_dead(const char *path)
 	return unlink(path) ? -errno : 0;
 }
 
-static int listen_on(const char *path)
+static int ctl_listen_on(const char *path)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
 	int sock, err;
@@ -562,7 +562,7 @@ int ctl_open(const struct ctl_options *options, struct ctl **ret_ctl)
 	if (!ctl)
 		return -ENOMEM;
 	ctl->options = *options;
-	ctl->sock = listen_on(options->socket);
+	ctl->sock = ctl_listen_on(options->socket);
 	err = ctl->sock < 0 ? ctl->sock :
 	      reactor_fd(options->reactor, ctl->sock, EPOLLIN, on_listener, ctl,
 			 &ctl->source);

@@ -43,7 +43,7 @@ struct worker {
 	void *arg;
 };
 
-static json_t *died(const struct worker *w)
+static json_t *worker_died(const struct worker *w)
 {
 	const char *so = w->killed ? w->killed : "nothing was changed";
 
@@ -67,7 +67,7 @@ static void maybe_finish(struct worker *w)
 
 	if (!w->over || (!w->ended && !(w->stays && w->outcome)))
 		return;
-	outcome = w->outcome ? w->outcome : died(w);
+	outcome = w->outcome ? w->outcome : worker_died(w);
 	reactor_remove(w->child);
 	if (!w->ended)
 		reactor_child(w->daemon->reactor, w->pid, on_late_end, NULL, &w->child);
@@ -75,14 +75,14 @@ static void maybe_finish(struct worker *w)
 	ops->outcome(outcome, arg);
 }
 
-static void on_progress(json_t *progress, void *arg)
+static void worker_on_progress(json_t *progress, void *arg)
 {
 	struct worker *w = arg;
 
 	w->ops->progress(progress, w->arg);
 }
 
-static void on_outcome(json_t *outcome, void *arg)
+static void worker_on_outcome(json_t *outcome, void *arg)
 {
 	struct worker *w = arg;
 
@@ -92,7 +92,7 @@ static void on_outcome(json_t *outcome, void *arg)
 	maybe_finish(w);
 }
 
-static void on_end(int status, void *arg)
+static void worker_on_end(int status, void *arg)
 {
 	struct worker *w = arg;
 
@@ -102,11 +102,11 @@ static void on_end(int status, void *arg)
 	maybe_finish(w);
 }
 
-static const struct channel_ops channel_ops = { on_progress, on_outcome };
+static const struct channel_ops channel_ops = { worker_on_progress, worker_on_outcome };
 
 /* ------------------------------------------------------------ the worker */
 
-static void default_signals(void)
+static void worker_default_signals(void)
 {
 	sigset_t none;
 	int signo;
@@ -147,7 +147,7 @@ _Noreturn static void worker_main(const struct worker_spec *spec, int report,
 	json_t *outcome;
 
 	prctl(PR_SET_NAME, spec->name);
-	default_signals();
+	worker_default_signals();
 	setsid();
 	priority_set(nice);
 	if (!stays)
@@ -194,7 +194,7 @@ int worker_start(struct daemon *daemon, const struct worker_spec *spec,
 	w->stays = spec->flags & WORKER_STAYS;
 	w->ops = ops;
 	w->arg = ops_arg;
-	err = reactor_child(daemon->reactor, w->pid, on_end, w, &w->child);
+	err = reactor_child(daemon->reactor, w->pid, worker_on_end, w, &w->child);
 	if (!err)
 		err = channel_open(daemon->reactor, sock[0], &channel_ops, w,
 				   &w->channel);
@@ -222,7 +222,7 @@ static bool wait_briefly(pid_t pid)
 	return false;
 }
 
-static void end(struct worker *w, bool wait)
+static void worker_end(struct worker *w, bool wait)
 {
 	channel_close(w->channel);
 	reactor_remove(w->child);
@@ -236,12 +236,12 @@ static void end(struct worker *w, bool wait)
 void worker_abort(struct worker *w)
 {
 	if (w)
-		end(w, true);
+		worker_end(w, true);
 }
 
 void worker_leave(struct worker *w)
 {
-	end(w, false);
+	worker_end(w, false);
 }
 
 void worker_kill(const struct worker *w, int signo)

@@ -18,7 +18,7 @@
 #include "base/cleanup.h"
 #include "base/atomic_json.h"
 
-static json_t *number(uint64_t value)
+static json_t *coord_record_number(uint64_t value)
 {
 	char text[24];
 
@@ -40,7 +40,7 @@ static int parse_number(const json_t *json, uint64_t *ret_value)
 
 static json_t *id_json(struct coord_id id)
 {
-	return json_pack("[o, o]", number(id.generation), number(id.attempt));
+	return json_pack("[o, o]", coord_record_number(id.generation), coord_record_number(id.attempt));
 }
 
 static int parse_id(const json_t *json, struct coord_id *ret_id)
@@ -67,7 +67,7 @@ static struct coord_id *id_at(const struct coord_record *record, size_t i)
 
 int coord_record_write(const char *dir, const struct coord_record *record)
 {
-	json_t *json = json_pack("{s:o}", "epoch", number(record->epoch));
+	json_t *json = json_pack("{s:o}", "epoch", coord_record_number(record->epoch));
 	json_t *dead = json_array();
 	unsigned int node;
 	size_t i;

@@ -312,7 +312,7 @@ static void on_init_end(int status, void *arg)
 	job_gone(job);
 }
 
-static void on_shim(uint32_t events, void *arg)
+static void job_on_shim(uint32_t events, void *arg)
 {
 	struct job *job = arg;
 	char data[SHIM_DATA_MAX];
@@ -361,7 +361,7 @@ static int connect_shim(struct job *job, const struct identity *id)
 	snprintf(path, sizeof(path), "%s/shim.sock", job->state_dir);
 	job->shim = id->shim_alive ? shim_connect(path) : -ESRCH;
 	err = job->shim < 0 ? job->shim :
-	      reactor_fd(jobs_daemon(job->jobs)->reactor, job->shim, EPOLLIN, on_shim, job,
+	      reactor_fd(jobs_daemon(job->jobs)->reactor, job->shim, EPOLLIN, job_on_shim, job,
 			 &job->shim_source);
 	if (err) {
 		if (job->shim >= 0)
@@ -471,7 +471,7 @@ void job_recover(struct job *job)
 
 /* --------------------------------------------------------------- waiting */
 
-static void on_abandon(struct request *request, void *arg)
+static void job_on_abandon(struct request *request, void *arg)
 {
 	struct job_waiter *waiter = arg;
 	struct job_waiter **at = &waiter->job->waiters;
@@ -493,7 +493,7 @@ int job_wait(struct job *job, struct request *request)
 	waiter->request = request;
 	waiter->next = job->waiters;
 	job->waiters = waiter;
-	request_on_abandon(request, on_abandon, waiter);
+	request_on_abandon(request, job_on_abandon, waiter);
 	return 0;
 }
 

@@ -164,12 +164,12 @@ static int wait_held(const struct job_dump *d, char where)
 	return answer == HOLD_GO ? 0 : -ECANCELED;
 }
 
-static int on_captured(void *arg)
+static int job_dump_on_captured(void *arg)
 {
 	return wait_held(arg, HOLD_CAPTURED);
 }
 
-static int on_stored(void *arg)
+static int job_dump_on_stored(void *arg)
 {
 	return wait_held(arg, HOLD_STORED);
 }
@@ -223,8 +223,8 @@ static json_t *dump_run(struct channel_reporter *reporter, void *arg)
 		.progress_arg = reporter,
 		.frozen = on_frozen,
 		.frozen_arg = d,
-		.captured = on_captured,
-		.stored = d->hold[1] >= 0 ? on_stored : NULL,
+		.captured = job_dump_on_captured,
+		.stored = d->hold[1] >= 0 ? job_dump_on_stored : NULL,
 		.commits = on_commit,
 		.hold_arg = d,
 		.memory = jobs_daemon(d->job->jobs)->config.pipeline_memory,
@@ -258,7 +258,7 @@ static json_t *dump_run(struct channel_reporter *reporter, void *arg)
 
 /* ------------------------------------------------------------ in the daemon */
 
-static void on_progress(json_t *progress, void *arg)
+static void job_dump_on_progress(json_t *progress, void *arg)
 {
 	struct job_dump *d = arg;
 
@@ -266,7 +266,7 @@ static void on_progress(json_t *progress, void *arg)
 		d->ops->progress(progress, d->arg);
 }
 
-static void remove_image(const struct job_dump *d)
+static void job_dump_remove_image(const struct job_dump *d)
 {
 	const struct daemon *daemon = d->daemon;
 	int64_t generation = json_integer_value(json_object_get(d->args, "generation"));
@@ -296,19 +296,19 @@ static void free_dump(struct job_dump *d)
 	free(d);
 }
 
-static void on_outcome(json_t *outcome, void *arg)
+static void job_dump_on_outcome(json_t *outcome, void *arg)
 {
 	struct job_dump *d = arg;
 	const struct job_dump_ops *ops = d->ops;
 	void *ops_arg = d->arg;
 
 	if (d->aborted)
-		remove_image(d);
+		job_dump_remove_image(d);
 	free_dump(d);
 	ops->ended(outcome, ops_arg);
 }
 
-static void on_held(uint32_t events, void *arg)
+static void job_dump_on_held(uint32_t events, void *arg)
 {
 	struct job_dump *d = arg;
 	char where;
@@ -328,7 +328,7 @@ static void on_held(uint32_t events, void *arg)
 		d->ops->stored(d->arg);
 }
 
-static void answer(struct job_dump *d, char word)
+static void job_dump_answer(struct job_dump *d, char word)
 {
 	d->waiting = false;
 	send(d->hold[0], &word, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -339,7 +339,7 @@ void job_dump_go(struct job_dump *d)
 	if (!d->waiting)
 		return;
 	d->counts = d->stored;
-	answer(d, HOLD_GO);
+	job_dump_answer(d, HOLD_GO);
 }
 
 void job_dump_abort(struct job_dump *d)
@@ -348,12 +348,12 @@ void job_dump_abort(struct job_dump *d)
 		return;
 	d->aborted = true;
 	if (d->waiting)
-		answer(d, HOLD_NO);
+		job_dump_answer(d, HOLD_NO);
 	else
 		kill(worker_pid(d->worker), SIGKILL);
 }
 
-static const struct channel_ops worker_ops = { on_progress, on_outcome };
+static const struct channel_ops worker_ops = { job_dump_on_progress, job_dump_on_outcome };
 
 int job_dump_start(struct job *job, const struct job_dump_options *options,
 		   const struct job_dump_ops *ops, void *arg, struct job_dump **ret_dump)
@@ -382,7 +382,7 @@ int job_dump_start(struct job *job, const struct job_dump_options *options,
 	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, d->hold))
 		err = -errno;
 	if (!err && options->held)
-		err = reactor_fd(daemon->reactor, d->hold[0], EPOLLIN, on_held, d, &d->source);
+		err = reactor_fd(daemon->reactor, d->hold[0], EPOLLIN, job_dump_on_held, d, &d->source);
 	keep[0] = d->hold[1];
 	spec.arg = d;
 	spec.keep = keep;

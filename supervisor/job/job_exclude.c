@@ -27,7 +27,7 @@
 #include "mpi-glue/lower/lower.h"
 #include "shim/proto.h"
 
-static int add(struct job_exclude *out, uint32_t kind, pid_t pid, uint64_t start, uint64_t end)
+static int job_exclude_add(struct job_exclude *out, uint32_t kind, pid_t pid, uint64_t start, uint64_t end)
 {
 	if (out->nr == out->room) {
 		unsigned int room = out->room ? 2 * out->room : 64;
@@ -85,7 +85,7 @@ struct pids {
 	size_t nr, room;
 };
 
-static int remember(struct pids *pids, long inner, pid_t outer, pid_t parent)
+static int job_exclude_remember(struct pids *pids, long inner, pid_t outer, pid_t parent)
 {
 	if (pids->nr == pids->room) {
 		size_t room = pids->room ? 2 * pids->room : 64;
@@ -118,14 +118,14 @@ static int read_pids(struct pids *pids, const char *dir, const struct stat *name
 		snprintf(path, sizeof(path), "%s/%s/status", dir, entry->d_name);
 		inner = inner_pid(path, &parent);
 		if (inner > 0)
-			err = remember(pids, inner, (pid_t)strtol(entry->d_name, NULL, 10), parent);
+			err = job_exclude_remember(pids, inner, (pid_t)strtol(entry->d_name, NULL, 10), parent);
 	}
 	if (d)
 		closedir(d);
 	return err;
 }
 
-static struct pair *find(const struct pids *pids, int64_t inner)
+static struct pair *job_exclude_lookup(const struct pids *pids, int64_t inner)
 {
 	size_t i;
 
@@ -145,7 +145,7 @@ struct reading {
 
 static int take_process(struct reading *r, int64_t inner)
 {
-	struct pair *rank = find(&r->processes, inner);
+	struct pair *rank = job_exclude_lookup(&r->processes, inner);
 	char path[64];
 	int err;
 
@@ -155,10 +155,10 @@ static int take_process(struct reading *r, int64_t inner)
 	r->pid = rank->outer;
 	snprintf(path, sizeof(path), "/proc/%d/task", (int)r->pid);
 	err = read_pids(&r->threads, path, NULL);
-	return err ? err : add(r->out, CKPT_EXCLUDE_RANGE, r->pid, LOWER_BASE, LOWER_END);
+	return err ? err : job_exclude_add(r->out, CKPT_EXCLUDE_RANGE, r->pid, LOWER_BASE, LOWER_END);
 }
 
-static int take(struct reading *r, const struct shim_exclude *entry)
+static int job_exclude_take(struct reading *r, const struct shim_exclude *entry)
 {
 	const struct pair *thread;
 
@@ -167,10 +167,10 @@ static int take(struct reading *r, const struct shim_exclude *entry)
 	if (!r->pid)
 		return -EPROTO;
 	if (entry->kind == SHIM_LEAVE_FD)
-		return add(r->out, CKPT_EXCLUDE_FD, r->pid, (uint64_t)entry->number, 0);
-	thread = find(&r->threads, entry->number);
+		return job_exclude_add(r->out, CKPT_EXCLUDE_FD, r->pid, (uint64_t)entry->number, 0);
+	thread = job_exclude_lookup(&r->threads, entry->number);
 	/* One that has ended has nothing to leave out. */
-	return thread ? add(r->out, CKPT_EXCLUDE_THREAD, r->pid, (uint64_t)thread->outer, 0) : 0;
+	return thread ? job_exclude_add(r->out, CKPT_EXCLUDE_THREAD, r->pid, (uint64_t)thread->outer, 0) : 0;
 }
 
 static int read_all(struct reading *r, int shim)
@@ -187,7 +187,7 @@ static int read_all(struct reading *r, int shim)
 			return n;
 		n /= (int)sizeof(entries[0]);
 		for (i = 0; i < n && !err; i++)
-			err = take(r, &entries[i]);
+			err = job_exclude_take(r, &entries[i]);
 		from += (uint64_t)n;
 		if (!err && r->out->nr > CKPT_EXCLUDE_MAX)
 			err = -E2BIG;
@@ -277,7 +277,7 @@ static int take_sockets(struct job_exclude *out, const struct sockets *sockets, 
 		fd = strtol(entry->d_name, NULL, 10);
 		inode = socket_inode(pid, fd);
 		if (inode && is_of_rank(sockets, inode, pid) && !is_passing(pid, fd))
-			err = add(out, CKPT_EXCLUDE_FD, pid, (uint64_t)fd, 0);
+			err = job_exclude_add(out, CKPT_EXCLUDE_FD, pid, (uint64_t)fd, 0);
 	}
 	if (d)
 		closedir(d);

@@ -17,7 +17,7 @@
 
 #include "base/atomic_json.h"
 
-static const struct log *job_log(const struct job *job)
+static const struct log *job_exit_job_log(const struct job *job)
 {
 	return &jobs_daemon(job->jobs)->log;
 }
@@ -39,7 +39,7 @@ void job_note_saving(struct job *job, bool saving)
 		err = unlink(path) && errno != ENOENT ? -errno : 0;
 	}
 	if (err)
-		log_warning(job_log(job), "job %lld: %s/saving: %s", (long long)job->id,
+		log_warning(job_exit_job_log(job), "job %lld: %s/saving: %s", (long long)job->id,
 			    job->state_dir, strerror(-err));
 }
 
@@ -97,10 +97,10 @@ void job_end(struct job *job, const struct job_end *end)
 
 	job_let_go(job);
 	err = end ? set_end(job, end, why, sizeof(why)) : 0;
-	log_info(job_log(job), "job %lld (%s) %s, status %d", (long long)job->id,
+	log_info(job_exit_job_log(job), "job %lld (%s) %s, status %d", (long long)job->id,
 		 job->name, job_state_name(job->state), job_exit_status(job));
 	if (err)
-		log_error(job_log(job), "%s", why);
+		log_error(job_exit_job_log(job), "%s", why);
 	/* of a record that is another run's there is nothing to wait for */
 	if (!err || err == -ESTALE)
 		job_unprepare(job);

@@ -93,7 +93,7 @@ static int ask_status(struct externals *externals)
 	return n < 0 ? n : ask_ranks(externals);
 }
 
-static int ask(struct externals *externals)
+static int job_externals_ask(struct externals *externals)
 {
 	int err = ask_status(externals);
 
@@ -111,7 +111,7 @@ json_t *job_externals_open(const struct job *job, struct externals *ret_ends, st
 	snprintf(path, sizeof(path), "%s/shim.sock", job->state_dir);
 	ret_ends->shim = shim_connect(path);
 	if (ret_ends->shim >= 0)
-		err = ask(ret_ends);
+		err = job_externals_ask(ret_ends);
 	else if (ret_ends->shim == -ENOENT || ret_ends->shim == -ECONNREFUSED)
 		err = 0;
 	else

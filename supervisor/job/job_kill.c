@@ -55,12 +55,12 @@ static bool is_going(pid_t init)
 	return some && all;
 }
 
-static void on_told(void *arg)
+static void job_kill_on_told(void *arg)
 {
 	struct job *job = arg;
 
 	job->last_resort = NULL;
-	if (!job->init || (is_going(job->init) && !reactor_timer(jobs_daemon(job->jobs)->reactor, TOLD_MS, on_told, job,
+	if (!job->init || (is_going(job->init) && !reactor_timer(jobs_daemon(job->jobs)->reactor, TOLD_MS, job_kill_on_told, job,
 								 &job->last_resort)))
 		return;
 	kill_init(job, "it was to be killed, and does not end");
@@ -76,7 +76,7 @@ static void on_last_resort(void *arg)
 		return;
 	if (job->shim < 0 || ioctl(job->shim, SIOCOUTQ, &unread) || unread)
 		kill_init(job, "its shim does not read that it is to be killed");
-	else if (reactor_timer(jobs_daemon(job->jobs)->reactor, TOLD_MS, on_told, job, &job->last_resort))
+	else if (reactor_timer(jobs_daemon(job->jobs)->reactor, TOLD_MS, job_kill_on_told, job, &job->last_resort))
 		kill_init(job, "no timer to see it end");
 }
 

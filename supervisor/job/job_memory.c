@@ -22,7 +22,7 @@ struct family {
 	unsigned int nr;
 };
 
-static uint64_t resident(pid_t pid)
+static uint64_t job_memory_resident(pid_t pid)
 {
 	unsigned long long size, pages = 0;
 	char path[48];
@@ -83,7 +83,7 @@ uint64_t job_memory(pid_t init)
 	family->nr = 0;
 	add_children(family, init);
 	for (i = 0; i < family->nr; i++) {
-		sum += resident(family->pid[i]);
+		sum += job_memory_resident(family->pid[i]);
 		add_children(family, family->pid[i]);
 	}
 	free(family);

@@ -35,7 +35,7 @@ struct job_restore {
 	struct channel *channel;
 };
 
-static void finish(struct job_restore *r, json_t *outcome)
+static void job_restore_finish(struct job_restore *r, json_t *outcome)
 {
 	const struct job_restore_ops *ops = r->ops;
 	void *arg = r->arg;
@@ -49,7 +49,7 @@ static void finish(struct job_restore *r, json_t *outcome)
 	ops->ended(outcome, arg);
 }
 
-static void on_progress(json_t *progress, void *arg)
+static void job_restore_on_progress(json_t *progress, void *arg)
 {
 	struct job_restore *r = arg;
 
@@ -59,13 +59,13 @@ static void on_progress(json_t *progress, void *arg)
 
 /* -------------------------------------------------------------- the shim */
 
-static void on_launched(json_t *outcome, void *arg)
+static void job_restore_on_launched(json_t *outcome, void *arg)
 {
-	finish(arg, outcome ? outcome :
+	job_restore_finish(arg, outcome ? outcome :
 	       outcome_error(-ECHILD, "the job's shim ended without a word"));
 }
 
-static const struct channel_ops launch_ops = { on_progress, on_launched };
+static const struct channel_ops launch_ops = { job_restore_on_progress, job_restore_on_launched };
 
 /* @note: what the checkpoint left in the manifests for us. */
 static json_t *make_spec(const struct job_restore *r, const json_t *note)
@@ -85,7 +85,7 @@ static json_t *make_spec(const struct job_restore *r, const json_t *note)
 	return spec;
 }
 
-static json_t *launch(struct job_restore *r, const json_t *note)
+static json_t *job_restore_launch(struct job_restore *r, const json_t *note)
 {
 	int attach = r->attach, err;
 	json_t *spec;
@@ -136,7 +136,7 @@ static json_t *try_images(const struct job_restore *r, const struct op_env *env)
 }
 
 /* Reads the manifests, and for a dry run all else there is to check. */
-static json_t *check_run(struct channel_reporter *reporter, void *arg)
+static json_t *job_restore_check_run(struct channel_reporter *reporter, void *arg)
 {
 	struct job_restore *r = arg;
 	struct op_env env = {
@@ -156,14 +156,14 @@ static json_t *check_run(struct channel_reporter *reporter, void *arg)
 	return try_images(r, &env);
 }
 
-static void on_checked(json_t *outcome, void *arg)
+static void job_restore_on_checked(json_t *outcome, void *arg)
 {
 	struct job_restore *r = arg;
 	const json_t *result = json_object_get(outcome, "result");
 	json_t *failure = NULL;
 
 	if (!outcome_is_ok(outcome) || r->dry_run) {
-		finish(r, outcome);
+		job_restore_finish(r, outcome);
 		return;
 	}
 	json_decref(r->images);
@@ -171,15 +171,15 @@ static void on_checked(json_t *outcome, void *arg)
 	if (r->ops->checked)
 		failure = r->ops->checked(r->arg);
 	if (!failure)
-		failure = launch(r, json_object_get(result, "note"));
+		failure = job_restore_launch(r, json_object_get(result, "note"));
 	json_decref(outcome);
 	if (failure)
-		finish(r, failure);
+		job_restore_finish(r, failure);
 }
 
-static const struct channel_ops check_ops = { on_progress, on_checked };
+static const struct channel_ops check_ops = { job_restore_on_progress, job_restore_on_checked };
 
-static struct job_restore *parse(struct job *job, const json_t *how)
+static struct job_restore *job_restore_parse(struct job *job, const json_t *how)
 {
 	int accept = 0, dry_run = 0, any_rights = 0;
 	struct job_restore *r = calloc(1, sizeof(*r));
@@ -216,8 +216,8 @@ static struct job_restore *parse(struct job *job, const json_t *how)
 int job_restore_start(struct job *job, const json_t *how, int attach,
 		      const struct job_restore_ops *ops, void *arg)
 {
-	struct worker_spec spec = { .name = "ckptd-check", .run = check_run };
-	struct job_restore *r = parse(job, how);
+	struct worker_spec spec = { .name = "ckptd-check", .run = job_restore_check_run };
+	struct job_restore *r = job_restore_parse(job, how);
 	int err = r ? 0 : -EINVAL;
 
 	if (r) {

@@ -48,7 +48,7 @@ struct job *jobs_lookup(const struct jobs *jobs, int64_t id)
 	return job && job->id == id ? job : NULL;
 }
 
-static void insert(struct jobs *jobs, struct job *job)
+static void jobs_insert(struct jobs *jobs, struct job *job)
 {
 	struct job **at = &jobs->first;
 
@@ -138,12 +138,12 @@ int jobs_enter(struct jobs *jobs, int64_t id, json_t *record, struct job **ret_j
 	int err = job_new(jobs, id, record, ret_job);
 
 	if (!err)
-		insert(jobs, *ret_job);
+		jobs_insert(jobs, *ret_job);
 	return err;
 }
 
 /* Read from the catalog, see what is the case, register. */
-static int load(struct jobs *jobs, int64_t id, struct job **ret_job, char *why,
+static int jobs_load(struct jobs *jobs, int64_t id, struct job **ret_job, char *why,
 		size_t size)
 {
 	json_t *record;
@@ -160,7 +160,7 @@ static int load(struct jobs *jobs, int64_t id, struct job **ret_job, char *why,
 			 (long long)id);
 		return err;
 	}
-	insert(jobs, *ret_job);
+	jobs_insert(jobs, *ret_job);
 	job_recover(*ret_job);
 	/* A part that turns out to have ended may be dropped at once. */
 	*ret_job = jobs_lookup(jobs, id);
@@ -174,7 +174,7 @@ static int load(struct jobs *jobs, int64_t id, struct job **ret_job, char *why,
 }
 
 /* What does not run here another node may have restarted: it is read again. */
-static struct job *refresh(struct jobs *jobs, struct job *job)
+static struct job *jobs_refresh(struct jobs *jobs, struct job *job)
 {
 	int64_t id = job->id;
 	char why[512];
@@ -182,7 +182,7 @@ static struct job *refresh(struct jobs *jobs, struct job *job)
 	if (job_is_alive(job) || job->busy)
 		return job;
 	jobs_forget(job);
-	return load(jobs, id, &job, why, sizeof(why)) ? NULL : job;
+	return jobs_load(jobs, id, &job, why, sizeof(why)) ? NULL : job;
 }
 
 /* Without it there is one thing to say, and not one of each record. */
@@ -213,12 +213,12 @@ void jobs_reconcile_all(struct jobs *jobs)
 	}
 	for (job = jobs->first; job; job = next) {
 		next = job->next;
-		refresh(jobs, job);
+		jobs_refresh(jobs, job);
 	}
 	for (i = 0; i < json_array_size(ids); i++) {
 		int64_t id = json_integer_value(json_array_get(ids, i));
 
-		if (!jobs_lookup(jobs, id) && load(jobs, id, &job, why, sizeof(why)))
+		if (!jobs_lookup(jobs, id) && jobs_load(jobs, id, &job, why, sizeof(why)))
 			log_warning(&jobs->daemon->log, "%s", why);
 	}
 	json_decref(ids);
@@ -231,10 +231,10 @@ struct job *jobs_reconcile(struct jobs *jobs, int64_t id, json_t **ret_outcome)
 	int err;
 
 	if (job)
-		job = refresh(jobs, job);
+		job = jobs_refresh(jobs, job);
 	if (job)
 		return job;
-	err = load(jobs, id, &job, why, sizeof(why));
+	err = jobs_load(jobs, id, &job, why, sizeof(why));
 	if (!err)
 		return job;
 	/* it may be the key that is not there */
@@ -307,7 +307,7 @@ static bool is_missed(struct jobs *jobs, const char *name)
 	int64_t id = strtoll(name, &end, 10);
 
 	if (id <= 0 || *end || jobs_lookup(jobs, id) || !jobs_has_processes(jobs, id) ||
-	    !load(jobs, id, &job, why, sizeof(why)))
+	    !jobs_load(jobs, id, &job, why, sizeof(why)))
 		return false;
 	if (!jobs->missed)
 		log_error(&jobs->daemon->log, "processes of job %lld run here, but: %s; looking again",
@@ -365,7 +365,7 @@ int jobs_create(struct jobs *jobs, json_t *record, struct job **ret_job, char *w
 			    json_string(job_state_name(JOB_STARTING)));
 	err = job_new(jobs, id, record, ret_job);
 	if (!err) {
-		insert(jobs, *ret_job);
+		jobs_insert(jobs, *ret_job);
 		err = job_set_state(*ret_job, JOB_STARTING, why, size);
 		if (err)
 			jobs_forget(*ret_job);

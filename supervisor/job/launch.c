@@ -84,7 +84,7 @@ static int memory_file(const json_t *json)
 	return take_fd(&fd);
 }
 
-static void default_signals(void)
+static void launch_default_signals(void)
 {
 	sigset_t none;
 	int signo;
@@ -104,7 +104,7 @@ _Noreturn static void exec_shim(const char *path, int spec, int report, int atta
 			NULL };
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
-	default_signals();
+	launch_default_signals();
 	setsid();
 	priority_set(priority_get());
 	snprintf(spec_arg, sizeof(spec_arg), "%d", spec);
@@ -123,7 +123,7 @@ _Noreturn static void exec_shim(const char *path, int spec, int report, int atta
 	_exit(127);
 }
 
-static int spawn(const char *path, int spec, int report, int attach)
+static int launch_spawn(const char *path, int spec, int report, int attach)
 {
 	pid_t pid;
 	int status;
@@ -160,7 +160,7 @@ int launch_start(struct job *job, const json_t *spec, int attach,
 	if (!err && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, report))
 		err = -errno;
 	if (!err) {
-		err = spawn(daemon->config.shim, file, report[1], attach);
+		err = launch_spawn(daemon->config.shim, file, report[1], attach);
 		if (err)
 			log_error(&daemon->log, "%s: %s", daemon->config.shim,
 				  strerror(-err));

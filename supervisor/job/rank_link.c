@@ -29,7 +29,7 @@ static bool is_rank(const struct rank_link *link, uint32_t rank)
 	return rank < link->nr_ranks;
 }
 
-static int on_counts(struct rank_link *link, const struct shim_msg *msg, const void *data,
+static int rank_link_on_counts(struct rank_link *link, const struct shim_msg *msg, const void *data,
 		     size_t len)
 {
 	const struct shim_count *counts = data;
@@ -45,7 +45,7 @@ static int on_counts(struct rank_link *link, const struct shim_msg *msg, const v
 	return 0;
 }
 
-static int on_stuck(struct rank_link *link, const void *data, size_t len)
+static int rank_link_on_stuck(struct rank_link *link, const void *data, size_t len)
 {
 	struct shim_wait wait;
 
@@ -59,7 +59,7 @@ static int on_stuck(struct rank_link *link, const void *data, size_t len)
 	return 0;
 }
 
-static int on_failed(struct rank_link *link, const struct shim_msg *msg, const void *data,
+static int rank_link_on_failed(struct rank_link *link, const struct shim_msg *msg, const void *data,
 		     size_t len)
 {
 	struct shim_failure failure;
@@ -74,7 +74,7 @@ static int on_failed(struct rank_link *link, const struct shim_msg *msg, const v
 	return 0;
 }
 
-static int handle(struct rank_link *link, const struct shim_msg *msg, const void *data,
+static int rank_link_handle(struct rank_link *link, const struct shim_msg *msg, const void *data,
 		  size_t len)
 {
 	bool latest = msg->number == link->order;
@@ -90,7 +90,7 @@ static int handle(struct rank_link *link, const struct shim_msg *msg, const void
 			link->ops->begun(data, len / sizeof(struct shim_seq), link->arg);
 		return 0;
 	case SHIM_COUNTS:
-		return latest ? on_counts(link, msg, data, len) : 0;
+		return latest ? rank_link_on_counts(link, msg, data, len) : 0;
 	case SHIM_REACHED:
 		if (latest)
 			link->ops->reached((uint32_t)msg->value, link->arg);
@@ -100,15 +100,15 @@ static int handle(struct rank_link *link, const struct shim_msg *msg, const void
 			link->ops->caught_up(link->arg);
 		return 0;
 	case SHIM_STUCK:
-		return latest ? on_stuck(link, data, len) : 0;
+		return latest ? rank_link_on_stuck(link, data, len) : 0;
 	case SHIM_RANK_FAILED:
-		return latest ? on_failed(link, msg, data, len) : 0;
+		return latest ? rank_link_on_failed(link, msg, data, len) : 0;
 	default:	/* SHIM_EXITED, and what a newer shim may say */
 		return 0;
 	}
 }
 
-static void on_shim(uint32_t events, void *arg)
+static void rank_link_on_shim(uint32_t events, void *arg)
 {
 	struct rank_link *link = arg;
 	char data[SHIM_DATA_MAX];
@@ -119,7 +119,7 @@ static void on_shim(uint32_t events, void *arg)
 	n = shim_receive(link->sock, &msg, data, sizeof(data), NULL, NULL);
 	if (n == -EAGAIN)
 		return;
-	err = n < 0 ? n : handle(link, &msg, data, (size_t)n);
+	err = n < 0 ? n : rank_link_handle(link, &msg, data, (size_t)n);
 	if (err) {
 		reactor_remove(link->source);
 		link->source = NULL;
@@ -127,7 +127,7 @@ static void on_shim(uint32_t events, void *arg)
 	}
 }
 
-static int send(struct rank_link *link, uint32_t type, int32_t value, const void *data, size_t len)
+static int rank_link_send(struct rank_link *link, uint32_t type, int32_t value, const void *data, size_t len)
 {
 	struct shim_msg msg = { .type = type, .value = value, .number = ++link->number };
 
@@ -137,12 +137,12 @@ static int send(struct rank_link *link, uint32_t type, int32_t value, const void
 int rank_link_order(struct rank_link *link, uint32_t intent)
 {
 	link->order = link->number + 1;
-	return send(link, SHIM_ORDER, (int32_t)intent, NULL, 0);
+	return rank_link_send(link, SHIM_ORDER, (int32_t)intent, NULL, 0);
 }
 
 int rank_link_targets(struct rank_link *link, const struct shim_seq *targets, size_t nr)
 {
-	return send(link, SHIM_TARGETS, 0, targets, nr * sizeof(*targets));
+	return rank_link_send(link, SHIM_TARGETS, 0, targets, nr * sizeof(*targets));
 }
 
 int rank_link_open(struct reactor *reactor, const char *path, unsigned int nr_ranks,
@@ -159,7 +159,7 @@ int rank_link_open(struct reactor *reactor, const char *path, unsigned int nr_ra
 	err = link->sock < 0 ? link->sock :
 	      shim_send(link->sock, &msg, NULL, 0, NULL, 0);
 	if (!err)
-		err = reactor_fd(reactor, link->sock, EPOLLIN, on_shim, link, &link->source);
+		err = reactor_fd(reactor, link->sock, EPOLLIN, rank_link_on_shim, link, &link->source);
 	if (err) {
 		rank_link_close(link);
 		return err;

@@ -153,7 +153,7 @@ bool rank_record_is_apart(const json_t *record)
 	return json_is_true(json_object_get(record, "apart"));
 }
 
-static json_t *check_place(const json_t *record, const struct config *config)
+static json_t *rank_record_check_place(const json_t *record, const struct config *config)
 {
 	if (!json_object_get(record, "nodes") ||
 	    rank_record_is_apart(record) == !config->image_dir_shared)
@@ -166,7 +166,7 @@ static json_t *check_place(const json_t *record, const struct config *config)
 json_t *rank_record_check(const json_t *record, const struct config *config)
 {
 	const char *name = json_string_value(json_object_get(record, "mpi"));
-	json_t *outcome = check_place(record, config);
+	json_t *outcome = rank_record_check_place(record, config);
 	enum ranks_mpi mpi;
 
 	if (outcome)
@@ -181,7 +181,7 @@ json_t *rank_record_check(const json_t *record, const struct config *config)
 }
 
 /* Names, each once, the first is ours. */
-static json_t *check_nodes(const json_t *nodes, const struct config *config)
+static json_t *rank_record_check_nodes(const json_t *nodes, const struct config *config)
 {
 	size_t i, k, nr = json_array_size(nodes);
 	const char *name;
@@ -254,7 +254,7 @@ json_t *rank_record_make(const json_t *request, const struct config *config,
 		return NULL;
 	}
 	nr_nodes = json_array_size(nodes) ? json_array_size(nodes) : 1;
-	*ret_outcome = check_nodes(nodes, config);
+	*ret_outcome = rank_record_check_nodes(nodes, config);
 	if (!*ret_outcome && interruptible && (direct || !strcmp(name, "none")))
 		*ret_outcome = outcome_usage("interruptible collectives are done by our MPI library, and this job is to run without it");
 	if (!*ret_outcome)
@@ -288,7 +288,7 @@ json_t *rank_record_gathered(const json_t *record)
 }
 
 /* On these; the map stays if it can. */
-static json_t *move(json_t *record, json_t *nodes, json_t *map, const struct config *config)
+static json_t *rank_record_move(json_t *record, json_t *nodes, json_t *map, const struct config *config)
 {
 	size_t nr = json_array_size(nodes);
 	unsigned int size = rank_record_size(record);
@@ -296,7 +296,7 @@ static json_t *move(json_t *record, json_t *nodes, json_t *map, const struct con
 
 	if (!nr)
 		return outcome_usage("restart: no nodes are given");
-	outcome = check_nodes(nodes, config);
+	outcome = rank_record_check_nodes(nodes, config);
 	if (!outcome)
 		outcome = check_size((int)size, nr);
 	if (outcome)
@@ -331,7 +331,7 @@ json_t *rank_record_place(json_t *record, json_t *nodes, json_t *map, const stru
 		return outcome_error(-EINVAL, "the job was on %s and others: name the nodes with --nodes, this one (%s) first, or ask there",
 				     home, config->node);
 	if (nodes)
-		outcome = move(record, nodes, map, config);
+		outcome = rank_record_move(record, nodes, map, config);
 	place_images(record, config);
 	return outcome ? outcome : rank_record_check(record, config);
 }

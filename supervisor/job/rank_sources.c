@@ -13,7 +13,7 @@
 
 #include "shim/ranks.h"
 
-static int parse(const json_t *map, unsigned int node, struct ranks *ret_ranks)
+static int rank_sources_parse(const json_t *map, unsigned int node, struct ranks *ret_ranks)
 {
 	json_t *spec = json_pack("{s:O, s:i}", "map", map, "node", (int)node);
 	char why[128];
@@ -24,7 +24,7 @@ static int parse(const json_t *map, unsigned int node, struct ranks *ret_ranks)
 }
 
 /* Of @there, for @here; NULL: nothing. */
-static json_t *source(const struct ranks *there, const struct ranks *here)
+static json_t *rank_sources_source(const struct ranks *there, const struct ranks *here)
 {
 	json_t *take = json_array(), *leave = json_array();
 	unsigned int i, k = 0;
@@ -51,16 +51,16 @@ json_t *rank_sources(const json_t *was, const json_t *is, unsigned int node)
 	json_t *sources = NULL, *all = NULL;
 	unsigned int i, nr = was ? (unsigned int)json_array_size(was) : 1;
 
-	if (parse(is, node, &here))
+	if (rank_sources_parse(is, node, &here))
 		return NULL;
 	if (!was)
 		was = all = ranks_map_even(here.size, 1);
 	sources = json_array();
 	for (i = 0; i < nr && sources; i++) {
-		if (!parse(was, i, &there)) {
+		if (!rank_sources_parse(was, i, &there)) {
 			if (there.size == here.size) {
 				/* Appending nothing fails, and that is meant. */
-				json_array_append_new(sources, source(&there, &here));
+				json_array_append_new(sources, rank_sources_source(&there, &here));
 				ranks_done(&there);
 				continue;
 			}

@@ -19,7 +19,7 @@ static const struct daemon *daemon_of(const struct job *job)
 	return jobs_daemon(job->jobs);
 }
 
-static int save(struct job *job, char *why, size_t size)
+static int tombstone_note_save(struct job *job, char *why, size_t size)
 {
 	/* also of a node that is not the home: nobody else writes there */
 	if (!daemon_of(job)->config.image_dir_shared)
@@ -42,7 +42,7 @@ int tombstone_note_make(struct tombstone_note *note, struct job *job, char *why,
 	json_object_set_new(job->record, "unwanted",
 			    tombstone_add(note->before, levels, level, note->whole ? NULL : note->generations,
 					 top > floor ? top : floor));
-	return save(job, why, size);
+	return tombstone_note_save(job, why, size);
 }
 
 void tombstone_note_take_back(struct tombstone_note *note, struct job *job)
@@ -56,7 +56,7 @@ void tombstone_note_take_back(struct tombstone_note *note, struct job *job)
 		json_object_set(job->record, "unwanted", note->before);
 	else
 		json_object_del(job->record, "unwanted");
-	if (save(job, why, sizeof(why)))
+	if (tombstone_note_save(job, why, sizeof(why)))
 		log_error(&jobs_daemon(job->jobs)->log, "%s", why);
 }
 

@@ -187,7 +187,7 @@ static bool clock_differs(const struct health *h)
 }
 
 /* A remark on a node for people, with what to do about it; NULL: there is nothing to say. */
-static json_t *advice(const struct nodes *nodes, const struct peer_node *node, const struct health *h,
+static json_t *nodes_advice(const struct nodes *nodes, const struct peer_node *node, const struct health *h,
 		      bool fresh)
 {
 	char key[NODES_KEY_NAME];
@@ -234,7 +234,7 @@ static bool is_fresh(const struct nodes *nodes, unsigned int i)
 	return h->probe && clock_monotonic_ns() - h->at_ns < (PROBE_MS + 500) * 1000000ull;
 }
 
-static json_t *describe(const struct nodes *nodes, unsigned int i)
+static json_t *nodes_describe_node(const struct nodes *nodes, unsigned int i)
 {
 	const struct health *h = &nodes->health[i];
 	struct peer_node node;
@@ -257,7 +257,7 @@ static json_t *describe(const struct nodes *nodes, unsigned int i)
 		json_object_set_new(json, "api", json_integer(h->api));
 		json_object_set_new(json, "module", json_integer(h->module));
 	}
-	remark = advice(nodes, &node, h, is_fresh(nodes, i));
+	remark = nodes_advice(nodes, &node, h, is_fresh(nodes, i));
 	if (remark)
 		json_object_set_new(json, "remark", remark);
 	return json;
@@ -270,7 +270,7 @@ json_t *nodes_describe(const struct nodes *nodes)
 	unsigned int i;
 
 	for (i = 0; nodes->peer && i < nodes->hosts.nr; i++)
-		json_array_append_new(all, describe(nodes, i));
+		json_array_append_new(all, nodes_describe_node(nodes, i));
 	json = json_pack("{s:s, s:o}", "node", nodes->options.node, "nodes", all);
 	if (partner)
 		json_object_set_new(json, "partner", json_string(partner));
@@ -303,7 +303,7 @@ bool nodes_check(const struct nodes *nodes, json_t *checks)
 		if (i == peer_self(nodes->peer))
 			continue;
 		peer_node(nodes->peer, i, &node);
-		what = advice(nodes, &node, h, is_fresh(nodes, i));
+		what = nodes_advice(nodes, &node, h, is_fresh(nodes, i));
 		found = is_fresh(nodes, i) ?
 			json_sprintf("%s answers in %.1f ms, ckptd %s, API %u, module %s",
 				     node.name, (double)h->rtt_ns / 1e6, h->version, h->api,
@@ -317,7 +317,7 @@ bool nodes_check(const struct nodes *nodes, json_t *checks)
 
 /* ----------------------------------------------------------------- whole */
 
-static int load(struct nodes *nodes, struct node_key *key)
+static int nodes_load(struct nodes *nodes, struct node_key *key)
 {
 	const struct nodes_options *options = &nodes->options;
 	struct ckpt_error error = {};
@@ -353,7 +353,7 @@ static int make_list(struct nodes *nodes)
 	return nodes->list ? 0 : -ENOMEM;
 }
 
-static int start(struct nodes *nodes, const struct node_key *key, unsigned int self)
+static int nodes_start_asking(struct nodes *nodes, const struct node_key *key, unsigned int self)
 {
 	const struct nodes_options *options = &nodes->options;
 	const struct peer_zmq_config config = {
@@ -399,9 +399,9 @@ int nodes_open(const struct nodes_options *options, struct nodes **ret_nodes)
 	*ret_nodes = nodes;
 	if (access(options->hosts, F_OK) && errno == ENOENT)
 		return 0;
-	self = load(nodes, &key);
+	self = nodes_load(nodes, &key);
 	if (self >= 0) {
-		if (start(nodes, &key, (unsigned int)self) == -ENOMEM)
+		if (nodes_start_asking(nodes, &key, (unsigned int)self) == -ENOMEM)
 			return -ENOMEM;
 		node_key_wipe(&key);
 	}

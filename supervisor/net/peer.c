@@ -138,7 +138,7 @@ void peer_job_remove(struct peer *peer, int64_t id, uint64_t run)
 /* --------------------------------------------------------------- sending */
 
 /* Find the host that @msg goes to, and fill in the envelope's numbers. */
-static int address(struct peer *peer, const struct peer_msg *msg,
+static int peer_address(struct peer *peer, const struct peer_msg *msg,
 		   Stillpoint__Envelope *envelope, unsigned int *ret_host)
 {
 	const struct peer_job *job;
@@ -168,7 +168,7 @@ int peer_send(struct peer *peer, const struct peer_msg *msg)
 
 	if (msg->len > PEER_DATA_MAX)
 		return -EMSGSIZE;
-	err = address(peer, msg, &envelope, &host);
+	err = peer_address(peer, msg, &envelope, &host);
 	if (err)
 		return err;
 	envelope.version = peer->version;
@@ -188,7 +188,7 @@ int peer_send(struct peer *peer, const struct peer_msg *msg)
 
 /* ------------------------------------------------------------- receiving */
 
-static bool may_say(struct peer *peer, unsigned int host)
+static bool peer_may_say(struct peer *peer, unsigned int host)
 {
 	time_t now = time(NULL);
 	struct peer_host *h = &peer->host[host];
@@ -211,7 +211,7 @@ static bool check_version(struct peer *peer, unsigned int host, uint32_t version
 	if (h->version != version)
 		h->other_since = time(NULL);
 	h->version = version;
-	if (may_say(peer, host))
+	if (peer_may_say(peer, host))
 		log_warning(peer->log, "node %s speaks version %u of the protocol between ckptds, this ckptd version %u: nothing that it says is taken; install the same version on both",
 			    peer->hosts->host[host].name, version, peer->version);
 	return false;
@@ -240,14 +240,14 @@ static bool check_job(struct peer *peer, unsigned int host,
 	if (envelope->from_node < job->nr && job->host[envelope->from_node] == host &&
 	    envelope->to_node == job->self)
 		return true;
-	if (may_say(peer, host))
+	if (peer_may_say(peer, host))
 		log_warning(peer->log, "node %s sent a message of job %lld as its node %u to node %u, and is or means another: dropped",
 			    name, (long long)envelope->job, envelope->from_node,
 			    envelope->to_node);
 	return false;
 }
 
-static void dispatch(struct peer *peer, unsigned int host,
+static void peer_dispatch(struct peer *peer, unsigned int host,
 		     const Stillpoint__Envelope *envelope)
 {
 	struct peer_msg msg = {
@@ -261,7 +261,7 @@ static void dispatch(struct peer *peer, unsigned int host,
 
 	if (envelope->type >= PEER_TYPES || !peer->receivers[envelope->type].fn ||
 	    of_job != !!envelope->job || msg.len > PEER_DATA_MAX) {
-		if (may_say(peer, host))
+		if (peer_may_say(peer, host))
 			log_warning(peer->log, "node %s sent a message of type %u that is not taken here",
 				    peer->hosts->host[host].name, envelope->type);
 		return;
@@ -278,13 +278,13 @@ void peer_deliver(struct peer *peer, unsigned int host, const uint8_t *bytes, si
 
 	peer->host[host].heard = time(NULL);
 	if (!envelope) {
-		if (may_say(peer, host))
+		if (peer_may_say(peer, host))
 			log_warning(peer->log, "node %s sent %zu bytes that are no message",
 				    peer->hosts->host[host].name, len);
 		return;
 	}
 	if (check_version(peer, host, envelope->version))
-		dispatch(peer, host, envelope);
+		peer_dispatch(peer, host, envelope);
 	else if (envelope->type == PEER_PROBE)
 		answer_other(peer, host);
 	stillpoint__envelope__free_unpacked(envelope, NULL);

@@ -57,7 +57,7 @@ struct peer_asks {
 	unsigned int nr_verbs;
 };
 
-static int send_json(struct peer *peer, unsigned int node, enum peer_type type,
+static int peer_ask_send_json(struct peer *peer, unsigned int node, enum peer_type type,
 		     uint64_t cookie, const json_t *json)
 {
 	_cleanup_free_ char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
@@ -134,7 +134,7 @@ int peer_ask(struct peer_asks *asks, unsigned int node, const char *verb, json_t
 	};
 	err = reactor_timer(asks->reactor, timeout_ms, on_timeout, a, &a->timer);
 	if (!err)
-		err = send_json(asks->peer, node, PEER_ASK, a->cookie, json);
+		err = peer_ask_send_json(asks->peer, node, PEER_ASK, a->cookie, json);
 	json_decref(json);
 	if (err) {
 		reactor_remove(a->timer);
@@ -168,7 +168,7 @@ void peer_ask_forget(struct peer_asks *asks, uint64_t cookie)
 		ask_drop(at);
 }
 
-static void on_answer(const struct peer_msg *msg, void *arg)
+static void peer_ask_on_answer(const struct peer_msg *msg, void *arg)
 {
 	struct peer_asks *asks = arg;
 	struct ask **at = ask_find(asks, msg->number);
@@ -221,7 +221,7 @@ void peer_question_answer(struct peer_question *question, json_t *outcome)
 
 	if (asks) {
 		/* An answer that cannot be sent is lost; the other node will ask again. */
-		send_json(asks->peer, question->node, PEER_ANSWER, question->cookie, outcome);
+		peer_ask_send_json(asks->peer, question->node, PEER_ANSWER, question->cookie, outcome);
 		for (at = &asks->questions; *at != question;)
 			at = &(*at)->next;
 		*at = question->next;
@@ -243,9 +243,9 @@ static const struct verb *verb_of(const struct peer_asks *asks, const char *name
 	return NULL;
 }
 
-static void refuse(struct peer_asks *asks, const struct peer_msg *msg, json_t *outcome)
+static void peer_ask_refuse(struct peer_asks *asks, const struct peer_msg *msg, json_t *outcome)
 {
-	send_json(asks->peer, msg->node, PEER_ANSWER, msg->number, outcome);
+	peer_ask_send_json(asks->peer, msg->node, PEER_ANSWER, msg->number, outcome);
 	json_decref(outcome);
 }
 
@@ -260,12 +260,12 @@ static void on_ask(const struct peer_msg *msg, void *arg)
 	struct peer_question *q = NULL;
 
 	if (!name || !json_is_object(args) || json_object_size(json) != 2)
-		refuse(asks, msg, outcome_error(-EPROTO, "this is no question"));
+		peer_ask_refuse(asks, msg, outcome_error(-EPROTO, "this is no question"));
 	else if (!verb)
-		refuse(asks, msg, outcome_error(-ENOSYS, "ckptd there does not know the request %.40s: is it older?",
+		peer_ask_refuse(asks, msg, outcome_error(-ENOSYS, "ckptd there does not know the request %.40s: is it older?",
 						name));
 	else if (msg->node >= asks->nr_nodes || asks->nr_questions[msg->node] >= PEER_ASK_MAX)
-		refuse(asks, msg, outcome_error(-EBUSY, "too many questions are open there"));
+		peer_ask_refuse(asks, msg, outcome_error(-EBUSY, "too many questions are open there"));
 	else
 		q = calloc(1, sizeof(*q));
 	if (q) {
@@ -307,7 +307,7 @@ int peer_asks_open(struct peer *peer, struct reactor *reactor, struct peer_asks 
 	asks->reactor = reactor;
 	asks->cookie = clock_realtime_ns();
 	peer_receive(peer, PEER_ASK, on_ask, asks);
-	peer_receive(peer, PEER_ANSWER, on_answer, asks);
+	peer_receive(peer, PEER_ANSWER, peer_ask_on_answer, asks);
 	*ret_asks = asks;
 	return 0;
 }

@@ -42,7 +42,7 @@ static void packet_free(struct packet *packet)
 }
 
 /* Called in libzmq's thread. */
-static void on_sent(void *data, void *hint)
+static void peer_link_on_sent(void *data, void *hint)
 {
 	packet_free(hint);
 }
@@ -116,7 +116,7 @@ static int set_keys(struct peer_link *link)
 	return 0;
 }
 
-static void on_event(uint32_t events, void *arg);
+static void peer_link_on_event(uint32_t events, void *arg);
 
 static int sockets_open(struct peer_link *link)
 {
@@ -138,7 +138,7 @@ static int sockets_open(struct peer_link *link)
 		err = set_keys(link);
 	snprintf(text, sizeof(text), "inproc://link-%u-%u", link->host, link->serial++);
 	if (!err)
-		err = zmq_watch(z, link->sock, text, on_event, link, &link->monitor,
+		err = zmq_watch(z, link->sock, text, peer_link_on_event, link, &link->monitor,
 				&link->source);
 	snprintf(text, sizeof(text), "tcp://%s:%u", host->address, host->port);
 	if (!err && zmq_connect(link->sock, text))
@@ -170,7 +170,7 @@ static bool link_open(struct peer_link *link)
 
 /* --------------------------------------------------------------- sending */
 
-static int push(struct peer_link *link, struct packet *packet)
+static int peer_link_push(struct peer_link *link, struct packet *packet)
 {
 	zmq_msg_t msg;
 
@@ -178,7 +178,7 @@ static int push(struct peer_link *link, struct packet *packet)
 		packet_free(packet);
 		return -EAGAIN;
 	}
-	if (zmq_msg_init_data(&msg, packet->bytes, packet->len, on_sent, packet)) {
+	if (zmq_msg_init_data(&msg, packet->bytes, packet->len, peer_link_on_sent, packet)) {
 		packet_free(packet);
 		return -ENOMEM;
 	}
@@ -195,7 +195,7 @@ static void flush_pending(struct peer_link *link)
 
 	while ((packet = link->pending)) {
 		link->pending = packet->next;
-		push(link, packet);
+		peer_link_push(link, packet);
 	}
 	link->pending_end = &link->pending;
 }
@@ -226,7 +226,7 @@ int link_send(struct peer_link *link, uint8_t *bytes, size_t len)
 	atomic_fetch_add(&link->queued, len);
 	atomic_fetch_add(&link->zmq->queued, len);
 	if (link->state == PEER_UP)
-		return push(link, packet);
+		return peer_link_push(link, packet);
 	*link->pending_end = packet;
 	link->pending_end = &packet->next;
 	return 0;
@@ -234,7 +234,7 @@ int link_send(struct peer_link *link, uint8_t *bytes, size_t len)
 
 /* ---------------------------------------------------------------- events */
 
-static void refused(struct peer_link *link, bool by_it)
+static void peer_link_refused(struct peer_link *link, bool by_it)
 {
 	const struct host *host = link_host(link);
 	time_t now = time(NULL);
@@ -271,7 +271,7 @@ static void no_handshake(struct peer_link *link, bool said)
 	if (!said && link->ticks - link->connected >= SLOW_TICKS)
 		went_down(link);
 	else if (++link->failures > 1)	/* the first time, it may just have died */
-		refused(link, false);
+		peer_link_refused(link, false);
 }
 
 static void take_event(struct peer_link *link, unsigned int event)
@@ -289,7 +289,7 @@ static void take_event(struct peer_link *link, unsigned int event)
 		flush_pending(link);
 		break;
 	case ZMQ_EVENT_HANDSHAKE_FAILED_AUTH:
-		refused(link, true);
+		peer_link_refused(link, true);
 		break;
 	case ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL:
 		no_handshake(link, false);
@@ -310,7 +310,7 @@ static void take_event(struct peer_link *link, unsigned int event)
 	}
 }
 
-static void on_event(uint32_t events, void *arg)
+static void peer_link_on_event(uint32_t events, void *arg)
 {
 	struct peer_link *link = arg;
 	unsigned int event, value;
@@ -333,5 +333,5 @@ void link_tick(struct peer_link *link)
 	}
 	/* take note of what libzmq's thread has told the socket since */
 	zmq_writable(link->sock);
-	on_event(0, link);
+	peer_link_on_event(0, link);
 }

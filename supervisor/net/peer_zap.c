@@ -26,7 +26,7 @@ struct zap_request {
 };
 
 /* Receive a frame of at most @size bytes; true if it fits. */
-static bool frame(void *sock, void *buf, size_t size, size_t *ret_len)
+static bool peer_zap_frame(void *sock, void *buf, size_t size, size_t *ret_len)
 {
 	int n = zmq_recv(sock, buf, size, ZMQ_DONTWAIT);
 
@@ -37,7 +37,7 @@ static bool frame(void *sock, void *buf, size_t size, size_t *ret_len)
 static bool text_frame(void *sock, char *buf, size_t size)
 {
 	size_t len;
-	bool fits = frame(sock, buf, size - 1, &len);
+	bool fits = peer_zap_frame(sock, buf, size - 1, &len);
 
 	buf[fits ? len : 0] = '\0';
 	return fits;
@@ -60,22 +60,22 @@ static bool receive_request(void *sock, struct zap_request *request)
 	if (!text_frame(sock, text, sizeof(text)))
 		return false;
 	request->good = !strcmp(text, "1.0") && has_more(sock) &&
-		frame(sock, request->id, sizeof(request->id), &request->id_len) &&
+		peer_zap_frame(sock, request->id, sizeof(request->id), &request->id_len) &&
 		has_more(sock) && text_frame(sock, text, sizeof(text)) &&
 		!strcmp(text, "stillpoint") && has_more(sock) &&
 		text_frame(sock, request->address, sizeof(request->address)) &&
-		has_more(sock) && frame(sock, text, sizeof(text), &len) &&
+		has_more(sock) && peer_zap_frame(sock, text, sizeof(text), &len) &&
 		has_more(sock) &&
 		text_frame(sock, request->mechanism, sizeof(request->mechanism)) &&
 		!strcmp(request->mechanism, "CURVE") && has_more(sock) &&
-		frame(sock, request->key, sizeof(request->key), &len) &&
+		peer_zap_frame(sock, request->key, sizeof(request->key), &len) &&
 		len == sizeof(request->key);
 	while (has_more(sock) && zmq_recv(sock, text, sizeof(text), ZMQ_DONTWAIT) >= 0)
 		request->good = false;
 	return true;
 }
 
-static void answer(void *sock, const struct zap_request *request, int host)
+static void peer_zap_answer(void *sock, const struct zap_request *request, int host)
 {
 	char user[16] = "";
 
@@ -90,7 +90,7 @@ static void answer(void *sock, const struct zap_request *request, int host)
 }
 
 /* True if the last log line about @who is old enough. */
-static bool may_say(struct peer_zmq *z, const char *who)
+static bool peer_zap_may_say(struct peer_zmq *z, const char *who)
 {
 	struct zap_said *s, *oldest = z->said;
 	time_t now = time(NULL);
@@ -136,7 +136,7 @@ static void say_refused(struct peer_zmq *z, const struct zap_request *request, b
 		address += 7;
 	node_key_text(request->key, key);
 	snprintf(who, sizeof(who), "%s %s", address, key);
-	if (!may_say(z, who))
+	if (!peer_zap_may_say(z, who))
 		return;
 	name = name_at(z, address);
 	if (own)
@@ -159,7 +159,7 @@ static void on_zap(uint32_t events, void *arg)
 
 		if (request.good && (host < 0 || own))
 			say_refused(z, &request, own);
-		answer(z->zap, &request, own ? -EPERM : host);
+		peer_zap_answer(z->zap, &request, own ? -EPERM : host);
 	}
 }
 

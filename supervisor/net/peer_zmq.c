@@ -130,7 +130,7 @@ int zmq_next_event(void *monitor, unsigned int *ret_event, unsigned int *ret_val
 }
 
 /* A client did not get as far as the key check: no ckptd, or one with an old key of this node. */
-static void on_watch(uint32_t events, void *arg)
+static void peer_zmq_on_watch(uint32_t events, void *arg)
 {
 	struct peer_zmq *z = arg;
 	unsigned int event, value;
@@ -164,17 +164,17 @@ static void receive_one(struct peer_zmq *z)
 	zmq_msg_close(&msg);
 }
 
-static void receive(struct peer_zmq *z);
+static void peer_zmq_receive(struct peer_zmq *z);
 
-static void on_again(void *arg)
+static void peer_zmq_on_again(void *arg)
 {
 	struct peer_zmq *z = arg;
 
 	z->again = NULL;
-	receive(z);
+	peer_zmq_receive(z);
 }
 
-static void receive(struct peer_zmq *z)
+static void peer_zmq_receive(struct peer_zmq *z)
 {
 	int i;
 
@@ -185,12 +185,12 @@ static void receive(struct peer_zmq *z)
 	}
 	/* The edge may be consumed: come back without one. */
 	if (!z->again)
-		reactor_timer(z->reactor, 0, on_again, z, &z->again);
+		reactor_timer(z->reactor, 0, peer_zmq_on_again, z, &z->again);
 }
 
 static void on_in(uint32_t events, void *arg)
 {
-	receive(arg);
+	peer_zmq_receive(arg);
 }
 
 /* ----------------------------------------------------------------- whole */
@@ -237,7 +237,7 @@ static void op_close(struct peer *peer)
 
 static const struct peer_ops ops = { op_send, op_state, op_close };
 
-static void on_tick(void *arg)
+static void peer_zmq_on_tick(void *arg)
 {
 	struct peer_zmq *z = arg;
 	unsigned int i;
@@ -245,10 +245,10 @@ static void on_tick(void *arg)
 	z->tick = NULL;
 	for (i = 0; i < z->peer.hosts->nr; i++)
 		link_tick(&z->links[i]);
-	reactor_timer(z->reactor, TICK_MS, on_tick, z, &z->tick);
+	reactor_timer(z->reactor, TICK_MS, peer_zmq_on_tick, z, &z->tick);
 }
 
-static int listen_on(struct peer_zmq *z, const char *address)
+static int peer_zmq_listen_on(struct peer_zmq *z, const char *address)
 {
 	char endpoint[300];
 	int err;
@@ -271,7 +271,7 @@ static int listen_on(struct peer_zmq *z, const char *address)
 		      -zmq_errno() : 0;
 	}
 	if (!err)
-		err = zmq_watch(z, z->in, "inproc://watch", on_watch, z, &z->watch,
+		err = zmq_watch(z, z->in, "inproc://watch", peer_zmq_on_watch, z, &z->watch,
 				&z->watch_source);
 	snprintf(endpoint, sizeof(endpoint), "tcp://%s:%u", address,
 		 z->peer.hosts->host[z->peer.self].port);
@@ -295,9 +295,9 @@ static int open_all(struct peer_zmq *z, const struct peer_zmq_config *config)
 	zmq_ctx_set(z->ctx, ZMQ_MAX_SOCKETS, (int)nr * 4 + 16);
 	err = zap_open(z);
 	if (!err)
-		err = listen_on(z, config->listen);
+		err = peer_zmq_listen_on(z, config->listen);
 	if (!err)
-		err = reactor_timer(z->reactor, TICK_MS, on_tick, z, &z->tick);
+		err = reactor_timer(z->reactor, TICK_MS, peer_zmq_on_tick, z, &z->tick);
 	return err;
 }
 

@@ -115,21 +115,21 @@ bool parts_lost(const struct parts *p)
 
 /* ------------------------------------------------------------------ life */
 
-static void on_tick(void *arg);
+static void parts_on_tick(void *arg);
 
-static int arm(struct parts *p)
+static int parts_arm(struct parts *p)
 {
-	return reactor_timer(p->daemon->reactor, PARTS_TICK_MS, on_tick, p, &p->tick);
+	return reactor_timer(p->daemon->reactor, PARTS_TICK_MS, parts_on_tick, p, &p->tick);
 }
 
-static void on_tick(void *arg)
+static void parts_on_tick(void *arg)
 {
 	struct parts *p = arg;
 
 	/* First, as the rest may be the end of it. */
 	p->tick = NULL;
 	p->ticks++;
-	if (arm(p))
+	if (parts_arm(p))
 		log_error(&p->daemon->log, "job %lld: no timer", (long long)p->job->id);
 	fence_tree_tick(p->tree);
 	if (p->node)
@@ -138,7 +138,7 @@ static void on_tick(void *arg)
 		parts_home_tick(p);
 }
 
-static int join(struct parts *p, char *why, size_t size)
+static int parts_join(struct parts *p, char *why, size_t size)
 {
 	const char **names = calloc(p->nr, sizeof(*names));
 	struct peer *peer = nodes_peer(p->daemon->nodes);
@@ -162,7 +162,7 @@ static int join(struct parts *p, char *why, size_t size)
 	return err;
 }
 
-static void release(struct parts *p)
+static void parts_release(struct parts *p)
 {
 	parts_fence_close(p);
 	reactor_remove(p->tick);
@@ -198,17 +198,17 @@ int parts_open(struct job *job, bool fresh, char *why, size_t size)
 			.end = { .rank = -1 },
 		};
 	p->starting = fresh && !p->node;
-	err = p->part ? join(p, why, size) : -ENOMEM;
+	err = p->part ? parts_join(p, why, size) : -ENOMEM;
 	if (err) {
-		release(p);
+		parts_release(p);
 		return err;
 	}
 	err = parts_fence_open(p, fresh);
 	if (!err)
-		err = arm(p);
+		err = parts_arm(p);
 	if (err) {
 		peer_job_remove(nodes_peer(daemon->nodes), job->id, p->run);
-		release(p);
+		parts_release(p);
 		return err;
 	}
 	job->parts = p;
@@ -236,7 +236,7 @@ void parts_close(struct job *job)
 	peer_job_remove(nodes_peer(p->daemon->nodes), job->id, p->run);
 	job->parts = NULL;
 	job->node_index = 0;
-	release(p);
+	parts_release(p);
 }
 
 struct job *parts_job(struct daemon *daemon, int64_t id, uint64_t run)

@@ -54,7 +54,7 @@ void parts_drop(struct job *job)
 	jobs_forget(job);
 }
 
-static void over(struct parts *p)
+static void parts_away_over(struct parts *p)
 {
 	if (p->job->busy)
 		parts_abandon(p);
@@ -64,7 +64,7 @@ static void over(struct parts *p)
 		parts_end_here(p, 0, NULL);
 }
 
-static void on_told(const json_t *outcome, void *arg)
+static void parts_away_on_told(const json_t *outcome, void *arg)
 {
 	struct part *part = arg;
 
@@ -76,10 +76,10 @@ static void on_told(const json_t *outcome, void *arg)
 	}
 	if (outcome_is_ok(outcome) &&
 	    json_is_true(json_object_get(json_object_get(outcome, "result"), "over")))
-		over(part->parts);
+		parts_away_over(part->parts);
 }
 
-static void tell(struct parts *p)
+static void parts_away_tell(struct parts *p)
 {
 	struct part *part = &p->part[p->node];
 	const char *state = part->restoring ? "restoring" : "running";
@@ -95,7 +95,7 @@ static void tell(struct parts *p)
 	json_object_set_new(args, "state", json_string(part->ended ? "ended" : state));
 	json_object_set_new(args, "starting", json_boolean(p->job->busy));
 	peer_ask(nodes_asks(p->daemon->nodes), (unsigned int)home, "part", args, PARTS_ASK_MS,
-		 on_told, part, &part->cookie);
+		 parts_away_on_told, part, &part->cookie);
 }
 
 void parts_away_gone(struct parts *p)
@@ -115,7 +115,7 @@ void parts_away_gone(struct parts *p)
 	if (part->cookie)
 		peer_ask_forget(nodes_asks(p->daemon->nodes), part->cookie);
 	part->cookie = 0;
-	tell(p);
+	parts_away_tell(p);
 }
 
 /* Has the job been restarted elsewhere, while its home was not to be heard? */
@@ -145,7 +145,7 @@ void parts_away_tick(struct parts *p)
 
 	if (p->job->busy) {
 		if (p->ticks % RUNS_TICKS == 0)
-			tell(p);
+			parts_away_tell(p);
 		return;
 	}
 	if (is_past(p)) {
@@ -160,7 +160,7 @@ void parts_away_tick(struct parts *p)
 		part->ended = true;
 		parts_away_gone(p);
 	} else if (p->ticks % (part->ended ? ENDED_TICKS : RUNS_TICKS) == 0) {
-		tell(p);
+		parts_away_tell(p);
 	}
 }
 
@@ -208,7 +208,7 @@ static bool take_question(struct peer_question *q, struct daemon *daemon, struct
 	return true;
 }
 
-static void on_end(struct peer_question *q, void *arg)
+static void parts_away_on_end(struct peer_question *q, void *arg)
 {
 	const json_t *args = peer_question_args(q);
 	int signo = (int)json_integer_value(json_object_get(args, "signal"));
@@ -229,7 +229,7 @@ static void on_end(struct peer_question *q, void *arg)
 	}
 }
 
-static void on_signal(struct peer_question *q, void *arg)
+static void parts_away_on_signal(struct peer_question *q, void *arg)
 {
 	const struct shim_msg msg = {
 		.type = SHIM_SIGNAL,
@@ -263,7 +263,7 @@ static void on_ask_run(struct peer_question *q, void *arg)
 	peer_question_answer(q, outcome_ok(json_pack("{s:I}", "run", run)));
 }
 
-static void on_over(struct peer_question *q, void *arg)
+static void parts_away_on_over(struct peer_question *q, void *arg)
 {
 	struct job *job;
 
@@ -271,17 +271,17 @@ static void on_over(struct peer_question *q, void *arg)
 		return;
 	peer_question_answer(q, outcome_ok(NULL));
 	if (!job->busy)
-		over(job->parts);
+		parts_away_over(job->parts);
 }
 
 int parts_away_register(struct daemon *daemon)
 {
 	struct peer_asks *asks = nodes_asks(daemon->nodes);
-	int err = peer_verb(asks, "end", on_end, daemon);
+	int err = peer_verb(asks, "end", parts_away_on_end, daemon);
 
 	if (!err)
-		err = peer_verb(asks, "signal", on_signal, daemon);
+		err = peer_verb(asks, "signal", parts_away_on_signal, daemon);
 	if (!err)
 		err = peer_verb(asks, "run", on_ask_run, daemon);
-	return err ? err : peer_verb(asks, "over", on_over, daemon);
+	return err ? err : peer_verb(asks, "over", parts_away_on_over, daemon);
 }

@@ -14,7 +14,7 @@
 
 #include "shim/pm.h"
 
-static void say(struct parts *p, unsigned int node, enum peer_type type, uint64_t number,
+static void parts_fence_say(struct parts *p, unsigned int node, enum peer_type type, uint64_t number,
 		const void *data, size_t len)
 {
 	const struct peer_msg msg = {
@@ -28,12 +28,12 @@ static void say(struct parts *p, unsigned int node, enum peer_type type, uint64_
 
 static void on_up(unsigned int node, uint64_t number, const void *data, size_t len, void *arg)
 {
-	say(arg, node, PEER_FENCE_UP, number, data, len);
+	parts_fence_say(arg, node, PEER_FENCE_UP, number, data, len);
 }
 
 static void on_down(unsigned int node, uint64_t number, const void *data, size_t len, void *arg)
 {
-	say(arg, node, PEER_FENCE_DOWN, number, data, len);
+	parts_fence_say(arg, node, PEER_FENCE_DOWN, number, data, len);
 }
 
 static void on_done(uint64_t number, const void *data, size_t len, void *arg)
@@ -77,7 +77,7 @@ void parts_fence_push(struct parts *p)
 		reactor_events(job->shim_source, EPOLLIN | (err == -EAGAIN ? EPOLLOUT : 0));
 }
 
-static int append(struct parts_block *in, const void *data, size_t len)
+static int parts_fence_append(struct parts_block *in, const void *data, size_t len)
 {
 	size_t size = in->size ? in->size : 4096;
 	char *bytes;
@@ -99,7 +99,7 @@ static int append(struct parts_block *in, const void *data, size_t len)
 	return 0;
 }
 
-static void check(struct parts *p, int err)
+static void parts_fence_check(struct parts *p, int err)
 {
 	if (err && err != -EPROTO)
 		parts_end_here(p, 1, "process management: what the ranks say is too long");
@@ -114,17 +114,17 @@ void parts_fence_message(struct parts *p, const struct shim_msg *msg, const void
 	if (in->number != msg->number)
 		in->len = 0;
 	in->number = msg->number;
-	err = append(in, data, len);
+	err = parts_fence_append(in, data, len);
 	if (!err && !msg->value) {
 		err = fence_tree_local(p->tree, in->number, in->data, in->len);
 		in->len = 0;
 	}
-	check(p, err);
+	parts_fence_check(p, err);
 }
 
 void parts_fence_known(struct parts *p, const struct shim_msg *msg, const void *data, size_t len)
 {
-	int err = append(&p->last, data, len);
+	int err = parts_fence_append(&p->last, data, len);
 
 	if (!err && msg->value)
 		return;
@@ -132,7 +132,7 @@ void parts_fence_known(struct parts *p, const struct shim_msg *msg, const void *
 		err = fence_tree_known(p->tree, msg->number, p->last.data, p->last.len);
 	free(p->last.data);
 	p->last = (struct parts_block) { 0 };
-	check(p, err);
+	parts_fence_check(p, err);
 }
 
 static void on_fence_up(const struct peer_msg *msg, void *arg)
@@ -140,7 +140,7 @@ static void on_fence_up(const struct peer_msg *msg, void *arg)
 	struct job *job = parts_job(arg, msg->job, msg->run);
 
 	if (job)
-		check(job->parts, fence_tree_up(job->parts->tree, msg->node, msg->number,
+		parts_fence_check(job->parts, fence_tree_up(job->parts->tree, msg->node, msg->number,
 						msg->data, msg->len));
 }
 
@@ -150,7 +150,7 @@ static void on_fence_down(const struct peer_msg *msg, void *arg)
 
 	if (job && job->parts->node &&
 	    msg->node == (job->parts->node - 1) / FENCE_TREE_ARITY)
-		check(job->parts, fence_tree_down(job->parts->tree, msg->number, msg->data,
+		parts_fence_check(job->parts, fence_tree_down(job->parts->tree, msg->number, msg->data,
 						  msg->len));
 }
 

@@ -42,7 +42,7 @@ static void add_number(json_t *numbers, size_t number)
  * The images that node @node of @is needs of a generation that had @was: of its ranks, and those
  * whose notes say how long the logs were (job_images.h). NULL: not of one job.
  */
-static json_t *wanted(const json_t *was, const json_t *is, unsigned int node)
+static json_t *parts_fetch_wanted(const json_t *was, const json_t *is, unsigned int node)
 {
 	const json_t *had = json_object_get(was, "map"), *has = json_object_get(is, "map"), *source;
 	size_t i, nr = had ? json_array_size(had) : 1;
@@ -87,7 +87,7 @@ struct gathering {
 	struct gathering_node node[];
 };
 
-static void settle(struct gathering *g)
+static void parts_fetch_settle(struct gathering *g)
 {
 	parts_fetched_fn fn = g->fn;
 	void *arg = g->arg;
@@ -115,7 +115,7 @@ static void settle(struct gathering *g)
 }
 
 /* The outcome of one node stays the caller's. */
-static void take(struct gathering_node *node, const json_t *outcome)
+static void parts_fetch_take(struct gathering_node *node, const json_t *outcome)
 {
 	struct gathering *g = node->gathering;
 	bool ok = outcome_is_ok(outcome);
@@ -130,22 +130,22 @@ static void take(struct gathering_node *node, const json_t *outcome)
 		g->failure = outcome_of_node(outcome, node->name);
 	g->in_l1 = g->in_l1 && json_is_true(json_object_get(said, "in_l1"));
 	g->run = run > g->run ? run : g->run;
-	settle(g);
+	parts_fetch_settle(g);
 }
 
-static void fail(struct gathering_node *node, int err, const char *text)
+static void parts_fetch_fail(struct gathering_node *node, int err, const char *text)
 {
 	json_t *outcome = outcome_error(err, "%s", text);
 
-	take(node, outcome);
+	parts_fetch_take(node, outcome);
 	json_decref(outcome);
 }
 
-static void ask(struct gathering_node *node);
+static void parts_fetch_ask(struct gathering_node *node);
 
-static void on_again(void *arg)
+static void parts_fetch_on_again(void *arg)
 {
-	ask(arg);
+	parts_fetch_ask(arg);
 }
 
 /* It has not said how its fetch ended ("run"): it is at it, or could not be heard for a moment. */
@@ -162,17 +162,17 @@ static bool is_open(struct gathering_node *node, const json_t *outcome)
 	       node->heard_ms && clock_monotonic_ms() - node->heard_ms < SILENT_MS;
 }
 
-static void on_answer(const json_t *outcome, void *arg)
+static void parts_fetch_on_answer(const json_t *outcome, void *arg)
 {
 	struct gathering_node *node = arg;
 	struct reactor_source *timer;
 
 	if (!is_open(node, outcome) ||
-	    reactor_timer(node->gathering->daemon->reactor, AGAIN_MS, on_again, node, &timer))
-		take(node, outcome);
+	    reactor_timer(node->gathering->daemon->reactor, AGAIN_MS, parts_fetch_on_again, node, &timer))
+		parts_fetch_take(node, outcome);
 }
 
-static void ask(struct gathering_node *node)
+static void parts_fetch_ask(struct gathering_node *node)
 {
 	struct daemon *daemon = node->gathering->daemon;
 	struct peer *peer = nodes_peer(daemon->nodes);
@@ -181,17 +181,17 @@ static void ask(struct gathering_node *node)
 
 	if (host >= 0)
 		err = peer_ask(nodes_asks(daemon->nodes), (unsigned int)host, "fetch",
-			       json_incref(node->args), ANSWER_MS, on_answer, node, NULL);
+			       json_incref(node->args), ANSWER_MS, parts_fetch_on_answer, node, NULL);
 	if (err >= 0)
 		return;
 	no = outcome_error(err, "%s", err == -EHOSTUNREACH ? "does not answer: see ckptctl nodes" : strerror(-err));
-	on_answer(no, node);
+	parts_fetch_on_answer(no, node);
 	json_decref(no);
 }
 
 static void on_fetched_here(json_t *outcome, void *arg)
 {
-	take(arg, outcome);
+	parts_fetch_take(arg, outcome);
 	json_decref(outcome);
 }
 
@@ -208,7 +208,7 @@ static void fetch_here(struct gathering_node *node, const struct job *job,
 	int err = fetching_start(node->gathering->daemon, &options, &here_ops, node);
 
 	if (err)
-		fail(node, err, strerror(-err));
+		parts_fetch_fail(node, err, strerror(-err));
 }
 
 static struct gathering *gathering_new(const struct job *job, json_t *names)
@@ -230,7 +230,7 @@ static struct gathering *gathering_new(const struct job *job, json_t *names)
 	return g;
 }
 
-static json_t *question(const struct job *job, const struct parts_fetch *how, unsigned int number,
+static json_t *parts_fetch_question(const struct job *job, const struct parts_fetch *how, unsigned int number,
 			int64_t token)
 {
 	return json_pack("{s:I, s:i, s:O, s:I, s:I, s:O*, s:O*, s:b, s:b}", "job", (json_int_t)job->id, "node",
@@ -262,18 +262,18 @@ void parts_fetch(const struct job *job, const struct parts_fetch *how, parts_fet
 	g->open = g->nr + 1;
 	token = (int64_t)(clock_realtime_ns() / 1000);
 	for (i = 1; i < g->nr; i++) {
-		g->node[i].args = question(job, how, i, token);
-		ask(&g->node[i]);
+		g->node[i].args = parts_fetch_question(job, how, i, token);
+		parts_fetch_ask(&g->node[i]);
 	}
-	g->node[0].wanted = wanted(how->was, ranks, 0);
+	g->node[0].wanted = parts_fetch_wanted(how->was, ranks, 0);
 	if (g->node[0].wanted) {
 		fetch_here(&g->node[0], job, how);
 	} else {
 		json_decref(g->failure);
 		g->failure = not_of_one_job(job->id);
-		settle(g);
+		parts_fetch_settle(g);
 	}
-	settle(g);
+	parts_fetch_settle(g);
 }
 
 /* ------------------------------------------------------------ another node */
@@ -319,7 +319,7 @@ static void on_fetched_away(json_t *outcome, void *arg)
 
 static const struct fetching_ops away_ops = { .ended = on_fetched_away };
 
-static json_int_t run_of(const json_t *had, const json_t *record)
+static json_int_t parts_fetch_run_of(const json_t *had, const json_t *record)
 {
 	return json_equal(json_object_get(had, "uuid"), json_object_get(record, "uuid")) ?
 	       json_integer_value(json_object_get(had, "run")) : 0;
@@ -329,12 +329,12 @@ static json_int_t run_of(const json_t *had, const json_t *record)
 static json_int_t run_here(const struct daemon *daemon, int64_t id, const json_t *record)
 {
 	const struct job *job = jobs_lookup(daemon->jobs, id);
-	json_int_t run = job ? run_of(job->record, record) : 0, on_disk = 0;
+	json_int_t run = job ? parts_fetch_run_of(job->record, record) : 0, on_disk = 0;
 	json_t *had = NULL;
 	char why[512];
 
 	if (!catalog_job_read(&daemon->catalog, id, &had, why, sizeof(why)))
-		on_disk = run_of(had, record);
+		on_disk = parts_fetch_run_of(had, record);
 	json_decref(had);
 	return run > on_disk ? run : on_disk;
 }
@@ -363,7 +363,7 @@ static int begin_fetch(struct away_fetch *f, const json_t *args)
 }
 
 /* An outcome, or NULL: it is begun. */
-static json_t *begin(struct parts_fetches *fetches, int64_t id, int64_t token, unsigned int node,
+static json_t *parts_fetch_begin(struct parts_fetches *fetches, int64_t id, int64_t token, unsigned int node,
 		     const json_t *args)
 {
 	json_t *record = json_object_get(args, "record"), *outcome;
@@ -383,7 +383,7 @@ static json_t *begin(struct parts_fetches *fetches, int64_t id, int64_t token, u
 		.of_run = json_incref(json_object_get(args, "of_run")),
 	};
 	fetches->first = f;
-	f->wanted = wanted(f->was, json_object_get(record, "ranks"), node);
+	f->wanted = parts_fetch_wanted(f->was, json_object_get(record, "ranks"), node);
 	if (!f->wanted)
 		outcome = not_of_one_job(id);
 	else if (!json_is_true(json_object_get(args, "dry_run")))
@@ -420,7 +420,7 @@ static void on_fetch(struct peer_question *q, void *arg)
 		f = NULL;
 	}
 	if (!f && !outcome)
-		outcome = begin(fetches, id, token, (unsigned int)node, args);
+		outcome = parts_fetch_begin(fetches, id, token, (unsigned int)node, args);
 	peer_question_answer(q, outcome ? outcome :
 			     outcome_error(-EAGAIN, "images of job %lld are being fetched", (long long)id));
 }

@@ -40,7 +40,7 @@ static void on_forgotten(const json_t *outcome, void *arg)
 	free(asked);
 }
 
-static void ask(struct daemon *daemon, unsigned int host, int64_t job, json_t *args)
+static void parts_forget_ask(struct daemon *daemon, unsigned int host, int64_t job, json_t *args)
 {
 	struct asked_node *asked = calloc(1, sizeof(*asked));
 	struct peer_node who;
@@ -73,7 +73,7 @@ void parts_forget(const struct job *job, const struct parts_forget *how)
 	for (i = 0; i < nr; i++) {
 		if (i == (int)peer_self(peer))
 			continue;
-		ask(daemon, (unsigned int)i, job->id,
+		parts_forget_ask(daemon, (unsigned int)i, job->id,
 		    json_pack("{s:I, s:s, s:O, s:s*, s:b, s:b, s:b}", "job", (json_int_t)job->id, "uuid",
 			      job->uuid, "generations", how->generations, "level", how->level,
 			      "whole", how->whole, "force", how->force, "ended",
@@ -193,13 +193,13 @@ static void on_forget_ended(json_t *outcome, void *arg)
 	free(f);
 }
 
-static void on_progress(json_t *progress, void *arg)
+static void parts_forget_on_progress(json_t *progress, void *arg)
 {
 }
 
-static const struct channel_ops ops = { on_progress, on_forget_ended };
+static const struct channel_ops ops = { parts_forget_on_progress, on_forget_ended };
 
-static void on_held(void *arg)
+static void parts_forget_on_held(void *arg)
 {
 	struct worker_spec spec = {
 		.name = "ckptd-forget", .run = forget_run, .arg = arg,
@@ -213,7 +213,7 @@ static void on_held(void *arg)
 }
 
 /* What is meant, if it is here; NULL: there is nothing to do, or *@ret_outcome. */
-static struct job *find(struct daemon *daemon, const json_t *args, json_t **ret_outcome)
+static struct job *parts_forget_find(struct daemon *daemon, const json_t *args, json_t **ret_outcome)
 {
 	const char *uuid = json_string_value(json_object_get(args, "uuid"));
 	json_t *no = NULL;
@@ -234,7 +234,7 @@ static void on_forget(struct peer_question *q, void *arg)
 	const json_t *args = peer_question_args(q);
 	json_t *outcome = NULL;
 	char why[512];
-	struct job *job = find(daemon, args, &outcome);
+	struct job *job = parts_forget_find(daemon, args, &outcome);
 	struct forgetting *f = job ? calloc(1, sizeof(*f)) : NULL;
 
 	if (!f) {
@@ -259,8 +259,8 @@ static void on_forget(struct peer_question *q, void *arg)
 			    (long long)job->id, why);
 	job_label(job, f->label);
 	job->busy = "removal";
-	if (flusher_hold(daemon->flusher, on_held, f))
-		on_held(f);
+	if (flusher_hold(daemon->flusher, parts_forget_on_held, f))
+		parts_forget_on_held(f);
 }
 
 int parts_forget_register(struct daemon *daemon)

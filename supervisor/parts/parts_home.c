@@ -28,7 +28,7 @@
 #define AGAIN_TICKS	(2000 / PARTS_TICK_MS)
 #define STUCK_TICKS	(3000 / PARTS_TICK_MS)
 
-static void ignore(const json_t *outcome, void *arg)
+static void parts_home_ignore(const json_t *outcome, void *arg)
 {
 }
 
@@ -38,7 +38,7 @@ static json_t *of_job(const struct parts *p)
 }
 
 /* Takes over @args. */
-static int ask(struct parts *p, unsigned int node, const char *verb, json_t *args,
+static int parts_home_ask(struct parts *p, unsigned int node, const char *verb, json_t *args,
 	       unsigned int timeout_ms, peer_answer_fn fn, void *arg, uint64_t *ret_cookie)
 {
 	int host = parts_host(p, node);
@@ -53,7 +53,7 @@ static int ask(struct parts *p, unsigned int node, const char *verb, json_t *arg
 
 /* --------------------------------------------------------------- the end */
 
-static void on_end(const json_t *outcome, void *arg)
+static void parts_home_on_end(const json_t *outcome, void *arg)
 {
 	struct part *part = arg;
 	struct parts *p = part->parts;
@@ -82,7 +82,7 @@ static void ask_to_end(struct parts *p)
 		args = of_job(p);
 		json_object_set_new(args, "signal", json_integer(p->end_code ? SIGTERM : SIGKILL));
 		json_object_set_new(args, "grace_ms", json_integer(p->end_code ? 1000 : 0));
-		ask(p, i, "end", args, PARTS_ASK_MS, on_end, &p->part[i], &p->part[i].cookie);
+		parts_home_ask(p, i, "end", args, PARTS_ASK_MS, parts_home_on_end, &p->part[i], &p->part[i].cookie);
 	}
 }
 
@@ -94,7 +94,7 @@ void parts_end_all(struct parts *p, int code, const char *text)
 	ask_to_end(p);
 }
 
-static bool failed(const struct part *part)
+static bool parts_home_failed(const struct part *part)
 {
 	return part->ended && (!part->end.found || part->end.status);
 }
@@ -108,7 +108,7 @@ static const struct part *first_failed(const struct parts *p)
 	for (i = 0; i < p->nr; i++) {
 		const struct part *part = &p->part[i];
 
-		if (!failed(part))
+		if (!parts_home_failed(part))
 			continue;
 		if (!first || (part->end.found && !first->end.found) ||
 		    (part->end.found == first->end.found &&
@@ -124,7 +124,7 @@ static void tell_over(struct parts *p, int status)
 	unsigned int i;
 
 	for (i = 1; i < p->nr; i++)
-		ask(p, i, "over", of_job(p), PARTS_ASK_MS, ignore, NULL, NULL);
+		parts_home_ask(p, i, "over", of_job(p), PARTS_ASK_MS, parts_home_ignore, NULL, NULL);
 	if (p->job->shim >= 0)
 		shim_send(p->job->shim, &msg, NULL, 0, NULL, 0);
 }
@@ -150,7 +150,7 @@ static int note_end(struct parts *p, const struct job_end *end)
 	return -EAGAIN;
 }
 
-static void finish(struct parts *p)
+static void parts_home_finish(struct parts *p)
 {
 	const struct part *first = first_failed(p);
 	struct job_end end = { .found = true, .rank = -1 };
@@ -214,7 +214,7 @@ void parts_check(struct parts *p)
 		if (!p->part[i].ended)
 			return;
 	}
-	finish(p);
+	parts_home_finish(p);
 }
 
 /* Some wait in MPI_Init, or for all in MPI_Finalize, and a node's ranks have all left. */
@@ -254,18 +254,18 @@ bool parts_gives_up(const struct parts *p)
 }
 
 static bool ask_again(struct parts *p);
-static void started(struct parts *p);
+static void parts_home_started(struct parts *p);
 static unsigned int start_ms(const struct parts *p);
 
 void parts_home_tick(struct parts *p)
 {
 	if (p->abandoned)
 		mark_dead(p, PARTS_SILENT_MS);
-	/* What one of them may still have ends when it asks whether the job is over, as in fail(). */
+	/* What one of them may still have ends when it asks whether the job is over, as in parts_home_fail(). */
 	else if (parts_gives_up(p))
 		mark_dead(p, start_ms(p));
 	if (p->starting && ask_again(p)) {
-		started(p);
+		parts_home_started(p);
 		return;
 	}
 	if (p->ending && p->ticks % AGAIN_TICKS == 0) {
@@ -281,7 +281,7 @@ void parts_home_tick(struct parts *p)
 
 /* ------------------------------------------------------------- the start */
 
-static void fail(struct parts *p, unsigned int node, const json_t *outcome)
+static void parts_home_fail(struct parts *p, unsigned int node, const json_t *outcome)
 {
 	/* What it may have begun all the same ends when it asks whether the job is over. */
 	p->part[node].ended = true;
@@ -290,7 +290,7 @@ static void fail(struct parts *p, unsigned int node, const json_t *outcome)
 		p->failure = outcome_of_node(outcome, parts_name(p, node));
 }
 
-static void started(struct parts *p)
+static void parts_home_started(struct parts *p)
 {
 	parts_started_fn fn = p->fn;
 
@@ -307,7 +307,7 @@ static void started(struct parts *p)
 	parts_check(p);
 }
 
-static void on_start(const json_t *outcome, void *arg)
+static void parts_home_on_start(const json_t *outcome, void *arg)
 {
 	struct part *part = arg;
 	struct parts *p = part->parts;
@@ -321,10 +321,10 @@ static void on_start(const json_t *outcome, void *arg)
 	}
 	p->starts--;
 	if (!outcome_is_ok(outcome))
-		fail(p, part->number, outcome);
+		parts_home_fail(p, part->number, outcome);
 	else if (p->restore)
 		job_restore_add_figures(p->figures, json_object_get(outcome, "result"));
-	started(p);
+	parts_home_started(p);
 }
 
 static unsigned int start_ms(const struct parts *p)
@@ -346,7 +346,7 @@ static int ask_to_start(struct parts *p, unsigned int node)
 	json_object_set(args, "restore", p->restore);
 	first_key_name(&jobs_daemon(p->job->jobs)->catalog, key);
 	json_object_set_new(args, "key", json_string(key));
-	err = ask(p, node, "start", args, start_ms(p), on_start, &p->part[node], &p->part[node].start);
+	err = parts_home_ask(p, node, "start", args, start_ms(p), parts_home_on_start, &p->part[node], &p->part[node].start);
 	p->part[node].restoring = !err && p->restore;
 	p->part[node].heard_ms = clock_monotonic_ms();
 	return err;
@@ -370,7 +370,7 @@ static void not_asked(struct parts *p, unsigned int node, int err)
 	json_t *outcome = outcome_error(err, "%s", err == -EHOSTUNREACH ?
 					"does not answer: see ckptctl nodes" : strerror(-err));
 
-	fail(p, node, outcome);
+	parts_home_fail(p, node, outcome);
 	json_decref(outcome);
 }
 
@@ -417,7 +417,7 @@ void parts_start(struct parts *p, const json_t *restore, parts_started_fn fn, vo
 		else
 			p->starts++;
 	}
-	started(p);
+	parts_home_started(p);
 }
 
 void parts_cancel(struct parts *p, json_t *why)
@@ -438,19 +438,19 @@ void parts_signal(struct parts *p, int signo)
 			continue;
 		args = of_job(p);
 		json_object_set_new(args, "signal", json_integer(signo));
-		ask(p, i, "signal", args, PARTS_ASK_MS, ignore, NULL, NULL);
+		parts_home_ask(p, i, "signal", args, PARTS_ASK_MS, parts_home_ignore, NULL, NULL);
 	}
 }
 
 /* --------------------------------------------------------- what others say */
 
-static bool is_newer(const struct job *job, uint64_t run)
+static bool parts_home_is_newer(const struct job *job, uint64_t run)
 {
 	return (uint64_t)json_integer_value(json_object_get(job->record, "run")) > run;
 }
 
 /* Last on another node, which has it now. */
-static bool is_away(const struct daemon *daemon, const struct job *job)
+static bool parts_home_is_away(const struct daemon *daemon, const struct job *job)
 {
 	const char *node = json_string_value(json_object_get(job->record, "node"));
 
@@ -470,9 +470,9 @@ static json_t *whether_over(struct daemon *daemon, int64_t id, uint64_t run)
 	if (!job && outcome_errno(outcome) != -ENOENT)
 		return outcome;
 	json_decref(outcome);
-	over = job ? is_newer(job, run) : !jobs_has_traces(daemon->jobs, id);
+	over = job ? parts_home_is_newer(job, run) : !jobs_has_traces(daemon->jobs, id);
 	if (!over && job && !job->parts)
-		over = is_away(daemon, job) || (!job_is_alive(job) && job->state != JOB_ELSEWHERE &&
+		over = parts_home_is_away(daemon, job) || (!job_is_alive(job) && job->state != JOB_ELSEWHERE &&
 						!jobs_has_processes(daemon->jobs, id));
 	if (!over && (!job || !job_is_alive(job) || job->parts))
 		return outcome_error(-EAGAIN, "what became of job %lld cannot be told here now",

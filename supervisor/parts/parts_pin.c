@@ -33,7 +33,7 @@ struct pinning {
 	struct pinning_node node[];
 };
 
-static void settle(struct pinning *p)
+static void parts_pin_settle(struct pinning *p)
 {
 	parts_pinned_fn fn = p->fn;
 	void *arg = p->arg;
@@ -48,46 +48,46 @@ static void settle(struct pinning *p)
 	json_decref(result);
 }
 
-static void fail(struct pinning_node *node, const char *text)
+static void parts_pin_fail(struct pinning_node *node, const char *text)
 {
 	json_object_set_new(node->pinning->failed, node->name,
 			    json_string(text ? text : "it does not say why"));
-	settle(node->pinning);
+	parts_pin_settle(node->pinning);
 }
 
-static void on_answer(const json_t *outcome, void *arg)
+static void parts_pin_on_answer(const json_t *outcome, void *arg)
 {
 	struct pinning_node *node = arg;
 	const json_t *result = json_object_get(outcome, "result");
 
 	if (!outcome_is_ok(outcome)) {
-		fail(node, json_string_value(json_object_get(json_object_get(outcome, "error"), "text")));
+		parts_pin_fail(node, json_string_value(json_object_get(json_object_get(outcome, "error"), "text")));
 		return;
 	}
 	json_object_set_new(node->pinning->nodes, node->name,
 			    json_boolean(json_is_true(json_object_get(result, "here"))));
-	settle(node->pinning);
+	parts_pin_settle(node->pinning);
 }
 
-static void ask(struct daemon *daemon, struct pinning_node *node, json_t *args)
+static void parts_pin_ask(struct daemon *daemon, struct pinning_node *node, json_t *args)
 {
 	struct peer *peer = nodes_peer(daemon->nodes);
 	int host = peer ? peer_find(peer, node->name) : -ENOTCONN, err = host;
 
 	if (host == -ENOENT) {	/* it is no node any more, and what it had is nobody's to keep */
 		json_object_set_new(node->pinning->nodes, node->name, json_false());
-		settle(node->pinning);
+		parts_pin_settle(node->pinning);
 		return;
 	}
 	if (host >= 0)
 		err = peer_ask(nodes_asks(daemon->nodes), (unsigned int)host, "pin",
-			       json_incref(args), ANSWER_MS, on_answer, node, NULL);
+			       json_incref(args), ANSWER_MS, parts_pin_on_answer, node, NULL);
 	if (err < 0)
-		fail(node, err == -EHOSTUNREACH ? "does not answer: see ckptctl nodes" : strerror(-err));
+		parts_pin_fail(node, err == -EHOSTUNREACH ? "does not answer: see ckptctl nodes" : strerror(-err));
 }
 
 /* Once each, in their order, without this one. */
-static void add_names(json_t *names, const json_t *more, const char *self)
+static void parts_pin_add_names(json_t *names, const json_t *more, const char *self)
 {
 	const json_t *name, *has;
 	size_t i, j;
@@ -110,8 +110,8 @@ json_t *parts_pin_nodes(const struct job *job, int64_t generation)
 
 	if (!daemon->config.image_dir_shared &&
 	    !catalog_generation_parts(&daemon->catalog, job->id, generation, &parts, why, sizeof(why))) {
-		add_names(names, json_object_get(parts, "nodes"), daemon->config.node);
-		add_names(names, json_object_get(json_object_get(job->record, "ranks"), "nodes"),
+		parts_pin_add_names(names, json_object_get(parts, "nodes"), daemon->config.node);
+		parts_pin_add_names(names, json_object_get(json_object_get(job->record, "ranks"), "nodes"),
 			  daemon->config.node);
 	}
 	json_decref(parts);
@@ -141,16 +141,16 @@ void parts_pin(const struct job *job, json_t *names, const struct parts_pin *how
 	for (i = 0; i < nr; i++) {
 		p->node[i].pinning = p;
 		p->node[i].name = json_string_value(json_array_get(names, i));
-		ask(jobs_daemon(job->jobs), &p->node[i], args);
+		parts_pin_ask(jobs_daemon(job->jobs), &p->node[i], args);
 	}
 	json_decref(args);
-	settle(p);
+	parts_pin_settle(p);
 }
 
 /* ------------------------------------------------------------ another node */
 
 /* 0: it was done, or (-ENOENT) there is nothing of it; negative errno with @why. */
-static int change(const struct daemon *daemon, const struct parts_pin *how, int64_t job, char *why,
+static int parts_pin_change(const struct daemon *daemon, const struct parts_pin *how, int64_t job, char *why,
 		  size_t size)
 {
 	_cleanup_fd_ int lock = -1;
@@ -190,7 +190,7 @@ static void on_pin(struct peer_question *q, void *arg)
 	if (job && !strcmp(job->uuid, uuid)) {
 		const struct parts_pin how = { .generation = generation, .pin = pin, .by = (uid_t)by };
 
-		err = change(daemon, &how, id, why, sizeof(why));
+		err = parts_pin_change(daemon, &how, id, why, sizeof(why));
 	}
 	json_decref(no);
 	outcome = err && err != -ENOENT ? outcome_error(err, "%s", why) :

@@ -20,7 +20,7 @@
 #include "base/outcome.h"
 #include "supervisor/job/rank_record.h"
 
-static bool is_apart(const json_t *record)
+static bool parts_place_is_apart(const json_t *record)
 {
 	return rank_record_is_apart(json_object_get(record, "ranks"));
 }
@@ -48,7 +48,7 @@ json_t *parts_check_key(const struct daemon *daemon, const struct peer_question 
 }
 
 /* Numbers are given out so that this does not happen, by one hosts file. */
-static json_t *check_owner(const struct catalog *catalog, int64_t id, const json_t *record)
+static json_t *parts_place_check_owner(const struct catalog *catalog, int64_t id, const json_t *record)
 {
 	const json_t *uuid = json_object_get(record, "uuid");
 	json_t *had = NULL, *outcome = NULL;
@@ -66,7 +66,7 @@ static json_t *check_owner(const struct catalog *catalog, int64_t id, const json
 }
 
 /* @record, of no earlier run than @run. */
-static int write_record(const struct catalog *catalog, int64_t id, const json_t *record, json_int_t run,
+static int parts_place_write_record(const struct catalog *catalog, int64_t id, const json_t *record, json_int_t run,
 			char *why, size_t size)
 {
 	json_t *copy = json_copy((json_t *)record);
@@ -82,7 +82,7 @@ static int write_record(const struct catalog *catalog, int64_t id, const json_t 
 json_t *parts_make_place(const struct daemon *daemon, int64_t id, const json_t *record, json_int_t run)
 {
 	char *dir = catalog_job_dir(&daemon->catalog, id), why[512] = "out of memory";
-	json_t *outcome = check_owner(&daemon->catalog, id, record);
+	json_t *outcome = parts_place_check_owner(&daemon->catalog, id, record);
 	int err = dir ? 0 : -ENOMEM;
 	bool made;
 
@@ -91,7 +91,7 @@ json_t *parts_make_place(const struct daemon *daemon, int64_t id, const json_t *
 	if (!outcome && err)
 		outcome = outcome_error(err, "%s: %s", dir ? dir : "", strerror(-err));
 	if (!outcome) {
-		err = write_record(&daemon->catalog, id, record, run, why, sizeof(why));
+		err = parts_place_write_record(&daemon->catalog, id, record, run, why, sizeof(why));
 		if (err)
 			outcome = outcome_error(err, "%s", why);
 	}
@@ -101,7 +101,7 @@ json_t *parts_make_place(const struct daemon *daemon, int64_t id, const json_t *
 
 json_t *parts_take_place(const struct job *job)
 {
-	if (!is_apart(job->record))
+	if (!parts_place_is_apart(job->record))
 		return parts_check_place(job);
 	return parts_make_place(jobs_daemon(job->jobs), job->id, job->record, 0);
 }

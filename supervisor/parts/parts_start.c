@@ -46,12 +46,12 @@ static void answer_started(struct peer_question *q, const struct job *job, json_
 	peer_question_answer(q, outcome_ok(result));
 }
 
-static void on_progress(json_t *progress, void *arg)
+static void parts_start_on_progress(json_t *progress, void *arg)
 {
 }
 
 /* It runs. */
-static void started(struct away_start *start)
+static void parts_start_started(struct away_start *start)
 {
 	struct job *job = start->job;
 	struct parts *p = job->parts;
@@ -63,13 +63,13 @@ static void started(struct away_start *start)
 		parts_away_gone(p);
 }
 
-static void on_ranks(json_t *failure, void *arg)
+static void parts_start_on_ranks(json_t *failure, void *arg)
 {
 	struct away_start *start = arg;
 	struct parts *p = start->job->parts;
 
 	if (!failure) {
-		started(start);
+		parts_start_started(start);
 		return;
 	}
 	/* The home ends all of it; what is here says to it when it has. */
@@ -82,7 +82,7 @@ static void on_ranks(json_t *failure, void *arg)
 		parts_end_here(p, 0, NULL);
 }
 
-static void on_launched(json_t *outcome, void *arg)
+static void parts_start_on_launched(json_t *outcome, void *arg)
 {
 	struct away_start *start = arg;
 	struct job *job = start->job;
@@ -108,17 +108,17 @@ static void on_launched(json_t *outcome, void *arg)
 	if (job->parts->abandoned || job->parts->nr_ends)
 		parts_end_here(job->parts, 0, NULL);
 	if (start->how)
-		err = job->ops->ranks_up(job, on_ranks, start);
+		err = job->ops->ranks_up(job, parts_start_on_ranks, start);
 	if (err < 0)
-		on_ranks(outcome_error(err, "its ranks cannot be watched: %s", strerror(-err)), start);
+		parts_start_on_ranks(outcome_error(err, "its ranks cannot be watched: %s", strerror(-err)), start);
 	else if (err)
-		started(start);
+		parts_start_started(start);
 }
 
-static const struct channel_ops launch_ops = { on_progress, on_launched };
+static const struct channel_ops launch_ops = { parts_start_on_progress, parts_start_on_launched };
 
 /* It may have been told to end while its images were looked at. */
-static json_t *on_checked(void *arg)
+static json_t *parts_start_on_checked(void *arg)
 {
 	const struct away_start *start = arg;
 	const struct parts *p = start->job->parts;
@@ -126,9 +126,9 @@ static json_t *on_checked(void *arg)
 	return p->abandoned || p->nr_ends ? outcome_error(-ECANCELED, "its start was given up") : NULL;
 }
 
-static const struct job_restore_ops restore_ops = { .checked = on_checked, .ended = on_launched };
+static const struct job_restore_ops restore_ops = { .checked = parts_start_on_checked, .ended = parts_start_on_launched };
 
-static json_t *launch(struct job *job, struct peer_question *q, const json_t *how)
+static json_t *parts_start_launch(struct job *job, struct peer_question *q, const json_t *how)
 {
 	struct away_start *start = calloc(1, sizeof(*start));
 	json_t *spec;
@@ -168,7 +168,7 @@ static bool abandon_older(struct job *job, const json_t *record)
 }
 
 /* The job as its home has it, in this node's registry; an outcome, or NULL. */
-static json_t *enter(struct daemon *daemon, json_int_t id, const json_t *record,
+static json_t *parts_start_enter(struct daemon *daemon, json_int_t id, const json_t *record,
 		     struct job **ret_job)
 {
 	struct job *job = jobs_lookup(daemon->jobs, id);
@@ -221,7 +221,7 @@ bool parts_is_home(const struct daemon *daemon, const struct peer_question *q,
 	       peer_find(nodes_peer(daemon->nodes), home) == (int)peer_question_from(q);
 }
 
-static void on_start(struct peer_question *q, void *arg)
+static void parts_start_on_start(struct peer_question *q, void *arg)
 {
 	struct daemon *daemon = arg;
 	json_int_t id = 0, run = 0;
@@ -248,9 +248,9 @@ static void on_start(struct peer_question *q, void *arg)
 	outcome = parts_check_key(daemon, q) ?:
 		  rank_record_check(json_object_get(record, "ranks"), &daemon->config);
 	if (!outcome)
-		outcome = enter(daemon, id, record, &job);
+		outcome = parts_start_enter(daemon, id, record, &job);
 	if (!outcome) {
-		outcome = launch(job, q, how);
+		outcome = parts_start_launch(job, q, how);
 		if (outcome)
 			parts_drop(job);
 	}
@@ -260,5 +260,5 @@ static void on_start(struct peer_question *q, void *arg)
 
 int parts_start_register(struct daemon *daemon)
 {
-	return peer_verb(nodes_asks(daemon->nodes), "start", on_start, daemon);
+	return peer_verb(nodes_asks(daemon->nodes), "start", parts_start_on_start, daemon);
 }

@@ -36,7 +36,7 @@ struct try {
 };
 
 /* The first failure's, with the text of all. */
-static json_t *failures(const struct try *t)
+static json_t *parts_try_failures(const struct try *t)
 {
 	json_t *all = NULL, *one, *error;
 	unsigned int i;
@@ -60,7 +60,7 @@ static json_t *failures(const struct try *t)
 	return all;
 }
 
-static json_t *sums(const struct try *t)
+static json_t *parts_try_sums(const struct try *t)
 {
 	json_t *outcome = json_deep_copy(t->node[0].outcome);
 	json_t *result = json_object_get(outcome, "result");
@@ -73,7 +73,7 @@ static json_t *sums(const struct try *t)
 	return outcome;
 }
 
-static void settle(struct try *t)
+static void parts_try_settle(struct try *t)
 {
 	parts_tried_fn fn = t->fn;
 	void *arg = t->arg;
@@ -82,9 +82,9 @@ static void settle(struct try *t)
 
 	if (--t->open)
 		return;
-	outcome = failures(t);
+	outcome = parts_try_failures(t);
 	if (!outcome)
-		outcome = sums(t);
+		outcome = parts_try_sums(t);
 	for (i = 0; i < t->nr; i++)
 		json_decref(t->node[i].outcome);
 	json_decref(t->names);
@@ -92,16 +92,16 @@ static void settle(struct try *t)
 	fn(outcome, arg);
 }
 
-static void on_tried(const json_t *outcome, void *arg)
+static void parts_try_on_tried(const json_t *outcome, void *arg)
 {
 	struct try_node *node = arg;
 
 	node->outcome = json_incref((json_t *)outcome);
-	settle(node->try);
+	parts_try_settle(node->try);
 }
 
-/* NULL: on_tried() will be called. */
-static json_t *ask(struct daemon *daemon, const struct job *job, const json_t *how,
+/* NULL: parts_try_on_tried() will be called. */
+static json_t *parts_try_ask(struct daemon *daemon, const struct job *job, const json_t *how,
 		   unsigned int number, struct try_node *node)
 {
 	struct peer *peer = nodes_peer(daemon->nodes);
@@ -117,7 +117,7 @@ static json_t *ask(struct daemon *daemon, const struct job *job, const json_t *h
 	args = json_pack("{s:I, s:i, s:O, s:O, s:s}", "job", (json_int_t)job->id, "node", (int)number,
 			 "record", job->record, "restore", how, "key", key);
 	err = peer_ask(nodes_asks(daemon->nodes), (unsigned int)err, "try", args,
-		       TRY_MS, on_tried, node, NULL);
+		       TRY_MS, parts_try_on_tried, node, NULL);
 	if (!err)
 		return NULL;
 	return outcome_error(err, "%s", err == -EHOSTUNREACH ?
@@ -144,11 +144,11 @@ void parts_try(const struct job *job, const json_t *how, json_t *own, parts_trie
 	}
 	t->node[0].outcome = own;
 	for (i = 1; i < nr; i++) {
-		t->node[i].outcome = ask(daemon, job, how, i, &t->node[i]);
+		t->node[i].outcome = parts_try_ask(daemon, job, how, i, &t->node[i]);
 		if (t->node[i].outcome)
 			t->open--;
 	}
-	settle(t);
+	parts_try_settle(t);
 }
 
 json_t *parts_check_names(const struct daemon *daemon, const json_t *names)
@@ -175,7 +175,7 @@ struct away_try {
 	struct job *draft;
 };
 
-static void on_ended(json_t *outcome, void *arg)
+static void parts_try_on_ended(json_t *outcome, void *arg)
 {
 	struct away_try *a = arg;
 
@@ -184,10 +184,10 @@ static void on_ended(json_t *outcome, void *arg)
 	free(a);
 }
 
-static const struct job_restore_ops try_ops = { .ended = on_ended };
+static const struct job_restore_ops try_ops = { .ended = parts_try_on_ended };
 
 /* NULL: it is begun. */
-static json_t *begin(struct daemon *daemon, struct peer_question *q, json_int_t id,
+static json_t *parts_try_begin(struct daemon *daemon, struct peer_question *q, json_int_t id,
 		     const json_t *record, const json_t *how)
 {
 	struct away_try *a = calloc(1, sizeof(*a));
@@ -232,7 +232,7 @@ static void on_try(struct peer_question *q, void *arg)
 	if (!outcome && job && job->parts && job_is_alive(job))
 		outcome = outcome_ok(NULL);
 	if (!outcome)
-		outcome = begin(daemon, q, id, record, how);
+		outcome = parts_try_begin(daemon, q, id, record, how);
 	if (outcome)
 		peer_question_answer(q, outcome);
 }

@@ -34,7 +34,7 @@ struct stale_run {
 	unsigned int looks;
 };
 
-static json_int_t run_of(const json_t *record)
+static json_int_t stale_run_of(const json_t *record)
 {
 	return json_integer_value(json_object_get(record, "run"));
 }
@@ -50,7 +50,7 @@ static bool same_uuid(const struct job *job, const json_t *record)
 
 int stale_run_note_run(const struct job *job)
 {
-	json_t *note = json_pack("{s:s, s:I}", "uuid", job->uuid, "run", run_of(job->record));
+	json_t *note = json_pack("{s:s, s:I}", "uuid", job->uuid, "run", stale_run_of(job->record));
 	int err = note ? atomic_json_write(job->state_dir, "run", note) : -ENOMEM;
 
 	json_decref(note);
@@ -71,8 +71,8 @@ static bool is_older(const struct job *job)
 	if (atomic_json_read(job->state_dir, "run", &note))
 		return false;
 	older = same_uuid(job, note) &&
-		(run_of(note) < run_of(job->record) ||
-		 (run_of(note) == run_of(job->record) && is_over(job)));
+		(stale_run_of(note) < stale_run_of(job->record) ||
+		 (stale_run_of(note) == stale_run_of(job->record) && is_over(job)));
 	json_decref(note);
 	return older;
 }
@@ -101,14 +101,14 @@ void stale_run_end(struct job *job)
 }
 
 /* Runs here, and its record is ours to write. */
-static bool is_ours(const struct job *job)
+static bool stale_run_is_ours(const struct job *job)
 {
 	return job_is_alive(job) && job->state != JOB_ELSEWHERE && !job->busy &&
 	       !job->node_index;
 }
 
 /* [[job, run], ...] of those that have a newer one. */
-static json_t *look(struct channel_reporter *reporter, void *arg)
+static json_t *stale_run_look(struct channel_reporter *reporter, void *arg)
 {
 	const struct stale_run *stale_run = arg;
 	struct job *job = NULL;
@@ -116,18 +116,18 @@ static json_t *look(struct channel_reporter *reporter, void *arg)
 	char why[512];
 
 	while ((job = jobs_next(stale_run->daemon->jobs, job))) {
-		if (!is_ours(job) ||
+		if (!stale_run_is_ours(job) ||
 		    catalog_job_read(&stale_run->daemon->catalog, job->id, &record, why, sizeof(why)))
 			continue;
-		if (same_uuid(job, record) && run_of(record) > run_of(job->record))
+		if (same_uuid(job, record) && stale_run_of(record) > stale_run_of(job->record))
 			json_array_append_new(found, json_pack("[I, I]", (json_int_t)job->id,
-							       run_of(record)));
+							       stale_run_of(record)));
 		json_decref(record);
 	}
 	return outcome_ok(found);
 }
 
-static void on_progress(json_t *progress, void *arg)
+static void stale_run_on_progress(json_t *progress, void *arg)
 {
 }
 
@@ -144,7 +144,7 @@ static void on_looked(json_t *outcome, void *arg)
 		if (json_unpack(one, "[I, I]", &id, &run))
 			continue;
 		job = jobs_lookup(stale_run->daemon->jobs, id);
-		if (job && is_ours(job) && run_of(job->record) < run)
+		if (job && stale_run_is_ours(job) && stale_run_of(job->record) < run)
 			stale_run_end(job);
 	}
 	json_decref(outcome);
@@ -160,24 +160,24 @@ struct asked {
 
 static void on_run(const json_t *outcome, void *arg)
 {
-	json_int_t run = run_of(json_object_get(outcome, "result"));
+	json_int_t run = stale_run_of(json_object_get(outcome, "result"));
 	struct asked *asked = arg;
 	struct job *job = jobs_lookup(asked->daemon->jobs, asked->job);
 
-	if (job && run_of(job->record) == asked->run && run > asked->run && job_is_alive(job) &&
+	if (job && stale_run_of(job->record) == asked->run && run > asked->run && job_is_alive(job) &&
 	    !job->busy && !parts_is_abandoned(job->parts))
 		stale_run_end(job);
 	free(asked);
 }
 
-static void ask(const struct job *job, unsigned int host)
+static void stale_run_ask_node(const struct job *job, unsigned int host)
 {
 	struct daemon *daemon = jobs_daemon(job->jobs);
 	struct asked *asked = malloc(sizeof(*asked));
 
 	if (!asked)
 		return;
-	*asked = (struct asked) { daemon, job->id, run_of(job->record) };
+	*asked = (struct asked) { daemon, job->id, stale_run_of(job->record) };
 	if (peer_ask(nodes_asks(daemon->nodes), host, "run",
 		     json_pack("{s:I, s:s}", "job", (json_int_t)job->id, "uuid", job->uuid), ASK_MS,
 		     on_run, asked, NULL))
@@ -185,7 +185,7 @@ static void ask(const struct job *job, unsigned int host)
 }
 
 /* No record here is a newer one's: directories are not shared, and there are other nodes. */
-static bool is_apart(const struct job *job)
+static bool stale_run_is_apart(const struct job *job)
 {
 	struct daemon *daemon = jobs_daemon(job->jobs);
 	struct peer *peer = nodes_peer(daemon->nodes);
@@ -202,7 +202,7 @@ static void ask_in_turn(const struct job *job, unsigned int look, unsigned int n
 	unsigned int all = peer_nr_nodes(peer), others = all - 1, i;
 
 	for (i = 0; i < nr && i < others; i++)
-		ask(job, (peer_self(peer) + 1 + (look * nr + i) % others) % all);
+		stale_run_ask_node(job, (peer_self(peer) + 1 + (look * nr + i) % others) % all);
 }
 
 /* Who is back may have been cut off with us or from us. */
@@ -216,13 +216,13 @@ static void ask_who_is_back(const struct job *job)
 	for (i = 0; i < peer_nr_nodes(peer); i++) {
 		peer_node(peer, i, &node);
 		if (node.state == PEER_UP && now >= node.since && now - node.since <= LOOK_MS / 1000 + 1)
-			ask(job, i);
+			stale_run_ask_node(job, i);
 	}
 }
 
 void stale_run_ask(const struct job *job, unsigned int look)
 {
-	if (is_apart(job))
+	if (stale_run_is_apart(job))
 		ask_in_turn(job, look, ASK_NODES);
 }
 
@@ -235,7 +235,7 @@ static void ask_for_all(struct stale_run *stale_run)
 	struct job *job = NULL;
 
 	while ((job = jobs_next(stale_run->daemon->jobs, job))) {
-		if (!is_ours(job) || !is_apart(job))
+		if (!stale_run_is_ours(job) || !stale_run_is_apart(job))
 			continue;
 		ask_in_turn(job, stale_run->looks, 1);
 		ask_who_is_back(job);
@@ -243,20 +243,20 @@ static void ask_for_all(struct stale_run *stale_run)
 	stale_run->looks++;
 }
 
-static void on_time(void *arg)
+static void stale_run_on_time(void *arg)
 {
-	static const struct channel_ops ops = { on_progress, on_looked };
+	static const struct channel_ops ops = { stale_run_on_progress, on_looked };
 	struct stale_run *stale_run = arg;
-	const struct worker_spec spec = { .name = "ckptd-past", .run = look, .arg = stale_run };
+	const struct worker_spec spec = { .name = "ckptd-past", .run = stale_run_look, .arg = stale_run };
 	struct job *job = NULL;
 	bool some = false;
 
 	while ((job = jobs_next(stale_run->daemon->jobs, job)))
-		some = some || is_ours(job);
+		some = some || stale_run_is_ours(job);
 	if (some && !stale_run->worker && worker_start(stale_run->daemon, &spec, &ops, stale_run, &stale_run->worker))
 		stale_run->worker = NULL;
 	ask_for_all(stale_run);
-	if (reactor_timer(stale_run->daemon->reactor, LOOK_MS, on_time, stale_run, &stale_run->timer))
+	if (reactor_timer(stale_run->daemon->reactor, LOOK_MS, stale_run_on_time, stale_run, &stale_run->timer))
 		stale_run->timer = NULL;
 }
 
@@ -268,7 +268,7 @@ int stale_run_open(struct daemon *daemon, struct stale_run **ret_stale_run)
 	if (!stale_run)
 		return -ENOMEM;
 	stale_run->daemon = daemon;
-	err = reactor_timer(daemon->reactor, LOOK_MS, on_time, stale_run, &stale_run->timer);
+	err = reactor_timer(daemon->reactor, LOOK_MS, stale_run_on_time, stale_run, &stale_run->timer);
 	if (err) {
 		free(stale_run);
 		return err;

@@ -163,7 +163,7 @@ static bool is_ending(const struct job *job)
 	return job_is_alive(job) && (job->saving || parts_has_ended(job->parts));
 }
 
-static void on_over(void *arg)
+static void precheck_on_over(void *arg)
 {
 	struct abandoned *p = arg;
 	struct request *request = p->request;
@@ -171,7 +171,7 @@ static void on_over(void *arg)
 	struct reactor_source *timer;
 
 	if (job && is_ending(job) && p->looks++ < OVER_LOOKS &&
-	    !reactor_timer(request->daemon->reactor, END_LOOK_MS, on_over, p, &timer))
+	    !reactor_timer(request->daemon->reactor, END_LOOK_MS, precheck_on_over, p, &timer))
 		return;
 	p->then(request);
 	free(p);
@@ -188,7 +188,7 @@ bool precheck_await_over(struct request *request, const struct job *job,
 	if (!p)
 		return false;
 	*p = (struct abandoned) { .request = request, .id = job->id, .then = then };
-	on_over(p);
+	precheck_on_over(p);
 	return true;
 }
 

@@ -68,7 +68,7 @@ static bool is_of_nodes(const struct job *job)
 	return json_object_get(json_object_get(job->record, "ranks"), "nodes");
 }
 
-static bool is_dry_run(const struct restart *r)
+static bool restart_is_dry_run(const struct restart *r)
 {
 	return json_is_true(json_object_get(r->how, "dry_run"));
 }
@@ -85,7 +85,7 @@ static void restart_free(struct restart *r)
 	free(r);
 }
 
-static void finish(struct restart *r, json_t *outcome)
+static void restart_finish(struct restart *r, json_t *outcome)
 {
 	int client = outcome_is_ok(outcome) ? take_fd(&r->client) : -1;
 	const struct restart_ops *ops = r->ops;
@@ -96,7 +96,7 @@ static void finish(struct restart *r, json_t *outcome)
 	ops->ended(outcome, client, arg);
 }
 
-static void on_progress(json_t *progress, void *arg)
+static void restart_on_progress(json_t *progress, void *arg)
 {
 	struct restart *r = arg;
 
@@ -105,7 +105,7 @@ static void on_progress(json_t *progress, void *arg)
 
 /* ------------------------------------------------------------ and back again */
 
-static void back(struct restart *r)
+static void restart_back(struct restart *r)
 {
 	struct job *job = r->job;
 	char why[512];
@@ -131,8 +131,8 @@ static void give_up(struct restart *r, json_t *failure)
 	log_warning(&r->request->daemon->log, "job %lld: no restart from generation %lld: %s",
 		    (long long)r->job->id, (long long)r->generation,
 		    json_string_value(json_object_get(json_object_get(failure, "error"), "text")));
-	back(r);
-	finish(r, failure);
+	restart_back(r);
+	restart_finish(r, failure);
 }
 
 /* ----------------------------------------------------------- MPI ranks */
@@ -146,11 +146,11 @@ static void on_gone(void *arg)
 		give_up(r, r->failure);
 	else if (r->looks++ >= END_LOOKS ||
 		 reactor_timer(r->request->daemon->reactor, END_LOOK_MS, on_gone, r, &timer))
-		finish(r, r->failure);	/* it is seen to end later */
+		restart_finish(r, r->failure);	/* it is seen to end later */
 }
 
 /* How long it took goes into the job's history; without that it runs all the same. */
-static void remember(const struct restart *r)
+static void restart_remember(const struct restart *r)
 {
 	json_t *row = history_restart_row(json_object_get(r->outcome, "result"), r->generation,
 					  time(NULL));
@@ -163,7 +163,7 @@ static void remember(const struct restart *r)
 }
 
 /* All that was waited for has come. */
-static void settle(struct restart *r)
+static void restart_settle(struct restart *r)
 {
 	char why[512];
 
@@ -182,13 +182,13 @@ static void settle(struct restart *r)
 	if (r->job->parts || coord_driver_wanted(r->job))
 		restart_times_end(r->times, RESTART_RANKS, clock_monotonic_ns());
 	restart_times_put(r->times, clock_monotonic_ns(), json_object_get(r->outcome, "result"));
-	remember(r);
+	restart_remember(r);
 	json_object_update_missing(json_object_get(r->outcome, "result"), job_describe(r->job));
-	finish(r, r->outcome);
+	restart_finish(r, r->outcome);
 }
 
 /* What was restored and cannot go on is of no use to anybody. Takes over @failure. */
-static void fail(struct restart *r, json_t *failure)
+static void restart_fail(struct restart *r, json_t *failure)
 {
 	if (r->failure) {
 		json_decref(failure);
@@ -203,13 +203,13 @@ static void fail(struct restart *r, json_t *failure)
 		kill(r->job->init, SIGKILL);
 }
 
-static void on_ranks(json_t *failure, void *arg)
+static void restart_on_ranks(json_t *failure, void *arg)
 {
 	struct restart *r = arg;
 
 	if (failure)
-		fail(r, failure);
-	settle(r);
+		restart_fail(r, failure);
+	restart_settle(r);
 }
 
 static void on_parts(json_t *outcome, void *arg)
@@ -222,12 +222,12 @@ static void on_parts(json_t *outcome, void *arg)
 		json_decref(outcome);
 	} else {
 		r->nothing_left = true;
-		fail(r, outcome);
+		restart_fail(r, outcome);
 	}
-	settle(r);
+	restart_settle(r);
 }
 
-static void adopt(struct restart *r)
+static void restart_adopt(struct restart *r)
 {
 	struct job *job = r->job;
 	char why[512];
@@ -269,13 +269,13 @@ static void on_restored(json_t *outcome, void *arg)
 	}
 	log_info(&r->request->daemon->log, "job %lld restored from generation %lld",
 		 (long long)job->id, (long long)r->generation);
-	adopt(r);
+	restart_adopt(r);
 	r->outcome = outcome;
 	/* One more than there are: none of them is the last before all are asked. */
 	r->waits = 2;
-	err = ranks_up_wait(job, on_ranks, r);
+	err = ranks_up_wait(job, restart_on_ranks, r);
 	if (err < 0)
-		fail(r, outcome_error(err, "the ranks of job %lld cannot be watched: %s",
+		restart_fail(r, outcome_error(err, "the ranks of job %lld cannot be watched: %s",
 				      (long long)job->id, strerror(-err)));
 	if (err)
 		r->waits--;
@@ -283,7 +283,7 @@ static void on_restored(json_t *outcome, void *arg)
 		r->waits++;
 		parts_start(job->parts, r->how, on_parts, r);
 	}
-	settle(r);
+	restart_settle(r);
 }
 
 /* ---------------------------------------------------------------- the start */
@@ -322,7 +322,7 @@ static json_t *check_claim(const struct job *job)
 }
 
 /* Its image is good: from here on the job is what is restarted. */
-static json_t *on_checked(void *arg)
+static json_t *restart_on_checked(void *arg)
 {
 	struct restart *r = arg;
 	struct job *job = r->job;
@@ -345,10 +345,10 @@ static json_t *on_checked(void *arg)
 	return err ? outcome_error(err, "%s", why) : NULL;
 }
 
-static void start(struct restart *r)
+static void restart_start_parts(struct restart *r)
 {
 	static const struct job_restore_ops ops = {
-		.progress = on_progress, .checked = on_checked, .ended = on_restored,
+		.progress = restart_on_progress, .checked = restart_on_checked, .ended = on_restored,
 	};
 	int pair[2] = { -1, -1 }, err;
 
@@ -361,18 +361,18 @@ static void start(struct restart *r)
 }
 
 /* On all nodes. */
-static void on_tried(json_t *outcome, void *arg)
+static void restart_on_tried(json_t *outcome, void *arg)
 {
 	struct restart *r = arg;
 
 	restart_times_end(r->times, RESTART_TRY, clock_monotonic_ns());
-	if (is_dry_run(r)) {
-		finish(r, outcome);
+	if (restart_is_dry_run(r)) {
+		restart_finish(r, outcome);
 	} else if (!outcome_is_ok(outcome)) {
 		give_up(r, outcome);
 	} else {
 		json_decref(outcome);
-		start(r);
+		restart_start_parts(r);
 	}
 }
 
@@ -380,13 +380,13 @@ static void on_tried_here(json_t *outcome, void *arg)
 {
 	struct restart *r = arg;
 
-	parts_try(r->draft, r->how_tried, outcome, on_tried, r);
+	parts_try(r->draft, r->how_tried, outcome, restart_on_tried, r);
 }
 
-static void try(struct restart *r)
+static void restart_try(struct restart *r)
 {
 	static const struct job_restore_ops ops = {
-		.progress = on_progress, .ended = on_tried_here,
+		.progress = restart_on_progress, .ended = on_tried_here,
 	};
 	int err;
 
@@ -399,12 +399,12 @@ static void try(struct restart *r)
 /* ----------------------------------------------------------------- check */
 
 /* What is tried, and what the job will be; @ranks (taken over) as of precheck_place(). */
-static json_t *prepare(struct restart *r, json_t *ranks)
+static json_t *restart_prepare(struct restart *r, json_t *ranks)
 {
 	json_t *record = NULL;
 	int err = 0;
 
-	if (ranks || is_dry_run(r)) {
+	if (ranks || restart_is_dry_run(r)) {
 		record = json_deep_copy(r->job->record);
 		if (ranks)
 			json_object_set(record, "ranks", ranks);
@@ -417,7 +417,7 @@ static json_t *prepare(struct restart *r, json_t *ranks)
 		return outcome_error(err, "the record of job %lld is not understood",
 				     (long long)r->job->id);
 	}
-	if (is_dry_run(r)) {
+	if (restart_is_dry_run(r)) {
 		json_decref(ranks);
 		r->job = r->draft;
 	} else if (ranks) {
@@ -427,7 +427,7 @@ static json_t *prepare(struct restart *r, json_t *ranks)
 	return NULL;
 }
 
-static struct restart *parse(struct request *request, struct job *job, json_t **ret_outcome)
+static struct restart *restart_parse(struct request *request, struct job *job, json_t **ret_outcome)
 {
 	int accept = 0, dry_run = 0, node_lost = 0, attach = 0;
 	json_t *nodes = NULL, *map = NULL, *env = NULL, *ranks;
@@ -466,7 +466,7 @@ static struct restart *parse(struct request *request, struct job *job, json_t **
 	if (files)
 		json_object_set_new(r->how, "files", json_string(files));
 	json_object_set(r->how, "env", env);
-	*ret_outcome = prepare(r, ranks);
+	*ret_outcome = restart_prepare(r, ranks);
 	if (!*ret_outcome)
 		return r;
 	restart_free(r);
@@ -478,9 +478,9 @@ static struct restart *parse(struct request *request, struct job *job, json_t **
 static void begin_restart(struct restart *r)
 {
 	if (r->draft)
-		try(r);
+		restart_try(r);
 	else
-		start(r);
+		restart_start_parts(r);
 }
 
 /* Each node has what it needs, or could have it. */
@@ -504,7 +504,7 @@ static void on_parts_fetched(json_t *outcome, void *arg)
 		return;
 	}
 	json_decref(outcome);
-	finish(r, outcome_ok(json_pack("{s:I, s:b, s:b, s:I}", "job", (json_int_t)r->job->id, "dry_run", 1,
+	restart_finish(r, outcome_ok(json_pack("{s:I, s:b, s:b, s:I}", "job", (json_int_t)r->job->id, "dry_run", 1,
 				       "fetch", 1, "generation", (json_int_t)r->generation)));
 }
 
@@ -513,7 +513,7 @@ static bool fetch_parts(struct restart *r)
 {
 	const struct daemon *daemon = r->request->daemon;
 	struct parts_fetch how = {
-		.generation = r->generation, .deep = r->deep, .dry_run = is_dry_run(r),
+		.generation = r->generation, .deep = r->deep, .dry_run = restart_is_dry_run(r),
 		.of_run = r->of_run,
 	};
 	const struct job *job = r->draft ? r->draft : r->job;
@@ -538,7 +538,7 @@ json_t *restart_start(struct request *request, struct job *job, const struct res
 			 const struct restart_ops *ops, void *arg)
 {
 	json_t *outcome = NULL;
-	struct restart *r = parse(request, job, &outcome);
+	struct restart *r = restart_parse(request, job, &outcome);
 
 	if (!r)
 		return outcome ? outcome : outcome_error(-ENOMEM, "no memory for a restart");

@@ -113,7 +113,7 @@ static bool is_in_l1(const struct fetch_attempt *r, int part)
  * generation that are missing from L1 are therefore fetched from the other levels first.
  * Return: true if L1 has gained an image.
  */
-static bool gather(struct fetch_attempt *r, int missing)
+static bool fetch_gather(struct fetch_attempt *r, int missing)
 {
 	size_t i, nr = json_array_size(r->nodes);
 	bool more = false;
@@ -133,7 +133,7 @@ static bool gather(struct fetch_attempt *r, int missing)
 
 static bool have_part(struct fetch_attempt *r, int part)
 {
-	bool have = fetch_have_image(r, part) || (gather(r, part) && fetch_have_image(r, part));
+	bool have = fetch_have_image(r, part) || (fetch_gather(r, part) && fetch_have_image(r, part));
 
 	r->all = false;
 	return have;
@@ -217,7 +217,7 @@ static bool have_generation(struct fetch_attempt *r, int64_t generation)
 
 /* --------------------------------------------------------------------- which */
 
-static int descending(const void *a, const void *b)
+static int fetch_descending(const void *a, const void *b)
 {
 	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
 
@@ -225,7 +225,7 @@ static int descending(const void *a, const void *b)
 }
 
 /* The numbers of all known generations, newest first, each once. */
-static size_t candidates(const struct fetch_attempt *r, int64_t **ret_all)
+static size_t fetch_candidates(const struct fetch_attempt *r, int64_t **ret_all)
 {
 	json_t *in_l1 = catalog_generations(r->f->catalog, r->f->job), *number;
 	json_t *of_job = json_object_get(json_object_get(r->scan, "jobs"), r->label);
@@ -247,7 +247,7 @@ static size_t candidates(const struct fetch_attempt *r, int64_t **ret_all)
 	if (r->f->home && r->f->generation)
 		all[n++] = r->f->generation;
 	json_decref(in_l1);
-	qsort(all, n, sizeof(*all), descending);
+	qsort(all, n, sizeof(*all), fetch_descending);
 	for (i = nr = 0; i < n; i++) {
 		if (!i || all[i] != all[i - 1])
 			all[nr++] = all[i];
@@ -271,7 +271,7 @@ static bool is_buried(const struct fetch_attempt *r, int64_t generation)
 }
 
 /* Keep the requested generation, or all without tombstones; returns how many are left. */
-static size_t choose(const struct fetch_attempt *r, int64_t *all, size_t nr)
+static size_t fetch_choose(const struct fetch_attempt *r, int64_t *all, size_t nr)
 {
 	size_t i, n = 0;
 
@@ -282,7 +282,7 @@ static size_t choose(const struct fetch_attempt *r, int64_t *all, size_t nr)
 	return n;
 }
 
-static json_t *failed(const struct fetch_attempt *r, int err, const char *text)
+static json_t *fetch_failed(const struct fetch_attempt *r, int err, const char *text)
 {
 	json_t *outcome = outcome_error(err, "%s", text);
 
@@ -337,13 +337,13 @@ static json_t *not_silently(struct fetch_attempt *r, int64_t next, bool newest)
 		snprintf(text, sizeof(text), "generation %lld of job %lld is there and cannot be had now: see to that, or name an older one (%lld:%lld)",
 			 (long long)r->generation, (long long)r->f->job, (long long)r->f->job,
 			 (long long)next);
-		return failed(r, r->err, text);
+		return fetch_failed(r, r->err, text);
 	}
 	if (!level || (newest && r->known))
 		return NULL;
 	snprintf(text, sizeof(text), "level %s could not be asked and may have a newer generation of job %lld: make it reachable, or name the one that is meant (%lld:%lld)",
 		 level, (long long)r->f->job, (long long)r->f->job, (long long)next);
-	return failed(r, -EHOSTUNREACH, text);
+	return fetch_failed(r, -EHOSTUNREACH, text);
 }
 
 static void say_errors(struct fetch_attempt *r)
@@ -357,18 +357,18 @@ static void say_errors(struct fetch_attempt *r)
 }
 
 /* @newest: the newest generation that still exists, on whatever level; 0: none. */
-static json_t *unreachable(const struct fetch_attempt *r, int64_t asked, int64_t newest)
+static json_t *fetch_unreachable(const struct fetch_attempt *r, int64_t asked, int64_t newest)
 {
 	char what[200];
 
 	if (!asked && newest) {
 		snprintf(what, sizeof(what), "job %lld: all that is left was removed, and is on levels that could not do that: name the one that is meant (%lld:%lld)",
 			 (long long)r->f->job, (long long)r->f->job, (long long)newest);
-		return failed(r, -ENOENT, what);
+		return fetch_failed(r, -ENOENT, what);
 	}
 	snprintf(what, sizeof(what), asked ? "job %lld has no generation %lld" :
 		 "job %lld has no checkpoint to restart from", (long long)r->f->job, (long long)asked);
-	return failed(r, -ENOENT, what);
+	return fetch_failed(r, -ENOENT, what);
 }
 
 /* True if a readable image of the generation exists, and not just its name on a level. */
@@ -400,7 +400,7 @@ static int64_t find_newest(const struct fetch_attempt *r, const int64_t *all, si
 }
 
 /* Remove the images that were copied into L1, if L1 had nothing of the generation before. */
-static void drop(const struct fetch_attempt *r)
+static void fetch_drop(const struct fetch_attempt *r)
 {
 	char why[512];
 
@@ -437,7 +437,7 @@ static bool is_given_up(struct fetch_attempt *r)
 static json_t *try_all(struct fetch_attempt *r)
 {
 	_cleanup_free_ int64_t *all = NULL;
-	size_t i, nr = candidates(r, &all);
+	size_t i, nr = fetch_candidates(r, &all);
 	int64_t newest = find_newest(r, all, nr);
 	json_t *no, *of_run;
 	int err = r->f->generation ? 0 : catalog_readable(r->f->catalog, r->f->job);
@@ -445,8 +445,8 @@ static json_t *try_all(struct fetch_attempt *r)
 	char text[120];
 
 	if (err)
-		return failed(r, err, "which generations the job has cannot be read just now");
-	nr = choose(r, all, nr);
+		return fetch_failed(r, err, "which generations the job has cannot be read just now");
+	nr = fetch_choose(r, all, nr);
 	r->known = nr && catalog_has(r->f->catalog, r->f->job, all[0]);
 	for (i = 0; i < nr; i++) {
 		no = not_silently(r, all[i], !i);
@@ -455,7 +455,7 @@ static json_t *try_all(struct fetch_attempt *r)
 		if (!have_generation(r, all[i]))
 			continue;
 		if (is_given_up(r)) {
-			drop(r);
+			fetch_drop(r);
 			continue;
 		}
 		no = r->f->dry_run ? NULL :
@@ -470,11 +470,11 @@ static json_t *try_all(struct fetch_attempt *r)
 						      r->steps, "of_run", of_run));
 	}
 	if (!nr)
-		return unreachable(r, r->f->generation, newest);
+		return fetch_unreachable(r, r->f->generation, newest);
 	if (r->err && !fetch_is_lost(r->err)) {
 		snprintf(text, sizeof(text), "generation %lld of job %lld is there and cannot be had now",
 			 (long long)r->generation, (long long)r->f->job);
-		return failed(r, r->err, text);
+		return fetch_failed(r, r->err, text);
 	}
 	if (r->f->generation)
 		snprintf(text, sizeof(text), "generation %lld of job %lld: no good one is left anywhere",
@@ -482,7 +482,7 @@ static json_t *try_all(struct fetch_attempt *r)
 	else
 		snprintf(text, sizeof(text), "job %lld: of no generation a good one is left anywhere",
 			 (long long)r->f->job);
-	return failed(r, -EBADMSG, text);
+	return fetch_failed(r, -EBADMSG, text);
 }
 
 /* ---------------------------------------------------------------------- job */
@@ -510,7 +510,7 @@ static json_t *find_label(struct fetch_attempt *r)
  * Check the job's owner by a manifest that lies readable on a level that is a directory.
  * For a partner's image the owner is known only after a fetch. Return: NULL, or an outcome.
  */
-static json_t *check_owner(const struct fetch_attempt *r)
+static json_t *fetch_check_owner(const struct fetch_attempt *r)
 {
 	const json_t *held, *image;
 	json_t *outcome = NULL;
@@ -574,14 +574,14 @@ json_t *fetch_run(const struct fetch *f)
 	say_errors(&r);
 	outcome = find_label(&r);
 	if (!outcome)
-		outcome = check_owner(&r);
+		outcome = fetch_check_owner(&r);
 	if (!outcome && !f->label && !f->dry_run)
 		outcome = begin_unknown(f, &lock, &made);
 	if (!outcome)
 		outcome = try_all(&r);
 	/* The caller may not have this job: remove from L1 all that this fetch has added. */
 	if (lock >= 0 && outcome_errno(outcome) == -EPERM) {
-		drop(&r);
+		fetch_drop(&r);
 		if (made)
 			catalog_job_remove(f->catalog, f->job);
 	}

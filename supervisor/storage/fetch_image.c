@@ -77,7 +77,7 @@ const char *fetch_of_part(const struct fetch_attempt *r, int part, char *buf, si
  * first image determines the run. An image without a record passes: all the rest of it has
  * been checked.
  */
-static int check_run(struct fetch_attempt *r, const char *dir, struct ckpt_error *error)
+static int fetch_image_check_run(struct fetch_attempt *r, const char *dir, struct ckpt_error *error)
 {
 	json_t *record = fetch_record_read(dir, r->key, NULL);
 	json_int_t run = json_integer_value(json_object_get(record, "run"));
@@ -170,7 +170,7 @@ static int copy_here(struct fetch_attempt *r, struct level *level, const json_t 
 	place_drop(got);
 	err = level_get(level, json_string_value(json_object_get(image, "name")), got, &options, error);
 	if (!err)
-		err = check_run(r, got, error);
+		err = fetch_image_check_run(r, got, error);
 	if (!err)
 		err = put_in_place(got, dir, error);
 	if (err)
@@ -181,7 +181,7 @@ static int copy_here(struct fetch_attempt *r, struct level *level, const json_t 
 }
 
 /* Copy the image into L1, or only verify it if this node does not need it. */
-static int take(struct fetch_attempt *r, struct level *level, const json_t *image, int part,
+static int fetch_image_take(struct fetch_attempt *r, struct level *level, const json_t *image, int part,
 		struct ckpt_error *error)
 {
 	struct image_expect expect = { .generation = (uint64_t)r->generation, .job = r->label };
@@ -206,7 +206,7 @@ static int take_from(struct fetch_attempt *r, const struct level_config *conf, c
 	err = level_config_open(conf, &user, &level, error);
 	if (err)
 		return err;
-	err = take(r, level, image, part, error);
+	err = fetch_image_take(r, level, image, part, error);
 	level_close(level);
 	return err;
 }
@@ -231,7 +231,7 @@ static int check_l1(struct fetch_attempt *r, int part)
 	}
 	err = image_verify(dir, r->key, &expect, r->f->deep, NULL, NULL, &error);
 	if (!err && part >= 0)
-		err = check_run(r, dir, &error);
+		err = fetch_image_check_run(r, dir, &error);
 	if (err)
 		fetch_step(r, "%s: %s: %s", fetch_of_part(r, part, of, sizeof(of)), LEVEL_CONFIG_L1,
 			   error.text[0] ? error.text : strerror(-err));
@@ -268,7 +268,7 @@ static bool fetch_from(struct fetch_attempt *r, int part, const char *node)
 	err = level_config_open_store_patiently(site, node, node, r->key, &level, &error);
 	if (!err) {
 		image = json_pack("{s:s}", "name", name);
-		err = take(r, level, image, part, &error);
+		err = fetch_image_take(r, level, image, part, &error);
 		json_decref(image);
 		level_close(level);
 	}

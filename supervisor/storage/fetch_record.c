@@ -46,7 +46,7 @@ json_t *fetch_record_read(const char *dir, const struct image_key *key, json_t *
 }
 
 /* An outcome if the image is unreadable only because its secret is missing; else NULL. */
-static json_t *locked(const char *dir, const struct image_key *key)
+static json_t *fetch_record_locked(const char *dir, const struct image_key *key)
 {
 	struct image_reader *reader;
 	struct ckpt_error error;
@@ -110,7 +110,7 @@ static void restore_logs(int dir, unsigned int node, const json_t *note, const j
  * what another node did with the job afterwards, so "saved" is set only for this node's own
  * job.
  */
-static void adjust(const struct fetch *f, json_t *record, const json_t *note, int64_t newest)
+static void fetch_record_adjust(const struct fetch *f, json_t *record, const json_t *note, int64_t newest)
 {
 	const char *node = json_string_value(json_object_get(record, "node"));
 
@@ -120,7 +120,7 @@ static void adjust(const struct fetch *f, json_t *record, const json_t *note, in
 		json_object_set_new(record, "floor", json_integer((json_int_t)newest));
 }
 
-static bool is_of(const json_t *record, const char *label)
+static bool fetch_record_is_of(const json_t *record, const char *label)
 {
 	const char *uuid = json_string_value(json_object_get(record, "uuid"));
 	char own[64];
@@ -150,25 +150,25 @@ json_t *fetch_record_owner(const struct fetch *f, const struct image_key *key, c
 		return outcome_error(-ENOMEM, "out of memory");
 	}
 	record = fetch_record_read(path, key, NULL);
-	outcome = record ? not_owner(f, record) : locked(path, key);
+	outcome = record ? not_owner(f, record) : fetch_record_locked(path, key);
 	json_decref(record);
 	return outcome;
 }
 
-static json_t *write_record(const struct fetch *f, const char *label, json_t *record,
+static json_t *fetch_record_write_record(const struct fetch *f, const char *label, json_t *record,
 			    const json_t *note, int64_t newest)
 {
 	json_t *outcome;
 	char why[512];
 	int err;
 
-	if (!record || !is_of(record, label))
+	if (!record || !fetch_record_is_of(record, label))
 		return outcome_error(-ENODATA, "the images of job %lld do not say what the job is: it can only be restarted where its record is, or as a tree of processes with ckptctl restore",
 				     (long long)f->job);
 	outcome = not_owner(f, record);
 	if (outcome)
 		return outcome;
-	adjust(f, record, note, newest);
+	fetch_record_adjust(f, record, note, newest);
 	err = catalog_job_write(f->catalog, f->job, record, why, sizeof(why));
 	return err ? outcome_error(err, "%s", why) : NULL;
 }
@@ -194,10 +194,10 @@ json_t *fetch_record_complete(const struct fetch *f, const struct image_key *key
 			restore_logs(dir, k, note, record, steps);
 			*ret_run = json_integer_value(json_object_get(record, "run"));
 		} else {
-			outcome = locked(image, key);
+			outcome = fetch_record_locked(image, key);
 		}
 		if (!outcome && !k && faccessat(dir, "job.json", F_OK, 0))
-			outcome = write_record(f, label, record, note, newest);
+			outcome = fetch_record_write_record(f, label, record, note, newest);
 		json_decref(record);
 		json_decref(note);
 		free(image);

@@ -129,7 +129,7 @@ bool flush_is_whole(const struct flush_run *r, size_t at, unsigned int t)
  * Levels with a generation of which L1 does not know how many nodes it has, so that only
  * our part is certain.
  */
-static unsigned int counts(const struct flush_run *r, size_t at)
+static unsigned int flush_counts(const struct flush_run *r, size_t at)
 {
 	const struct flush_place *place = &r->places[at];
 
@@ -155,7 +155,7 @@ void flush_mark_whole(struct flush_run *r, unsigned int t, size_t from, size_t e
 	size_t i;
 
 	for (i = from; i < end; i++)
-		r->items[i].counts = counts(r, i);
+		r->items[i].counts = flush_counts(r, i);
 	flush_plan_look(r->p->levels, t, r->items + from, end - from, due, is_whole, &whole);
 }
 
@@ -259,7 +259,7 @@ static void mark_bad(struct flush_run *r)
 	}
 }
 
-static int decide(struct flush_run *r)
+static int flush_decide(struct flush_run *r)
 {
 	unsigned int t;
 	size_t i, end;
@@ -320,7 +320,7 @@ static void failed_room(struct flush_run *r, size_t at, unsigned int t, int err,
  * Decide whether the image or the level is at fault: a level that cannot be written must
  * not mark an image bad.
  */
-static void failed(struct flush_run *r, size_t at, unsigned int t, int err,
+static void flush_failed(struct flush_run *r, size_t at, unsigned int t, int err,
 		   struct ckpt_error *error)
 {
 	struct ckpt_error why = {};
@@ -350,7 +350,7 @@ static void failed(struct flush_run *r, size_t at, unsigned int t, int err,
  * Make parity. The group level finds, checks and opens the images, so nothing of them is
  * expected here.
  */
-static int encode(struct flush_run *r, size_t at, unsigned int t, uint64_t *ret_bytes,
+static int flush_encode(struct flush_run *r, size_t at, unsigned int t, uint64_t *ret_bytes,
 		  struct ckpt_error *error)
 {
 	const struct flush_place *place = &r->places[at];
@@ -366,7 +366,7 @@ static int encode(struct flush_run *r, size_t at, unsigned int t, uint64_t *ret_
 				 r->items[at].generation, place->nodes, &options, ret_bytes, error);
 }
 
-static int copy(struct flush_run *r, size_t at, unsigned int t, uint64_t *ret_bytes,
+static int flush_copy(struct flush_run *r, size_t at, unsigned int t, uint64_t *ret_bytes,
 		struct ckpt_error *error)
 {
 	struct image_expect expect = {
@@ -380,7 +380,7 @@ static int copy(struct flush_run *r, size_t at, unsigned int t, uint64_t *ret_by
 	int err;
 
 	if (level_config_is_group(&r->p->levels->conf[t]))
-		return encode(r, at, t, ret_bytes, error);
+		return flush_encode(r, at, t, ret_bytes, error);
 	err = level_image_name(r->places[at].label, expect.generation, r->places[at].part, name);
 	if (err)
 		return error_set(error, err, "%.64s: no name for an image", r->places[at].label);
@@ -396,7 +396,7 @@ static int copy(struct flush_run *r, size_t at, unsigned int t, uint64_t *ret_by
 	return level_put(r->level[t], name, r->places[at].dir, &options, error);
 }
 
-static void copied(struct flush_run *r, size_t at, unsigned int t, uint64_t bytes,
+static void flush_copied(struct flush_run *r, size_t at, unsigned int t, uint64_t bytes,
 		   int64_t took_ms)
 {
 	json_t *event = json_pack("{s:b, s:I, s:I, s:s, s:I, s:I}", "copied", true, "job",
@@ -426,12 +426,12 @@ static void copy_all(struct flush_run *r)
 			continue;
 		err = flush_open(r, next.level_nr, &error);
 		if (!err)
-			err = copy(r, next.item, next.level_nr, &bytes, &error);
+			err = flush_copy(r, next.item, next.level_nr, &bytes, &error);
 		flush_leave(r, next.level_nr);
 		if (err)
-			failed(r, next.item, next.level_nr, err, &error);
+			flush_failed(r, next.item, next.level_nr, err, &error);
 		else
-			copied(r, next.item, next.level_nr, bytes, clock_monotonic_ms() - began);
+			flush_copied(r, next.item, next.level_nr, bytes, clock_monotonic_ms() - began);
 	}
 }
 
@@ -511,7 +511,7 @@ json_t *flush_run(const struct flush *p)
 	if (!err)
 		err = flush_collect(&r);
 	if (!err)
-		err = decide(&r);
+		err = flush_decide(&r);
 	if (!err)
 		copy_and_prune(&r);
 	left = count_left(&r);

@@ -27,7 +27,7 @@
 #define LISTS_MAX	8	/* each list reads the level's directory, or asks its nodes */
 
 /* Levels from which a user has removed the generation, as bits. */
-static unsigned int tombstones(const struct flush_run *r, const json_t *target, int64_t generation)
+static unsigned int flush_collect_tombstones(const struct flush_run *r, const json_t *target, int64_t generation)
 {
 	const json_t *by_level = json_object_get(target, "unwanted");
 	unsigned int t, bits = 0;
@@ -37,7 +37,7 @@ static unsigned int tombstones(const struct flush_run *r, const json_t *target, 
 	return bits;
 }
 
-static size_t add_item(struct flush_run *r, size_t turn, int64_t generation)
+static size_t flush_collect_add_item(struct flush_run *r, size_t turn, int64_t generation)
 {
 	const json_t *target = json_array_get(r->p->targets, turn);
 	int64_t job = json_integer_value(json_object_get(target, "job"));
@@ -62,7 +62,7 @@ static size_t add_item(struct flush_run *r, size_t turn, int64_t generation)
 	};
 	r->places[r->nr] = (struct flush_place) {
 		.label = json_string_value(json_object_get(target, "label")), .turn = turn, .part = -1,
-		.last = -1, .tombstones = tombstones(r, target, generation),
+		.last = -1, .tombstones = flush_collect_tombstones(r, target, generation),
 	};
 	r->items[r->nr].failed = r->places[r->nr].tombstones;
 	return r->nr++;
@@ -148,7 +148,7 @@ static int collect_target(struct flush_run *r, size_t turn)
 
 		if (!label || generation == undecided)
 			continue;
-		at = add_item(r, turn, generation);
+		at = flush_collect_add_item(r, turn, generation);
 		if (at == FLUSH_NONE)
 			return -ENOMEM;
 		/* Images of other nodes are copied by those nodes. */
@@ -194,7 +194,7 @@ static size_t find_target(const struct flush_run *r, const char *label)
 }
 
 /* Two images have the same generation number, and neither is a copy of the other. */
-static void conflict(struct flush_run *r, size_t at, unsigned int t, const char *name)
+static void flush_collect_conflict(struct flush_run *r, size_t at, unsigned int t, const char *name)
 {
 	char key[BAD_KEY_MAX];
 
@@ -206,7 +206,7 @@ static void conflict(struct flush_run *r, size_t at, unsigned int t, const char 
 				      false);
 }
 
-static int on_item(const struct level_item *item, void *arg)
+static int flush_collect_on_item(const struct level_item *item, void *arg)
 {
 	struct found *f = arg;
 	struct flush_run *r = f->run;
@@ -222,7 +222,7 @@ static int on_item(const struct level_item *item, void *arg)
 		return 0;
 	at = find_item(r, label, generation);
 	if (at == FLUSH_NONE)
-		at = add_item(r, turn, generation);
+		at = flush_collect_add_item(r, turn, generation);
 	if (at == FLUSH_NONE)
 		return -ENOMEM;
 	if (r->places[at].dir && r->places[at].part != part)
@@ -233,7 +233,7 @@ static int on_item(const struct level_item *item, void *arg)
 	if (part > r->places[at].part && !level_config_is_group(&r->p->levels->conf[f->level_nr]))
 		r->places[at].part = part;
 	if (!item->err && r->items[at].source && memcmp(item->id, r->places[at].id, sizeof(item->id))) {
-		conflict(r, at, f->level_nr, item->name);
+		flush_collect_conflict(r, at, f->level_nr, item->name);
 	} else if (!item->err && item->have < item->of) {
 		r->places[at].damaged |= 1u << f->level_nr;
 	} else if (!item->err) {
@@ -257,14 +257,14 @@ static int list_level(struct flush_run *r, unsigned int t, struct ckpt_error *er
 	int err = 0;
 
 	if (nr > LISTS_MAX)
-		return level_list(r->level[t], NULL, on_item, &found, error);
+		return level_list(r->level[t], NULL, flush_collect_on_item, &found, error);
 	for (i = 0; i < nr && !err; i++) {
 		const char *label = json_string_value(json_object_get(json_array_get(r->p->targets, i), "label"));
 
 		if (!label)
 			continue;
 		snprintf(prefix, sizeof(prefix), "%s.", label);
-		err = level_list(r->level[t], prefix, on_item, &found, error);
+		err = level_list(r->level[t], prefix, flush_collect_on_item, &found, error);
 	}
 	return err;
 }
@@ -293,7 +293,7 @@ struct sorted {
 	struct flush_place place;
 };
 
-static int by_generation(const void *a, const void *b)
+static int flush_collect_by_generation(const void *a, const void *b)
 {
 	const struct sorted *x = a, *y = b;
 
@@ -303,7 +303,7 @@ static int by_generation(const void *a, const void *b)
 	       x->item.generation > y->item.generation;
 }
 
-static int sort(struct flush_run *r)
+static int flush_collect_sort(struct flush_run *r)
 {
 	_cleanup_free_ struct sorted *all = calloc(r->nr + 1, sizeof(*all));
 	size_t i;
@@ -312,7 +312,7 @@ static int sort(struct flush_run *r)
 		return -ENOMEM;
 	for (i = 0; i < r->nr; i++)
 		all[i] = (struct sorted) { r->items[i], r->places[i] };
-	qsort(all, r->nr, sizeof(*all), by_generation);
+	qsort(all, r->nr, sizeof(*all), flush_collect_by_generation);
 	for (i = 0; i < r->nr; i++) {
 		r->items[i] = all[i].item;
 		r->places[i] = all[i].place;
@@ -330,5 +330,5 @@ int flush_collect(struct flush_run *r)
 	if (err)
 		return err;
 	open_levels(r);
-	return sort(r);
+	return flush_collect_sort(r);
 }

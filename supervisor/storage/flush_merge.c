@@ -38,7 +38,7 @@ int flush_look_unmerged(struct flush_run *r, struct flush_item *item,
 	return 0;
 }
 
-static void merged(struct flush_run *r, const struct flush_item *item,
+static void flush_merge_merged(struct flush_run *r, const struct flush_item *item,
 		   const struct image_merged *merged, int64_t took_ms)
 {
 	flush_tell(r, json_pack("{s:b, s:I, s:I, s:I, s:I}", "merged", true, "job",
@@ -49,7 +49,7 @@ static void merged(struct flush_run *r, const struct flush_item *item,
 }
 
 /* Give up in this run. Only lasting errors of the image are remembered. */
-static void failed(struct flush_run *r, size_t at, int err, const struct ckpt_error *error)
+static void flush_merge_failed(struct flush_run *r, size_t at, int err, const struct ckpt_error *error)
 {
 	char name[LEVEL_NAME_MAX + 1];
 
@@ -91,8 +91,8 @@ bool flush_merge(struct flush_run *r, size_t at)
 		err = error_set(&error, -EOPNOTSUPP, "%.150s: stands on earlier ones, and cannot be merged",
 				      r->places[at].dir);
 	if (err)
-		failed(r, at, err, &error);
+		flush_merge_failed(r, at, err, &error);
 	else
-		merged(r, item, &result, clock_monotonic_ms() - began);
+		flush_merge_merged(r, item, &result, clock_monotonic_ms() - began);
 	return !err;
 }

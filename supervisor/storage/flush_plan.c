@@ -76,7 +76,7 @@ int flush_plan_want(const struct level_configs *levels, struct flush_item *items
 
 /* --------------------------------------------------------------------- next */
 
-static bool is_newer(const struct flush_item *a, const struct flush_item *b)
+static bool flush_plan_is_newer(const struct flush_item *a, const struct flush_item *b)
 {
 	if (a->job == b->job)
 		return a->generation > b->generation;
@@ -92,7 +92,7 @@ struct flush_choice flush_plan_next(const struct flush_item *items, size_t nr, u
 		unsigned int missing = items[i].wanted & ~items[i].here & ~items[i].failed & usable;
 
 		if (missing && items[i].source &&
-		    (choice.item == FLUSH_NONE || is_newer(&items[i], &items[choice.item])))
+		    (choice.item == FLUSH_NONE || flush_plan_is_newer(&items[i], &items[choice.item])))
 			choice = (struct flush_choice) {
 				.item = i, .level_nr = (unsigned int)__builtin_ctz(missing),
 			};

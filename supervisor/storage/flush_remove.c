@@ -16,7 +16,7 @@
 #include "supervisor/storage/image_name.h"
 #include "supervisor/storage/level_config_group.h"
 
-static void remove_one(struct flush_run *r, size_t at, unsigned int t)
+static void flush_remove_one(struct flush_run *r, size_t at, unsigned int t)
 {
 	struct ckpt_error error = {};
 	char name[LEVEL_NAME_MAX + 1];
@@ -56,7 +56,7 @@ static bool stays_good(const struct flush_run *r, size_t at)
 }
 
 /* Levels that have the image, good or damaged. */
-static unsigned int there(const struct flush_run *r, size_t at)
+static unsigned int flush_remove_there(const struct flush_run *r, size_t at)
 {
 	return r->items[at].here | r->places[at].damaged;
 }
@@ -69,14 +69,14 @@ static void remove_buried(struct flush_run *r, size_t from, size_t end)
 	size_t i;
 
 	for (i = from; i < end; i++)
-		any = any || r->places[i].tombstones & there(r, i) & r->usable;
+		any = any || r->places[i].tombstones & flush_remove_there(r, i) & r->usable;
 	for (i = end; any && !good && i-- > from; )
 		good = stays_good(r, i);
 	for (i = from; good && i < end; i++) {
 		for (t = 0; t < r->p->levels->nr; t++) {
 			if (!r->items[i].pinned &&
-			    r->places[i].tombstones & there(r, i) & r->usable & 1u << t)
-				remove_one(r, i, t);
+			    r->places[i].tombstones & flush_remove_there(r, i) & r->usable & 1u << t)
+				flush_remove_one(r, i, t);
 		}
 	}
 }
@@ -114,14 +114,14 @@ static void remove_useless(struct flush_run *r, unsigned int t, size_t from, siz
 	size_t i;
 
 	for (i = end; i-- > from && r->usable & 1u << t; ) {
-		if (newer && !r->places[i].dir && !r->items[i].pinned && there(r, i) & 1u << t &&
+		if (newer && !r->places[i].dir && !r->items[i].pinned && flush_remove_there(r, i) & 1u << t &&
 		    ask_parity(r, i, t) == -ENOENT)
-			remove_one(r, i, t);
+			flush_remove_one(r, i, t);
 		newer = newer || r->items[i].source;
 	}
 }
 
-static void prune_job(struct flush_run *r, unsigned int t, size_t from, size_t end)
+static void flush_remove_prune_job(struct flush_run *r, unsigned int t, size_t from, size_t end)
 {
 	_cleanup_free_ bool *goes = calloc(end - from + 1, sizeof(*goes));
 	size_t i;
@@ -135,7 +135,7 @@ static void prune_job(struct flush_run *r, unsigned int t, size_t from, size_t e
 		return;
 	for (i = from; i < end && r->usable & 1u << t; i++) {
 		if (goes[i - from])
-			remove_one(r, i, t);
+			flush_remove_one(r, i, t);
 	}
 }
 
@@ -157,7 +157,7 @@ void flush_prune_all(struct flush_run *r)
 			continue;
 		for (i = 0; i < r->nr && r->usable & 1u << t; i = end) {
 			end = flush_job_end(r, i);
-			prune_job(r, t, i, end);
+			flush_remove_prune_job(r, t, i, end);
 		}
 	}
 }

@@ -26,7 +26,7 @@ static int no_memory(struct ckpt_error *error)
 	return error_set(error, -ENOMEM, "out of memory");
 }
 
-static int append(char name[LEVEL_NAME_MAX + 1], const char *text)
+static int group_level_append(char name[LEVEL_NAME_MAX + 1], const char *text)
 {
 	size_t len = strlen(name);
 
@@ -38,7 +38,7 @@ int group_pieces_prefix(const char *job, uint64_t generation, char ret_prefix[LE
 {
 	int err = level_name(job, generation, ret_prefix);
 
-	return err ? err : append(ret_prefix, PIECE);
+	return err ? err : group_level_append(ret_prefix, PIECE);
 }
 
 int group_piece_name(const char *job, uint64_t generation, unsigned int index,
@@ -48,7 +48,7 @@ int group_piece_name(const char *job, uint64_t generation, unsigned int index,
 	char number[16];
 
 	snprintf(number, sizeof(number), "%u", index);
-	return err ? err : append(ret_name, number);
+	return err ? err : group_level_append(ret_name, number);
 }
 
 int group_open_store(struct group_level *g, unsigned int holder, bool read_only,

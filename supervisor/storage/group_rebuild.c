@@ -37,7 +37,7 @@ struct rows {
 	char missing[TEXT_MAX];
 };
 
-static void miss(struct rows *r, const char *what, const char *name, int err, const char *text)
+static void group_rebuild_miss(struct rows *r, const char *what, const char *name, int err, const char *text)
 {
 	size_t len = strlen(r->missing);
 
@@ -102,7 +102,7 @@ static bool take_next(struct rows *r)
 		if (row < set->k) {
 			err = take_member(r, row, &error);
 			if (err)
-				miss(r, "image of node ", set->members[row].node, err, error.text);
+				group_rebuild_miss(r, "image of node ", set->members[row].node, err, error.text);
 			continue;
 		}
 		snprintf(number, sizeof(number), "%u", row - set->k);
@@ -112,7 +112,7 @@ static bool take_next(struct rows *r)
 			err = error_set(&error, r->unasked ? r->unasked : -ENOENT,
 					      "no holder that answers has it");
 		if (err)
-			miss(r, "parity ", number, err, error.text);
+			group_rebuild_miss(r, "parity ", number, err, error.text);
 	}
 	return !err;
 }
@@ -126,7 +126,7 @@ static int too_little(const struct rows *r, unsigned int lost, struct ckpt_error
 			       lost, set->k, set->m, set->m, r->missing);
 }
 
-static int rebuild(struct rows *r, const char *image, struct ckpt_error *error)
+static int group_rebuild_image(struct rows *r, const char *image, struct ckpt_error *error)
 {
 	const struct parity_set *set = &r->s->set;
 	struct erasure_inputs inputs = {
@@ -162,7 +162,7 @@ static void rows_done(struct rows *r)
 
 /* ------------------------------------------------------------------- lookup */
 
-static bool has_part(const struct parity_set *set, int part, const struct image_expect *expect,
+static bool group_rebuild_has_part(const struct parity_set *set, int part, const struct image_expect *expect,
 		     unsigned int *ret_member)
 {
 	unsigned int i;
@@ -193,7 +193,7 @@ static int find_set(struct group_level *g, const char *name, const struct image_
 		return error_set(error, -EINVAL, "%.200s: not the name of an image", name);
 	group_survey(g, prefix, survey);
 	for (s = survey->sets; s; s = s->next) {
-		if (!has_part(&s->set, part, expect, &member) ||
+		if (!group_rebuild_has_part(&s->set, part, expect, &member) ||
 		    (best && __builtin_popcount(best->have) >= __builtin_popcount(s->have)))
 			continue;
 		best = s;
@@ -218,7 +218,7 @@ int group_get(struct level *l, const char *name, const char *image,
 	int err = find_set(g, name, options->expect, &survey, &rows, error);
 
 	if (!err)
-		err = rebuild(&rows, image, error);
+		err = group_rebuild_image(&rows, image, error);
 	rows_done(&rows);
 	scratch_dir_close(&g->scratch);
 	group_survey_done(&survey);
@@ -268,7 +268,7 @@ int group_verify(struct level *l, const char *name, bool deep, const struct leve
 		goto out;
 	have = (unsigned int)__builtin_popcount(r.s->have);
 	if (have < r.s->set.m)
-		miss(&r, "parity", "", survey.err ? survey.err : -ENOENT,
+		group_rebuild_miss(&r, "parity", "", survey.err ? survey.err : -ENOENT,
 		     survey.err ? survey.why.text : "some pieces are not there");
 	for (i = 0; i < r.s->set.k && have < r.s->set.k; i++) {
 		struct ckpt_error why = {};
@@ -277,7 +277,7 @@ int group_verify(struct level *l, const char *name, bool deep, const struct leve
 			continue;
 		one = ask_member(&r, &r.s->set.members[i], &why);
 		if (one)
-			miss(&r, "image of node ", r.s->set.members[i].node, one, why.text);
+			group_rebuild_miss(&r, "image of node ", r.s->set.members[i].node, one, why.text);
 		have += !one;
 	}
 	if (have < r.s->set.k)

@@ -94,7 +94,7 @@ static bool is_wanted(const struct inventory_scope *scope, const char *label)
 	return !scope->job || !strncmp(label, prefix, strlen(prefix));
 }
 
-static int on_item(const struct level_item *item, void *arg)
+static int inventory_on_item(const struct level_item *item, void *arg)
 {
 	const struct scan *s = arg;
 	json_t *of_generation, *image;
@@ -163,7 +163,7 @@ static int scan_node(const char *node, void *arg)
 	s->node = node;
 	err = level_config_open(s->conf, &user, &level, &error);
 	if (!err) {
-		err = level_list(level, prefix_of(s->scope, prefix, sizeof(prefix)), on_item, s, &error);
+		err = level_list(level, prefix_of(s->scope, prefix, sizeof(prefix)), inventory_on_item, s, &error);
 		level_close(level);
 	}
 	/* Another directory is at the level's place: then no node's images can be asked for. */

@@ -106,7 +106,7 @@ static bool good_place(const char *place)
 	return !strncmp(place, KIND_POSIX, skip) && place[skip] == '/' && strlen(place) < PATH_MAX / 2;
 }
 
-static int add(struct level_configs *levels, const char *name, const char *place)
+static int level_config_add(struct level_configs *levels, const char *name, const char *place)
 {
 	struct level_config *conf = &levels->conf[levels->nr];
 	int at = level_configs_find(levels, name);
@@ -152,7 +152,7 @@ int level_configs_set(struct level_configs *levels, const char *name, const char
 	int at;
 
 	if (!dot)
-		return add(levels, name, value);
+		return level_config_add(levels, name, value);
 	if (dot - name > LEVEL_CONFIG_NAME_MAX)
 		return -ENOENT;
 	snprintf(of, sizeof(of), "%.*s", (int)(dot - name), name);

@@ -58,7 +58,7 @@ static bool is_others(const struct run *r, const struct level_config *conf, cons
 					    r->o->daemon->config.node);
 }
 
-static int remove_image(const struct run *r, const struct level_config *conf, const json_t *image,
+static int levels_remove_image(const struct run *r, const struct level_config *conf, const json_t *image,
 			struct ckpt_error *error)
 {
 	struct level_user user = {
@@ -103,7 +103,7 @@ static void remove_images(struct run *r, const struct level_config *conf, const 
 							 json_string_value(json_object_get(image, "node"))));
 			continue;
 		}
-		err = remove_image(r, conf, image, &error);
+		err = levels_remove_image(r, conf, image, &error);
 		if (err)
 			json_object_set_new(r->failed, conf->name,
 					    json_string(error.text[0] ? error.text : strerror(-err)));
@@ -113,7 +113,7 @@ static void remove_images(struct run *r, const struct level_config *conf, const 
 	json_object_set_new(r->removed, conf->name, json_integer(n));
 }
 
-static void remove_all(struct run *r)
+static void levels_remove_all(struct run *r)
 {
 	const json_t *of_job = json_object_get(json_object_get(r->scan, "jobs"), r->o->label);
 	const json_t *held;
@@ -191,7 +191,7 @@ static int64_t only_here(const struct run *r)
  * True if a good image of that part is among those to be removed (@to_go), or among the
  * others.
  */
-static bool has_part(const struct run *r, const char *number, const json_t *held, int part, bool to_go)
+static bool levels_remove_has_part(const struct run *r, const char *number, const json_t *held, int part, bool to_go)
 {
 	const json_t *images;
 	const char *level;
@@ -218,9 +218,9 @@ static int most_parts(const struct run *r, bool to_go)
 	json_object_foreach((json_t *)of_job, number, held) {
 		int n = 0;
 
-		if (has_part(r, number, held, -1, to_go))
+		if (levels_remove_has_part(r, number, held, -1, to_go))
 			return INT_MAX;
-		while (has_part(r, number, held, n, to_go))
+		while (levels_remove_has_part(r, number, held, n, to_go))
 			n++;
 		most = n > most ? n : most;
 	}
@@ -262,7 +262,7 @@ static bool takes_the_last(const struct run *r)
 	return (!stay || (go != INT_MAX && stay < go)) && !is_good_in_l1(r);
 }
 
-static json_t *check(const struct run *r)
+static json_t *levels_remove_check(const struct run *r)
 {
 	int64_t only = r->o->level ? only_here(r) : 0;
 
@@ -276,7 +276,7 @@ static json_t *check(const struct run *r)
 			     (long long)r->o->job) : NULL;
 }
 
-static json_t *answer(struct run *r)
+static json_t *levels_remove_answer(struct run *r)
 {
 	const char *name;
 	json_t *text, *outcome = NULL;
@@ -314,10 +314,10 @@ json_t *levels_remove(const struct levels_removal *o)
 	} else {
 		scope.key = r.key;
 		r.scan = inventory_scan(&scope);
-		outcome = check(&r);
+		outcome = levels_remove_check(&r);
 		if (!outcome) {
-			remove_all(&r);
-			outcome = answer(&r);
+			levels_remove_all(&r);
+			outcome = levels_remove_answer(&r);
 		}
 	}
 	json_decref(hosts);

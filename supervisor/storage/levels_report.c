@@ -21,7 +21,7 @@
 
 /* -------------------------------------------------------------------- list */
 
-static void add_names(json_t *set, const json_t *names)
+static void levels_report_add_names(json_t *set, const json_t *names)
 {
 	const json_t *name;
 	size_t i;
@@ -42,9 +42,9 @@ static json_t *nodes_of(const json_t *jobs)
 
 		if (json_is_string(node))
 			json_object_set_new(set, json_string_value(node), json_true());
-		add_names(set, json_object_get(json_object_get(job, "ranks"), "nodes"));
+		levels_report_add_names(set, json_object_get(json_object_get(job, "ranks"), "nodes"));
 		json_array_foreach(json_object_get(job, "generations"), k, row)
-			add_names(set, json_object_get(row, "nodes"));
+			levels_report_add_names(set, json_object_get(row, "nodes"));
 	}
 	return set;
 }
@@ -93,7 +93,7 @@ static bool is_one_image(const json_t *held)
 }
 
 /* Insert in the order of generation numbers. */
-static void insert(json_t *rows, json_t *row)
+static void levels_report_insert(json_t *rows, json_t *row)
 {
 	json_int_t number = json_integer_value(json_object_get(row, "generation"));
 	size_t i;
@@ -131,7 +131,7 @@ static void add_to_job(const struct level_configs *levels, const json_t *scan, c
 		row = row_elsewhere(atoll(number), held);
 		json_object_set_new(row, "levels", inventory_levels(levels, scan, held,
 								   is_one_image(held) ? 0 : -1, false));
-		insert(rows, row);
+		levels_report_insert(rows, row);
 	}
 	json_decref(seen);
 }
@@ -192,7 +192,7 @@ static const char *advice_for(int err)
 	}
 }
 
-static const char *remark(const struct daemon *daemon, const struct level_config *conf)
+static const char *levels_report_remark(const struct daemon *daemon, const struct level_config *conf)
 {
 	struct stat l1, there;
 
@@ -203,7 +203,7 @@ static const char *remark(const struct daemon *daemon, const struct level_config
 	return ", on the file system of image_dir";
 }
 
-static json_t *check(const struct daemon *daemon, const struct level_config *conf, const struct image_key *key)
+static json_t *levels_report_check_level(const struct daemon *daemon, const struct level_config *conf, const struct image_key *key)
 {
 	const struct level_user user = {
 		.node = daemon->config.node, .key = key, .state_dir = daemon->config.state_dir,
@@ -232,7 +232,7 @@ static json_t *check(const struct daemon *daemon, const struct level_config *con
 				 advice_for(err));
 	return json_pack("{s:b, s:o}", "ok", 1, "found",
 			 json_sprintf("%s: %s, %llu MiB free%s", conf->name, conf->place,
-				      (unsigned long long)space.free >> 20, remark(daemon, conf)));
+				      (unsigned long long)space.free >> 20, levels_report_remark(daemon, conf)));
 }
 
 void levels_report_check(const struct daemon *daemon, json_t *checks)
@@ -246,7 +246,7 @@ void levels_report_check(const struct daemon *daemon, json_t *checks)
 	if (!levels->nr || image_key_load(daemon->config.key, &key, &error))
 		return;
 	for (t = 0; t < levels->nr; t++) {
-		json_t *row = check(daemon, &levels->conf[t], key);
+		json_t *row = levels_report_check_level(daemon, &levels->conf[t], key);
 
 		json_object_set_new(row, "check", json_string("level"));
 		json_array_append_new(checks, row);

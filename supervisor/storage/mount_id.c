@@ -60,7 +60,7 @@ static int sync_parent(const char *path)
 	return dir < 0 || fsync(dir) ? -errno : 0;
 }
 
-static int replace(const char *path, const char *place, const char *id)
+static int mount_id_replace(const char *path, const char *place, const char *id)
 {
 	_cleanup_free_ char *tmp = NULL;
 	int err;
@@ -82,7 +82,7 @@ static int replace(const char *path, const char *place, const char *id)
 
 void mount_id_write(const char *path, const char *place, const char *id, const struct log *log)
 {
-	int err = replace(path, place, id);
+	int err = mount_id_replace(path, place, id);
 
 	if (err && log)
 		log_warning(log, "%s: cannot be written: %s; until it is, a mount point whose file system is not mounted would be taken for %s, and filled: make it writable, or make room there; the next copy tries again",
@@ -90,7 +90,7 @@ void mount_id_write(const char *path, const char *place, const char *id, const s
 }
 
 /* Mark a store that is new, or older than marks. */
-static int mark(int dir, const char *store, const char *node, const char *memo,
+static int mount_id_mark(int dir, const char *store, const char *node, const char *memo,
 		const struct log *log, struct ckpt_error *error)
 {
 	struct marker marker;
@@ -117,7 +117,7 @@ int mount_id_check(const char *store, const char *node, const char *state_dir,
 	snprintf(memo, sizeof(memo), "%s/store", state_dir);
 	mount_id_read(memo, store, id);
 	if (!id[0])
-		return mark(dir, store, node, memo, log, error);
+		return mount_id_mark(dir, store, node, memo, log, error);
 	err = marker_read(dir, store, &marker, error);
 	if (!err && !strcmp(marker.id, id))
 		return 0;

@@ -137,7 +137,7 @@ static void pause_listening(struct partner_listener *door, int error)
 	door->said_full = true;
 }
 
-static void on_connection(uint32_t events, void *arg)
+static void partner_listener_on_connection(uint32_t events, void *arg)
 {
 	struct partner_listener *door = arg;
 	int fd = accept4(door->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
@@ -241,7 +241,7 @@ int partner_listener_open(const struct partner_listener_options *options, partne
 	if (!err)
 		err = find_port(door);
 	if (!err)
-		err = reactor_fd(options->reactor, door->fd, EPOLLIN, on_connection, door,
+		err = reactor_fd(options->reactor, door->fd, EPOLLIN, partner_listener_on_connection, door,
 				 &door->source);
 	if (err) {
 		partner_listener_close(door);

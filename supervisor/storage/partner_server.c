@@ -109,7 +109,7 @@ static bool ticket_drop_unused(struct partner_server *store, unsigned int node)
 }
 
 /* A ticket counts as a session, so that its holder finds a free slot. */
-static bool is_full(struct partner_server *store, unsigned int node)
+static bool partner_server_is_full(struct partner_server *store, unsigned int node)
 {
 	unsigned int i, own, all = tickets_left(store, node, &own);
 
@@ -120,7 +120,7 @@ static bool is_full(struct partner_server *store, unsigned int node)
 	return (all >= PARTNER_SESSIONS_MAX || own >= PARTNER_NODE_MAX) && !ticket_drop_unused(store, node);
 }
 
-static json_t *describe(const struct ticket *t)
+static json_t *partner_server_describe(const struct ticket *t)
 {
 	char id[2 * PARTNER_ID_BYTES + 1], token[2 * PARTNER_TOKEN_BYTES + 1];
 	json_t *json;
@@ -152,10 +152,10 @@ static json_t *give_ticket(struct partner_server *store, unsigned int node, cons
 	t->until_ms = clock_monotonic_ms() + PARTNER_TICKET_MS;
 	t->next = store->tickets;
 	store->tickets = t;
-	return outcome_ok(describe(t));
+	return outcome_ok(partner_server_describe(t));
 }
 
-static json_t *answer(struct partner_server *store, unsigned int node, json_t *args)
+static json_t *partner_server_answer(struct partner_server *store, unsigned int node, json_t *args)
 {
 	struct peer *peer = nodes_peer(store->daemon->nodes);
 	int read_only, plain;
@@ -179,21 +179,21 @@ static json_t *answer(struct partner_server *store, unsigned int node, json_t *a
 	if (!read_only && strcmp(who.name, owner))
 		return outcome_error(-EPERM, "images of %s can be read by other nodes, and written by it alone",
 				     owner);
-	if (is_full(store, node))
+	if (partner_server_is_full(store, node))
 		return outcome_error(-EBUSY, "is serving as many as it may; try again later");
 	return give_ticket(store, node, owner, read_only, plain);
 }
 
-static void on_question(struct peer_question *question, void *arg)
+static void partner_server_on_question(struct peer_question *question, void *arg)
 {
-	peer_question_answer(question, answer(arg, peer_question_from(question),
+	peer_question_answer(question, partner_server_answer(arg, peer_question_from(question),
 					      peer_question_args(question)));
 }
 
 /* -------------------------------------------------------------- sessions */
 
 /* Find the image of that name in this node's image directory, whoever made it. */
-static int locate(const char *name, void *arg, char **ret_dir)
+static int partner_server_locate(const char *name, void *arg, char **ret_dir)
 {
 	const struct partner_server *store = arg;
 	int64_t generation;
@@ -244,7 +244,7 @@ static json_t *session_run(struct channel_reporter *reporter, void *arg)
 	if (!s->t.read_only)
 		worker_step_back();
 	if (!strcmp(s->t.owner, config->node))
-		o.locate = locate;
+		o.locate = partner_server_locate;
 	err = image_key_load(config->key, &key, &error);
 	if (!err) {
 		o.key = key;
@@ -254,11 +254,11 @@ static json_t *session_run(struct channel_reporter *reporter, void *arg)
 	return err ? outcome_error(err, "%s", error.text) : outcome_ok(NULL);
 }
 
-static void on_progress(json_t *progress, void *arg)
+static void partner_server_on_progress(json_t *progress, void *arg)
 {
 }
 
-static void on_outcome(json_t *outcome, void *arg)
+static void partner_server_on_outcome(json_t *outcome, void *arg)
 {
 	struct session *s = arg;
 	const json_t *error = json_object_get(outcome, "error");
@@ -271,7 +271,7 @@ static void on_outcome(json_t *outcome, void *arg)
 	json_decref(outcome);
 }
 
-static const struct channel_ops ops = { on_progress, on_outcome };
+static const struct channel_ops ops = { partner_server_on_progress, partner_server_on_outcome };
 
 /* The session takes over the ticket, the hello and @fd. */
 static void session_start(struct partner_server *store, const struct ticket *ticket, int fd,
@@ -358,9 +358,9 @@ static void on_swept(json_t *outcome, void *arg)
 }
 
 /* Remove leftovers of sessions killed with the last ckptd: their owners may never come again. */
-static void sweep(struct partner_server *store)
+static void partner_server_sweep(struct partner_server *store)
 {
-	static const struct channel_ops sweep_ops = { on_progress, on_swept };
+	static const struct channel_ops sweep_ops = { partner_server_on_progress, on_swept };
 	const struct worker_spec spec = { .name = "ckptd-sweep", .run = sweep_run, .arg = store };
 	int err = worker_start(store->daemon, &spec, &sweep_ops, store, &store->sweeper);
 
@@ -370,7 +370,7 @@ static void sweep(struct partner_server *store)
 
 /* ----------------------------------------------------------------- whole */
 
-static int serve(struct partner_server *store)
+static int partner_server_serve(struct partner_server *store)
 {
 	struct daemon *daemon = store->daemon;
 	int err;
@@ -388,7 +388,7 @@ static int serve(struct partner_server *store)
 	if (!err) {
 		log_info(&daemon->log, "images of other nodes are kept in %s; listening on %s, port %u",
 			 daemon->config.store, daemon->config.listen, partner_listener_port(store->door));
-		sweep(store);
+		partner_server_sweep(store);
 		return 0;
 	}
 	log_error(&daemon->log, "no images of other nodes can be kept: cannot listen on %s, port %u: %s",
@@ -409,8 +409,8 @@ int partner_server_open(struct daemon *daemon, struct partner_server **ret_store
 		return -EIO;
 	if (!nodes_asks(daemon->nodes))
 		return 0;
-	err = peer_verb(nodes_asks(daemon->nodes), "store", on_question, store);
-	return err || !daemon->config.store ? err : serve(store);
+	err = peer_verb(nodes_asks(daemon->nodes), "store", partner_server_on_question, store);
+	return err || !daemon->config.store ? err : partner_server_serve(store);
 }
 
 void partner_server_close(struct partner_server *store)

@@ -26,7 +26,7 @@ struct asking {
 	void *arg;
 };
 
-static bool read_hex(const char *hex, uint8_t *bytes, size_t size)
+static bool partner_ticket_read_hex(const char *hex, uint8_t *bytes, size_t size)
 {
 	size_t len;
 
@@ -34,7 +34,7 @@ static bool read_hex(const char *hex, uint8_t *bytes, size_t size)
 	       !sodium_hex2bin(bytes, size, hex, 2 * size, NULL, &len, NULL) && len == size;
 }
 
-static json_t *read_ticket(struct asking *a, const json_t *outcome)
+static json_t *partner_ticket_read_ticket(struct asking *a, const json_t *outcome)
 {
 	json_t *result = json_object_get(outcome, "result");
 	struct partner_ticket *t = &a->t;
@@ -46,8 +46,8 @@ static json_t *read_ticket(struct asking *a, const json_t *outcome)
 		return outcome_of_node(outcome, t->node);
 	if (json_unpack(result, "{s:I, s:s, s:s, s:b, s:b !}", "port", &port, "id", &id,
 			"token", &token, "read_only", &read_only, "plain", &plain) ||
-	    port < 1 || port > UINT16_MAX || !read_hex(id, t->id, sizeof(t->id)) ||
-	    !read_hex(token, t->token, sizeof(t->token)) ||
+	    port < 1 || port > UINT16_MAX || !partner_ticket_read_hex(id, t->id, sizeof(t->id)) ||
+	    !partner_ticket_read_hex(token, t->token, sizeof(t->token)) ||
 	    (plain && !a->may_be_plain) || (t->read_only && !read_only))
 		return outcome_error(-EPROTO, "node %s: what it answered is no ticket: install the same version on both nodes",
 				     t->node);
@@ -57,10 +57,10 @@ static json_t *read_ticket(struct asking *a, const json_t *outcome)
 	return NULL;
 }
 
-static void on_answer(const json_t *outcome, void *arg)
+static void partner_ticket_on_answer(const json_t *outcome, void *arg)
 {
 	struct asking *a = arg;
-	json_t *no = read_ticket(a, outcome);
+	json_t *no = partner_ticket_read_ticket(a, outcome);
 
 	a->fn(no ? NULL : &a->t, no, a->arg);
 	sodium_memzero(a, sizeof(*a));
@@ -94,7 +94,7 @@ int partner_ticket_ask(struct daemon *daemon, const char *node, const char *owne
 	err = peer_ask(nodes_asks(daemon->nodes), (unsigned int)index, "store",
 		       json_pack("{s:i, s:s, s:b, s:b}", "version", PARTNER_VERSION, "owner",
 				 owner, "read_only", (int)a->t.read_only, "plain", (int)plain),
-		       ASK_MS, on_answer, a, NULL);
+		       ASK_MS, partner_ticket_on_answer, a, NULL);
 	if (err)
 		free(a);
 	return err;

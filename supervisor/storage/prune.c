@@ -49,7 +49,7 @@ static uint64_t bytes_below(int parent, const char *name, unsigned int depth)
 	return sum;
 }
 
-static void fill(const struct prune *prune, struct retention_item *item, const json_t *row)
+static void prune_fill(const struct prune *prune, struct retention_item *item, const json_t *row)
 {
 	if (!json_object_get(row, "error")) {
 		item->flags |= RETENTION_GOOD;
@@ -68,7 +68,7 @@ static void fill(const struct prune *prune, struct retention_item *item, const j
 }
 
 /* Ascending; NULL: no memory. */
-static struct retention_item *collect(const struct prune *prune, size_t nr)
+static struct retention_item *prune_collect(const struct prune *prune, size_t nr)
 {
 	struct retention_item *items = calloc(nr + 1, sizeof(*items));
 	unsigned int want = prune->rule.keep ? prune->rule.keep : 1, good = 0;
@@ -81,7 +81,7 @@ static struct retention_item *collect(const struct prune *prune, size_t nr)
 		items[i].generation = json_integer_value(number);
 		row = good < want ? listing_row_read(&prune->listing, items[i].generation) :
 		      listing_row(&prune->listing, items[i].generation);
-		fill(prune, &items[i], row);
+		prune_fill(prune, &items[i], row);
 		good += (items[i].flags & (RETENTION_GOOD | RETENTION_UNDECIDED)) == RETENTION_GOOD;
 		json_decref(row);
 	}
@@ -89,7 +89,7 @@ static struct retention_item *collect(const struct prune *prune, size_t nr)
 }
 
 /* Apply the rule until no generation that it removes is in use. */
-static void decide(const struct prune *prune, struct retention_item *items, size_t nr)
+static void prune_decide(const struct prune *prune, struct retention_item *items, size_t nr)
 {
 	bool again = true;
 	size_t i;
@@ -117,7 +117,7 @@ static bool restarted_elsewhere(const struct prune *prune, char *holder, size_t 
 }
 
 /* 1: the generation is kept after all; 0: it is gone; negative errno with @why. */
-static int remove_one(const struct prune *prune, struct retention_item *item, char *why, size_t size)
+static int prune_remove_one(const struct prune *prune, struct retention_item *item, char *why, size_t size)
 {
 	const struct listing *l = &prune->listing;
 	char holder[80];
@@ -140,7 +140,7 @@ static int remove_one(const struct prune *prune, struct retention_item *item, ch
 	return 1;
 }
 
-static void add(json_t *list, const struct retention_item *item, const json_t *missed)
+static void prune_add(json_t *list, const struct retention_item *item, const json_t *missed)
 {
 	char number[24];
 
@@ -152,7 +152,7 @@ static void add(json_t *list, const struct retention_item *item, const json_t *m
 					      json_object_get(missed, number)));
 }
 
-static json_t *remove_all(const struct prune *prune, struct retention_item *items, size_t nr,
+static json_t *prune_remove_all(const struct prune *prune, struct retention_item *items, size_t nr,
 			  const json_t *missed)
 {
 	json_t *removed = json_array(), *kept = json_array(), *failed = json_array();
@@ -164,7 +164,7 @@ static json_t *remove_all(const struct prune *prune, struct retention_item *item
 		int err = 1;
 
 		if (retention_goes(&items[i]))
-			err = remove_one(prune, &items[i], why, sizeof(why));
+			err = prune_remove_one(prune, &items[i], why, sizeof(why));
 		if (err < 0)
 			json_array_append_new(failed, json_pack("{s:I, s:s}", "generation",
 								(json_int_t)items[i].generation,
@@ -175,7 +175,7 @@ static json_t *remove_all(const struct prune *prune, struct retention_item *item
 			items[i].bytes = 0;
 			err = 0;
 		}
-		add(err ? kept : removed, &items[i], err ? NULL : missed);
+		prune_add(err ? kept : removed, &items[i], err ? NULL : missed);
 		freed += err ? 0 : items[i].bytes;
 	}
 	return json_pack("{s:I, s:o, s:o, s:o, s:I}", "job", (json_int_t)prune->listing.job,
@@ -183,7 +183,7 @@ static json_t *remove_all(const struct prune *prune, struct retention_item *item
 			 (json_int_t)freed);
 }
 
-static json_t *skipped(const struct prune *prune, int err, const char *text)
+static json_t *prune_skipped(const struct prune *prune, int err, const char *text)
 {
 	return json_pack("{s:I, s:s, s:i}", "job", (json_int_t)prune->listing.job, "skipped", text,
 			 "errno", -err);
@@ -200,21 +200,21 @@ json_t *prune_job(const struct prune *prune)
 
 	if (restarted_elsewhere(prune, holder, sizeof(holder))) {
 		snprintf(why, sizeof(why), "it is being restarted on node %s", holder);
-		return skipped(prune, -EBUSY, why);
+		return prune_skipped(prune, -EBUSY, why);
 	}
-	items = collect(prune, nr);
+	items = prune_collect(prune, nr);
 	if (!items)
-		return skipped(prune, -ENOMEM, "out of memory");
-	missed = prune_ask_levels(prune, items, nr, decide);
+		return prune_skipped(prune, -ENOMEM, "out of memory");
+	missed = prune_ask_levels(prune, items, nr, prune_decide);
 	/* Manifests and levels may be slow, so they are read before the lock is taken. */
 	if (!prune->dry_run)
 		err = catalog_lock(prune->listing.catalog, prune->listing.job, &lock);
 	if (err) {
-		entry = skipped(prune, err, err == -EBUSY ?
+		entry = prune_skipped(prune, err, err == -EBUSY ?
 				"its generations are being removed or pinned just now" : strerror(-err));
 	} else {
-		decide(prune, items, nr);
-		entry = remove_all(prune, items, nr, missed);
+		prune_decide(prune, items, nr);
+		entry = prune_remove_all(prune, items, nr, missed);
 	}
 	json_decref(missed);
 	return entry;

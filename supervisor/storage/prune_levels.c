@@ -29,7 +29,7 @@ struct ask {
 	size_t newest[LEVEL_CONFIGS_MAX];
 };
 
-static bool is_good(const struct retention_item *item)
+static bool prune_levels_is_good(const struct retention_item *item)
 {
 	return (item->flags & (RETENTION_GOOD | RETENTION_UNDECIDED)) == RETENTION_GOOD;
 }
@@ -39,7 +39,7 @@ static bool is_taken(const struct ask *ask, unsigned int t, const struct retenti
 	const struct level_config *conf = &ask->prune->levels->conf[t];
 
 	/* parity only protects the images of L1; it is no place of its own */
-	return !level_config_is_group(conf) && is_good(item) && level_config_takes(conf, item->generation) &&
+	return !level_config_is_group(conf) && prune_levels_is_good(item) && level_config_takes(conf, item->generation) &&
 	       !tombstone_has(ask->prune->tombstones, conf->name, item->generation);
 }
 
@@ -115,7 +115,7 @@ static int ask_level(struct ask *ask, unsigned int t, int64_t generation)
 }
 
 /* Keep at most one generation for each level that waits for it. */
-static void await(struct ask *ask, struct retention_item *items, size_t nr,
+static void prune_levels_await(struct ask *ask, struct retention_item *items, size_t nr,
 		  void (*decide)(const struct prune *prune, struct retention_item *items, size_t nr))
 {
 	bool again = true;
@@ -184,7 +184,7 @@ json_t *prune_ask_levels(const struct prune *prune, struct retention_item *items
 				ask.newest[t] = i;
 		}
 	}
-	await(&ask, items, nr, decide);
+	prune_levels_await(&ask, items, nr, decide);
 	missed = find_missed(&ask, items, nr);
 	image_key_destroy(ask.key);
 	return missed;

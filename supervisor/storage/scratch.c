@@ -29,7 +29,7 @@ static bool is_dot(const char *name)
 	return !strcmp(name, ".") || !strcmp(name, "..");
 }
 
-static void empty(const char *path)
+static void scratch_empty(const char *path)
 {
 	_cleanup_dir_ DIR *dir = opendir(path);
 	struct ckpt_error unread;
@@ -50,7 +50,7 @@ static void empty(const char *path)
  * Lock; 0, or why not. On a file system without locks 0 is returned: directories are still
  * not shared, as their names contain the pid, but leftovers are not swept.
  */
-static int lock(int fd, int how)
+static int scratch_lock(int fd, int how)
 {
 	while (flock(fd, how)) {
 		if (errno == ENOLCK || errno == ENOSYS || errno == EOPNOTSUPP)
@@ -62,7 +62,7 @@ static int lock(int fd, int how)
 }
 
 /* Remove leftovers. Call with the base's lock held. */
-static void sweep(const char *base)
+static void scratch_sweep(const char *base)
 {
 	_cleanup_dir_ DIR *dir = opendir(base);
 	struct dirent *entry;
@@ -74,14 +74,14 @@ static void sweep(const char *base)
 			continue;
 		fd = open(path, OPEN_DIR);
 		if (fd >= 0 && !flock(fd, LOCK_EX | LOCK_NB))
-			empty(path);
+			scratch_empty(path);
 		if (fd >= 0)
 			close(fd);
 		free(path);
 	}
 }
 
-static int make(const char *base, struct scratch_dir *dir)
+static int scratch_make(const char *base, struct scratch_dir *dir)
 {
 	unsigned int n = 0;
 	int err;
@@ -98,7 +98,7 @@ static int make(const char *base, struct scratch_dir *dir)
 	if (err)
 		return err;
 	dir->lock = open(dir->path, OPEN_DIR);
-	return dir->lock < 0 ? -errno : lock(dir->lock, LOCK_EX | LOCK_NB);
+	return dir->lock < 0 ? -errno : scratch_lock(dir->lock, LOCK_EX | LOCK_NB);
 }
 
 int scratch_dir_open(const char *base, struct scratch_dir *ret_dir, struct ckpt_error *error)
@@ -110,10 +110,10 @@ int scratch_dir_open(const char *base, struct scratch_dir *ret_dir, struct ckpt_
 	if (mkdir(base, 0700) && errno != EEXIST)
 		return error_set(error, -errno, "%.200s: %m", base);
 	fd = open(base, OPEN_DIR);
-	err = fd < 0 ? -errno : lock(fd, LOCK_EX);
+	err = fd < 0 ? -errno : scratch_lock(fd, LOCK_EX);
 	if (!err) {
-		sweep(base);
-		err = make(base, &dir);
+		scratch_sweep(base);
+		err = scratch_make(base, &dir);
 	}
 	if (err) {
 		scratch_dir_close(&dir);
@@ -127,7 +127,7 @@ void scratch_dir_close(struct scratch_dir *dir)
 {
 	if (!dir->path)
 		return;
-	empty(dir->path);
+	scratch_empty(dir->path);
 	if (dir->lock >= 0)
 		close(dir->lock);
 	free(dir->path);

@@ -42,7 +42,7 @@ static int connect_to(const char *path, struct ckpt_error *error)
 }
 
 /* Receive the one frame of the answer; NULL: none came. */
-static json_t *receive(int sock)
+static json_t *ticket_receive(int sock)
 {
 	struct wire_in in = { .limit = WIRE_REQUEST_MAX };
 	json_t *outcome = NULL;
@@ -73,14 +73,14 @@ static json_t *ask_ckptd(const struct ticket_ask *ask, struct ckpt_error *error)
 		return NULL;
 	sock = connect_to(ask->socket, error);
 	if (sock >= 0 && !wire_send(sock, text, strlen(text), NULL, 0)) {
-		outcome = receive(sock);
+		outcome = ticket_receive(sock);
 		if (!outcome)
 			error_set(error, -EPIPE, "ckptd did not answer");
 	}
 	return outcome;
 }
 
-static bool read_hex(const char *hex, uint8_t *bytes, size_t size)
+static bool ticket_read_hex(const char *hex, uint8_t *bytes, size_t size)
 {
 	size_t len;
 
@@ -88,7 +88,7 @@ static bool read_hex(const char *hex, uint8_t *bytes, size_t size)
 	       !sodium_hex2bin(bytes, size, hex, 2 * size, NULL, &len, NULL) && len == size;
 }
 
-static int read_ticket(json_t *result, struct partner_ticket *t)
+static int ticket_read_ticket(json_t *result, struct partner_ticket *t)
 {
 	const char *node, *address, *owner, *id, *token;
 	int read_only, plain;
@@ -97,7 +97,7 @@ static int read_ticket(json_t *result, struct partner_ticket *t)
 	if (json_unpack(result, "{s:s, s:s, s:I, s:s, s:b, s:b, s:s, s:s}", "node", &node, "address",
 			&address, "port", &port, "owner", &owner, "read_only", &read_only, "plain",
 			&plain, "id", &id, "token", &token) ||
-	    !read_hex(id, t->id, sizeof(t->id)) || !read_hex(token, t->token, sizeof(t->token)))
+	    !ticket_read_hex(id, t->id, sizeof(t->id)) || !ticket_read_hex(token, t->token, sizeof(t->token)))
 		return -EPROTO;
 	snprintf(t->node, sizeof(t->node), "%s", node);
 	snprintf(t->address, sizeof(t->address), "%s", address);
@@ -132,7 +132,7 @@ int ticket_get(const struct ticket_ask *ask, struct partner_ticket *ret_ticket, 
 		*ret_dir = strdup(dir);
 		err = *ret_dir ? 0 : -ENOMEM;
 	} else {
-		err = read_ticket(result, ret_ticket);
+		err = ticket_read_ticket(result, ret_ticket);
 		if (err)
 			error_set(error, err, "what ckptd answered is no ticket");
 	}

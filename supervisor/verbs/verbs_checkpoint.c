@@ -20,20 +20,20 @@
 
 /* ------------------------------------------------------------ checkpoint */
 
-static void on_progress(json_t *progress, void *arg)
+static void verb_checkpoint_on_progress(json_t *progress, void *arg)
 {
 	request_progress(arg, progress);
 }
 
-static void on_ended(json_t *outcome, void *arg)
+static void verb_checkpoint_on_ended(json_t *outcome, void *arg)
 {
 	request_answer(arg, outcome);
 }
 
-static const struct job_checkpoint_ops ops = { on_progress, on_ended };
+static const struct job_checkpoint_ops ops = { verb_checkpoint_on_progress, verb_checkpoint_on_ended };
 
 /* NULL or an outcome. */
-static json_t *parse(const struct request *request, struct job_checkpoint_options *o)
+static json_t *verb_checkpoint_parse(const struct request *request, struct job_checkpoint_options *o)
 {
 	int kill = 0, dry_run = 0, copy = 0, incremental = -1;
 	json_error_t why;
@@ -63,7 +63,7 @@ void verb_checkpoint(struct request *request)
 	struct job *job = jobs_reconcile_for(request, &outcome);
 
 	if (job)
-		outcome = parse(request, &options);
+		outcome = verb_checkpoint_parse(request, &options);
 	if (job && !outcome)
 		outcome = job_checkpoint_start(job, &options, &ops, request);
 	if (outcome)
@@ -73,7 +73,7 @@ void verb_checkpoint(struct request *request)
 /* ------------------------------------------------------------------ auto */
 
 /* The record is written where the job runs, or, if nowhere, anywhere. */
-static json_t *check_place(const struct job *job)
+static json_t *verb_checkpoint_check_place(const struct job *job)
 {
 	bool away = job->node_index;
 
@@ -81,7 +81,7 @@ static json_t *check_place(const struct job *job)
 }
 
 /* NULL or an outcome. */
-static json_t *set(struct job *job, bool on, json_t *settings)
+static json_t *verb_checkpoint_set(struct job *job, bool on, json_t *settings)
 {
 	json_t *before = json_incref(json_object_get(job->record, "auto")), *outcome = NULL;
 	char why[512];
@@ -126,10 +126,10 @@ void verb_auto(struct request *request)
 	if (!outcome && on == 1)
 		outcome = rank_record_check_auto(json_object_get(job->record, "ranks"));
 	if (!outcome && on >= 0)
-		outcome = check_place(job);
+		outcome = verb_checkpoint_check_place(job);
 	if (!outcome && on >= 0) {
 		settings = settings ? json_incref(settings) : json_object();
-		outcome = set(job, on, settings);
+		outcome = verb_checkpoint_set(job, on, settings);
 		json_decref(settings);
 	}
 	if (!outcome)

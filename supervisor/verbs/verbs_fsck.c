@@ -55,7 +55,7 @@ static json_t *fsck_run(struct channel_reporter *reporter, void *arg)
 
 /* ---------------------------------------------------------- in the daemon */
 
-static void on_progress(json_t *progress, void *arg)
+static void verb_fsck_on_progress(json_t *progress, void *arg)
 {
 }
 
@@ -65,7 +65,7 @@ static void fsck_free(struct fsck_request *f)
 	free(f);
 }
 
-static void on_outcome(json_t *outcome, void *arg)
+static void verb_fsck_on_outcome(json_t *outcome, void *arg)
 {
 	struct fsck_request *f = arg;
 	json_t *result = json_object_get(outcome, "result");
@@ -76,9 +76,9 @@ static void on_outcome(json_t *outcome, void *arg)
 	fsck_free(f);
 }
 
-static const struct channel_ops ops = { on_progress, on_outcome };
+static const struct channel_ops ops = { verb_fsck_on_progress, verb_fsck_on_outcome };
 
-static void add(struct fsck_request *f, const struct job *job)
+static void verb_fsck_add(struct fsck_request *f, const struct job *job)
 {
 	bool alive = job_is_alive(job) || job->state == JOB_ELSEWHERE || job->busy;
 	char label[64];
@@ -87,7 +87,7 @@ static void add(struct fsck_request *f, const struct job *job)
 						  job_label(job, label), job->record, alive));
 }
 
-static json_t *parse(struct request *request, struct fsck_request *f)
+static json_t *verb_fsck_parse(struct request *request, struct fsck_request *f)
 {
 	struct jobs *jobs = request->daemon->jobs;
 	int deep = 0, repair = 0;
@@ -104,14 +104,14 @@ static json_t *parse(struct request *request, struct fsck_request *f)
 	if (json_object_get(request->args, "job")) {
 		job = jobs_reconcile_for(request, &outcome);
 		if (job)
-			add(f, job);
+			verb_fsck_add(f, job);
 		return outcome;
 	}
 	f->all = request->uid == 0;
 	jobs_reconcile_all(jobs);
 	for (job = jobs_next(jobs, NULL); job; job = jobs_next(jobs, job)) {
 		if (request->uid == 0 || request->uid == job->uid)
-			add(f, job);
+			verb_fsck_add(f, job);
 	}
 	return NULL;
 }
@@ -133,7 +133,7 @@ void verb_fsck(struct request *request)
 	f->request = request;
 	f->jobs = json_array();
 	spec.arg = f;
-	outcome = parse(request, f);
+	outcome = verb_fsck_parse(request, f);
 	if (!outcome) {
 		err = worker_start(request->daemon, &spec, &ops, f, &f->worker);
 		if (!err) {

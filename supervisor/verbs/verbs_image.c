@@ -40,14 +40,14 @@ static json_t *image_run(struct channel_reporter *reporter, void *arg)
 	return r->op(&env, r->args);
 }
 
-static void on_progress(json_t *progress, void *arg)
+static void verb_image_on_progress(json_t *progress, void *arg)
 {
 	struct image_request *r = arg;
 
 	request_progress(r->request, progress);
 }
 
-static void on_outcome(json_t *outcome, void *arg)
+static void verb_image_on_outcome(json_t *outcome, void *arg)
 {
 	struct image_request *r = arg;
 
@@ -56,9 +56,9 @@ static void on_outcome(json_t *outcome, void *arg)
 	free(r);
 }
 
-static const struct channel_ops ops = { on_progress, on_outcome };
+static const struct channel_ops ops = { verb_image_on_progress, verb_image_on_outcome };
 
-static void start(struct request *request, json_t *args, image_fn op)
+static void verb_image_start(struct request *request, json_t *args, image_fn op)
 {
 	struct worker_spec spec = { .name = "ckptd-image", .run = image_run };
 	struct image_request *r = calloc(1, sizeof(*r));
@@ -108,7 +108,7 @@ static const json_t *find_part(const json_t *parts, const char *name)
 }
 
 /* @parts: NULL: it is of one image; taken over. @node: NULL: all. @expect: it must be the one that it is taken for. */
-static json_t *place(const struct job *job, int64_t generation, const char *node, json_t *parts,
+static json_t *verb_image_place(const struct job *job, int64_t generation, const char *node, json_t *parts,
 		     bool expect, json_t *args, const struct image_name *name)
 {
 	const struct catalog *catalog = &jobs_daemon(job->jobs)->catalog;
@@ -144,7 +144,7 @@ static json_t *place(const struct job *job, int64_t generation, const char *node
 }
 
 /* A name becomes a directory, or several; an outcome, or NULL. */
-static json_t *resolve(struct request *request, json_t *args, const struct image_name *name)
+static json_t *verb_image_resolve(struct request *request, json_t *args, const struct image_name *name)
 {
 	const char *text = json_string_value(json_object_get(args, name->from));
 	json_t *outcome = NULL, *parts = NULL;
@@ -170,7 +170,7 @@ static json_t *resolve(struct request *request, json_t *args, const struct image
 				     id, generation);
 	outcome = generation_parts(&request->daemon->catalog, id, generation, &parts);
 	if (!outcome)
-		outcome = place(job, generation, text[n] ? text + n + 1 : NULL, parts,
+		outcome = verb_image_place(job, generation, text[n] ? text + n + 1 : NULL, parts,
 				!strcmp(request->verb, "verify"), args, name);
 	/* @text is its. */
 	json_object_del(args, name->from);
@@ -198,13 +198,13 @@ static void image_op(struct request *request, image_fn of_one, image_fn of_parts
 	json_t *outcome = check_args(request);
 
 	if (!outcome)
-		outcome = resolve(request, args, &first);
+		outcome = verb_image_resolve(request, args, &first);
 	if (!outcome)
-		outcome = resolve(request, args, &second);
+		outcome = verb_image_resolve(request, args, &second);
 	if (outcome)
 		request_answer(request, outcome);
 	else
-		start(request, args, json_object_get(args, "parts") ||
+		verb_image_start(request, args, json_object_get(args, "parts") ||
 		      json_object_get(args, "other_parts") ? of_parts : of_one);
 	json_decref(args);
 }

@@ -41,7 +41,7 @@ struct run {
 	int client;		/* the client's end of its terminal; -1 */
 };
 
-static json_t *bad(const char *what)
+static json_t *verb_job_bad(const char *what)
 {
 	return outcome_usage("run: %s", what);
 }
@@ -152,7 +152,7 @@ static json_t *add_ranks(const struct request *request, const json_t *ranks, jso
 		const char *how = json_string_value(json_array_get(json_object_get(record, "stdio"), i));
 
 		if (how && !strcmp(how, SPEC_TTY))
-			return bad("ranks have no terminal");
+			return verb_job_bad("ranks have no terminal");
 	}
 	kept = rank_record_make(ranks, &request->daemon->config, &outcome);
 	if (kept) {
@@ -181,7 +181,7 @@ static json_t *parse_run(struct request *request, bool *ret_attach, json_t **ret
 			   "stdout", &out, "stderr", &err, "window", &window,
 			   "umask", &mask, "attach", &attach, "ranks", &ranks,
 			   "auto", &settings)) {
-		*ret_outcome = bad(why.text);
+		*ret_outcome = verb_job_bad(why.text);
 		return NULL;
 	}
 	if (tty) {
@@ -191,13 +191,13 @@ static json_t *parse_run(struct request *request, bool *ret_attach, json_t **ret
 	}
 	*ret_outcome = NULL;
 	if (!string_list(argv, false) || !string_list(env, true))
-		*ret_outcome = bad("command and environment are lists of strings");
+		*ret_outcome = verb_job_bad("command and environment are lists of strings");
 	else if (name && !name[0])
-		*ret_outcome = bad("the name is empty");
+		*ret_outcome = verb_job_bad("the name is empty");
 	else if (cwd[0] != '/')
-		*ret_outcome = bad("the working directory is an absolute path");
+		*ret_outcome = verb_job_bad("the working directory is an absolute path");
 	else if (!stream_ok(in) || !stream_ok(out) || !stream_ok(err))
-		*ret_outcome = bad("files for input and output are absolute paths");
+		*ret_outcome = verb_job_bad("files for input and output are absolute paths");
 	else if (settings)
 		*ret_outcome = schedule_check(settings);
 	if (*ret_outcome)
@@ -236,7 +236,7 @@ static void on_run_progress(json_t *progress, void *arg)
 }
 
 /* Nothing is left of a job that did not start. */
-static void discard(struct job *job)
+static void verb_job_discard(struct job *job)
 {
 	const struct daemon *daemon = jobs_daemon(job->jobs);
 	int64_t id = job->id;
@@ -262,7 +262,7 @@ static void on_parts_started(json_t *outcome, void *arg)
 		outcome = outcome_ok(job_describe(job));
 		client = take_fd(&run->client);
 	} else {
-		discard(job);
+		verb_job_discard(job);
 	}
 	if (run->client >= 0)
 		close(run->client);
@@ -307,7 +307,7 @@ static void on_run_outcome(json_t *outcome, void *arg)
 		outcome = job_started(job);
 		client = take_fd(&run->client);
 	} else {
-		discard(job);
+		verb_job_discard(job);
 	}
 	if (run->client >= 0)
 		close(run->client);
@@ -317,7 +317,7 @@ static void on_run_outcome(json_t *outcome, void *arg)
 
 static const struct channel_ops run_ops = { on_run_progress, on_run_outcome };
 
-static int start(struct run *run, bool attach)
+static int verb_job_start(struct run *run, bool attach)
 {
 	int pair[2] = { -1, -1 };
 	json_t *spec;
@@ -360,13 +360,13 @@ void verb_run(struct request *request)
 		if (json_object_get(json_object_get(run->job->record, "ranks"), "nodes"))
 			err = parts_open(run->job, true, why, sizeof(why));
 		if (!err) {
-			err = start(run, attach);
+			err = verb_job_start(run, attach);
 			if (!err)
 				return;
 			snprintf(why, sizeof(why), "the job's shim cannot be started: %s",
 				 strerror(-err));
 		}
-		discard(run->job);
+		verb_job_discard(run->job);
 	}
 	if (run->client >= 0)
 		close(run->client);

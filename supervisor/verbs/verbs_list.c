@@ -64,7 +64,7 @@ static json_t *list_run(struct channel_reporter *reporter, void *arg)
 	return outcome_ok(json_pack("{s:O}", "jobs", list->jobs));
 }
 
-static void on_no_progress(json_t *progress, void *arg)
+static void verb_list_on_no_progress(json_t *progress, void *arg)
 {
 }
 
@@ -77,7 +77,7 @@ static void on_list(json_t *outcome, void *arg)
 	free(list);
 }
 
-static const struct channel_ops list_ops = { on_no_progress, on_list };
+static const struct channel_ops list_ops = { verb_list_on_no_progress, on_list };
 
 static void add_listed(struct list *list, const struct job *job)
 {
@@ -301,7 +301,7 @@ static json_t *rm_run(struct channel_reporter *reporter, void *arg)
 }
 
 /* Only levels had it: now it is known that the number was used. */
-static void note_number(struct rm *rm, const json_t *outcome)
+static void verb_list_note_number(struct rm *rm, const json_t *outcome)
 {
 	char why[512];
 
@@ -321,7 +321,7 @@ static void on_rm(json_t *outcome, void *arg)
 	};
 
 	rm->job->busy = NULL;
-	note_number(rm, outcome);
+	verb_list_note_number(rm, outcome);
 	tombstone_note_end(&rm->note, rm->job, outcome);
 	flusher_changed(rm->request->daemon->flusher, rm->label);
 	flusher_release(rm->request->daemon->flusher);
@@ -335,9 +335,9 @@ static void on_rm(json_t *outcome, void *arg)
 	rm_free(rm);
 }
 
-static const struct channel_ops rm_ops = { on_no_progress, on_rm };
+static const struct channel_ops rm_ops = { verb_list_on_no_progress, on_rm };
 
-static bool contains(const json_t *all, int64_t generation)
+static bool verb_list_contains(const json_t *all, int64_t generation)
 {
 	size_t i;
 
@@ -381,7 +381,7 @@ static json_t *may_remove(const struct job *job, json_t *all, int64_t generation
 				     (long long)job->id, job_state_name(job->state));
 	if (force || job->state == JOB_ENDED)
 		return NULL;
-	if (generation && (!contains(all, generation) || has_other(job, all, generation)))
+	if (generation && (!verb_list_contains(all, generation) || has_other(job, all, generation)))
 		return NULL;
 	if (!generation && !json_array_size(all))
 		return NULL;
@@ -390,7 +390,7 @@ static json_t *may_remove(const struct job *job, json_t *all, int64_t generation
 }
 
 /* Not by force, either; and not what only a level has any more. */
-static json_t *check_pins(const struct job *job, const json_t *all, int64_t generation)
+static json_t *verb_list_check_pins(const struct job *job, const json_t *all, int64_t generation)
 {
 	const struct daemon *daemon = jobs_daemon(job->jobs);
 	json_t *pins, *number, *outcome = NULL;
@@ -403,7 +403,7 @@ static json_t *check_pins(const struct job *job, const json_t *all, int64_t gene
 	json_array_foreach(pins, i, number) {
 		int64_t n = json_integer_value(number);
 
-		if (!outcome && (daemon->config.levels.nr || contains(all, n)))
+		if (!outcome && (daemon->config.levels.nr || verb_list_contains(all, n)))
 			outcome = pruner_pinned(job->id, n);
 	}
 	json_decref(pins);
@@ -472,7 +472,7 @@ static struct rm *parse_rm(struct request *request, struct job *job, bool *ret_d
 		*ret_outcome = outcome_error(err, "which generations job %lld has cannot be read just now: %s",
 					     (long long)id, strerror(-err));
 	/* Only other levels may have it; who asks for them finds out. */
-	else if (generation && !contains(all, generation) && !levels->nr)
+	else if (generation && !verb_list_contains(all, generation) && !levels->nr)
 		*ret_outcome = outcome_error(-ENOENT, "job %lld has no generation %lld",
 					     (long long)id, (long long)generation);
 	else
@@ -481,7 +481,7 @@ static struct rm *parse_rm(struct request *request, struct job *job, bool *ret_d
 	if (!*ret_outcome)
 		*ret_outcome = check_here(job, force);
 	if (!*ret_outcome)
-		*ret_outcome = check_pins(job, all, generation);
+		*ret_outcome = verb_list_check_pins(job, all, generation);
 	if (!*ret_outcome)
 		rm = calloc(1, sizeof(*rm));
 	if (rm) {
@@ -489,7 +489,7 @@ static struct rm *parse_rm(struct request *request, struct job *job, bool *ret_d
 		rm->job = job;
 		rm->whole = !generation;
 		rm->force = force;
-		rm->in_l1 = generation && contains(all, generation);
+		rm->in_l1 = generation && verb_list_contains(all, generation);
 		job_label(job, rm->label);
 		snprintf(rm->level, sizeof(rm->level), "%s", level ? level : "");
 		rm->generations = generation ? json_pack("[I]", generation) :

@@ -13,7 +13,7 @@
 #include "supervisor/auto/merger.h"
 #include "base/outcome.h"
 
-static json_t *check(const struct job *job)
+static json_t *verb_merge_check(const struct job *job)
 {
 	const char *node = json_string_value(json_object_get(job->record, "node"));
 
@@ -23,7 +23,7 @@ static json_t *check(const struct job *job)
 	return job_check_free(job, "merge");
 }
 
-static json_t *parse(const struct request *request, const struct job *job,
+static json_t *verb_merge_parse(const struct request *request, const struct job *job,
 		     json_int_t *ret_generation, bool *ret_dry_run)
 {
 	const struct catalog *catalog = &request->daemon->catalog;
@@ -53,9 +53,9 @@ void verb_merge(struct request *request)
 	bool dry_run = false;
 
 	if (job)
-		outcome = parse(request, job, &generation, &dry_run);
+		outcome = verb_merge_parse(request, job, &generation, &dry_run);
 	if (job && !outcome && !dry_run)
-		outcome = check(job);
+		outcome = verb_merge_check(job);
 	if (outcome)
 		request_answer(request, outcome);
 	else

@@ -53,7 +53,7 @@ struct store_request {
 
 /* ---------------------------------------------------------- in the worker */
 
-static void report(uint64_t done, uint64_t total, void *arg)
+static void verb_partner_report(uint64_t done, uint64_t total, void *arg)
 {
 	struct engine_progress p = { .phase = "copy", .done = done, .total = total };
 
@@ -61,7 +61,7 @@ static void report(uint64_t done, uint64_t total, void *arg)
 }
 
 /* Where no name was given it is that of the generation. */
-static int put(struct store_request *r, char name[LEVEL_NAME_MAX + 1], json_t *result,
+static int verb_partner_put(struct store_request *r, char name[LEVEL_NAME_MAX + 1], json_t *result,
 	       struct ckpt_error *error)
 {
 	struct source s;
@@ -83,7 +83,7 @@ static int put(struct store_request *r, char name[LEVEL_NAME_MAX + 1], json_t *r
 	return level_put(r->level, name, r->path, &r->options, error);
 }
 
-static int add_item(const struct level_item *item, void *arg)
+static int verb_partner_add_item(const struct level_item *item, void *arg)
 {
 	char id[2 * sizeof(item->id) + 1];
 	json_t *row = json_pack("{s:s}", "name", item->name);
@@ -102,15 +102,15 @@ static int add_item(const struct level_item *item, void *arg)
 	return json_array_append_new(arg, row) ? -ENOMEM : 0;
 }
 
-static int list(struct store_request *r, json_t *result, struct ckpt_error *error)
+static int verb_partner_list(struct store_request *r, json_t *result, struct ckpt_error *error)
 {
 	json_t *images = json_array();
 
 	json_object_set_new(result, "images", images);
-	return level_list(r->level, NULL, add_item, images, error);
+	return level_list(r->level, NULL, verb_partner_add_item, images, error);
 }
 
-static int space(struct store_request *r, json_t *result, struct ckpt_error *error)
+static int verb_partner_space(struct store_request *r, json_t *result, struct ckpt_error *error)
 {
 	struct level_space space;
 	int err = level_space(r->level, &space, error);
@@ -122,17 +122,17 @@ static int space(struct store_request *r, json_t *result, struct ckpt_error *err
 	return err;
 }
 
-static int act(struct store_request *r, json_t *result, struct ckpt_error *error)
+static int verb_partner_act(struct store_request *r, json_t *result, struct ckpt_error *error)
 {
 	char name[LEVEL_NAME_MAX + 1] = "";
 
 	switch (r->op) {
 	case PUT:
-		return put(r, name, result, error);
+		return verb_partner_put(r, name, result, error);
 	case GET:
 		return level_get(r->level, r->name, r->path, &r->options, error);
 	case LIST:
-		return list(r, result, error);
+		return verb_partner_list(r, result, error);
 	case VERIFY:
 		return level_verify(r->level, r->name, r->deep, &r->options, error);
 	case DELETE:
@@ -140,7 +140,7 @@ static int act(struct store_request *r, json_t *result, struct ckpt_error *error
 	case SPACE:
 		break;
 	}
-	return space(r, result, error);
+	return verb_partner_space(r, result, error);
 }
 
 static json_t *store_run(struct channel_reporter *reporter, void *arg)
@@ -158,7 +158,7 @@ static json_t *store_run(struct channel_reporter *reporter, void *arg)
 		json_object_set_new(result, "name", json_string(r->name));
 	level_bucket_init(&r->bucket, r->limit, 0);
 	r->options = (struct level_options) {
-		.progress = report, .cancelled = worker_is_to_stop, .arg = reporter,
+		.progress = verb_partner_report, .cancelled = worker_is_to_stop, .arg = reporter,
 		.bucket = &r->bucket,
 	};
 	err = image_key_load(r->request->daemon->config.key, &r->key, &error);
@@ -166,7 +166,7 @@ static json_t *store_run(struct channel_reporter *reporter, void *arg)
 	if (!err)
 		err = level_partner_open(&o, &r->level, &error);
 	if (!err)
-		err = act(r, result, &error);
+		err = verb_partner_act(r, result, &error);
 	level_close(r->level);
 	image_key_destroy(r->key);
 	if (!err)
@@ -178,7 +178,7 @@ static json_t *store_run(struct channel_reporter *reporter, void *arg)
 /* ---------------------------------------------------------- in the daemon */
 
 /* The end of it; takes over @outcome. */
-static void finish(struct store_request *r, json_t *outcome)
+static void verb_partner_finish(struct store_request *r, json_t *outcome)
 {
 	reactor_remove(r->patience);
 	request_on_abandon(r->request, NULL, NULL);
@@ -187,21 +187,21 @@ static void finish(struct store_request *r, json_t *outcome)
 	free(r);
 }
 
-static void on_progress(json_t *progress, void *arg)
+static void verb_partner_on_progress(json_t *progress, void *arg)
 {
 	struct store_request *r = arg;
 
 	request_progress(r->request, progress);
 }
 
-static void on_outcome(json_t *outcome, void *arg)
+static void verb_partner_on_outcome(json_t *outcome, void *arg)
 {
-	finish(arg, outcome);
+	verb_partner_finish(arg, outcome);
 }
 
-static const struct channel_ops ops = { on_progress, on_outcome };
+static const struct channel_ops ops = { verb_partner_on_progress, verb_partner_on_outcome };
 
-static void on_patience_over(void *arg)
+static void verb_partner_on_patience_over(void *arg)
 {
 	struct store_request *r = arg;
 
@@ -213,16 +213,16 @@ static void on_patience_over(void *arg)
  * Who asked does not wait any more: neither does the partner.  The worker ends its operation in
  * order, and its outcome ends the request: this may be called from within its progress.
  */
-static void on_abandon(struct request *request, void *arg)
+static void verb_partner_on_abandon(struct request *request, void *arg)
 {
 	struct store_request *r = arg;
 
 	worker_kill(r->worker, SIGTERM);
-	if (reactor_timer(request->daemon->reactor, ABANDON_MS, on_patience_over, r, &r->patience))
+	if (reactor_timer(request->daemon->reactor, ABANDON_MS, verb_partner_on_patience_over, r, &r->patience))
 		worker_kill(r->worker, SIGKILL);
 }
 
-static void on_ticket(const struct partner_ticket *ticket, json_t *no, void *arg)
+static void verb_partner_on_ticket(const struct partner_ticket *ticket, json_t *no, void *arg)
 {
 	struct worker_spec spec = {
 		.name = "ckptd-copy", .run = store_run, .arg = arg,
@@ -236,12 +236,12 @@ static void on_ticket(const struct partner_ticket *ticket, json_t *no, void *arg
 		err = worker_start(r->request->daemon, &spec, &ops, r, &r->worker);
 		sodium_memzero(r->ticket.token, sizeof(r->ticket.token));
 		if (!err) {
-			request_on_abandon(r->request, on_abandon, r);
+			request_on_abandon(r->request, verb_partner_on_abandon, r);
 			return;
 		}
 		no = outcome_error(err, "no worker: %s", strerror(-err));
 	}
-	finish(r, no ? no : outcome_error(-ECANCELED, "cancelled"));
+	verb_partner_finish(r, no ? no : outcome_error(-ECANCELED, "cancelled"));
 }
 
 /* What each operation needs. */
@@ -257,7 +257,7 @@ static bool is_complete(const struct store_request *r)
 	return name ? r->name != NULL : r->op == PUT || !r->name;
 }
 
-static json_t *parse(const struct request *request, struct store_request *r)
+static json_t *verb_partner_parse(const struct request *request, struct store_request *r)
 {
 	json_int_t limit = 0;
 	int deep = 0;
@@ -305,14 +305,14 @@ void verb_store(struct request *request)
 		return;
 	}
 	r->request = request;
-	outcome = parse(request, r);
+	outcome = verb_partner_parse(request, r);
 	if (!outcome) {
 		reads = r->op != PUT && r->op != DELETE;
 		r->owner = r->owner ? r->owner : config->node;
-		err = partner_ticket_ask(request->daemon, r->node, r->owner, reads, on_ticket, r);
+		err = partner_ticket_ask(request->daemon, r->node, r->owner, reads, verb_partner_on_ticket, r);
 		if (!err)
 			return;
 		outcome = why_not(request, r->node, err);
 	}
-	finish(r, outcome);
+	verb_partner_finish(r, outcome);
 }

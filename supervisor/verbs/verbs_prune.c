@@ -23,7 +23,7 @@
 /* ------------------------------------------------------------- pin, unpin */
 
 /* The generation that is named, or the newest; an outcome if there is none. */
-static json_t *choose(const struct request *request, const struct job *job, json_int_t *ret_generation)
+static json_t *verb_prune_choose(const struct request *request, const struct job *job, json_int_t *ret_generation)
 {
 	const struct catalog *catalog = &request->daemon->catalog;
 	json_int_t id, generation = 0;
@@ -38,7 +38,7 @@ static json_t *choose(const struct request *request, const struct job *job, json
 }
 
 /* With the lock; @why says what went wrong. */
-static int change(const struct request *request, const struct job *job, json_int_t generation,
+static int verb_prune_change(const struct request *request, const struct job *job, json_int_t generation,
 		  bool pin, char *why, size_t size)
 {
 	const struct daemon *daemon = request->daemon;
@@ -56,7 +56,7 @@ static int change(const struct request *request, const struct job *job, json_int
 	return err;
 }
 
-/* As change(); and -EBUSY. */
+/* As verb_prune_change(); and -EBUSY. */
 static int change_here(const struct request *request, const struct job *job, json_int_t generation,
 		       bool pin, char *why, size_t size)
 {
@@ -64,7 +64,7 @@ static int change_here(const struct request *request, const struct job *job, jso
 	int err = catalog_lock(&request->daemon->catalog, job->id, &lock);
 
 	if (!err)
-		return change(request, job, generation, pin, why, size);
+		return verb_prune_change(request, job, generation, pin, why, size);
 	snprintf(why, size, "%s: %s", job->image_dir, err == -EBUSY ?
 		 "generations are being removed or pinned just now; try again" : strerror(-err));
 	return err;
@@ -108,7 +108,7 @@ static json_t *not_everywhere(const struct over_nodes *o, const json_t *result)
 	return outcome;
 }
 
-static bool anywhere(const struct over_nodes *o, const json_t *result)
+static bool verb_prune_anywhere(const struct over_nodes *o, const json_t *result)
 {
 	bool any = o->here;
 	const char *name;
@@ -128,7 +128,7 @@ static void on_pinned(const json_t *result, void *arg)
 		outcome = NULL;
 	else if (json_object_size(json_object_get(result, "failed")))
 		outcome = not_everywhere(o, result);
-	else if (!anywhere(o, result))
+	else if (!verb_prune_anywhere(o, result))
 		outcome = outcome_error(-ENOENT, "generation %lld of job %lld is not pinned",
 					(long long)o->generation, (long long)o->job);
 	else
@@ -140,7 +140,7 @@ static void on_pinned(const json_t *result, void *arg)
 }
 
 /* Done here, or there was nothing to unpin (@here). */
-static void go_on(struct request *request, const struct job *job, json_t *names,
+static void verb_prune_go_on(struct request *request, const struct job *job, json_t *names,
 		  json_int_t generation, bool pin, bool here)
 {
 	const struct parts_pin how = { .generation = generation, .pin = pin, .by = request->uid };
@@ -165,13 +165,13 @@ static void pin_or_not(struct request *request, bool pin)
 	int err = 0;
 
 	if (job)
-		outcome = choose(request, job, &generation);
+		outcome = verb_prune_choose(request, job, &generation);
 	if (job && !outcome) {
 		err = change_here(request, job, generation, pin, why, sizeof(why));
 		names = parts_pin_nodes(job, generation);
 	}
 	if (json_array_size(names) && (!err || (err == -ENOENT && !pin))) {
-		go_on(request, job, names, generation, pin, !err);
+		verb_prune_go_on(request, job, names, generation, pin, !err);
 		json_decref(names);
 		return;
 	}

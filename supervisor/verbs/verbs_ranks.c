@@ -64,7 +64,7 @@ static const char *state_name(uint32_t state)
 	return state < ARRAY_SIZE(names) ? names[state] : "unknown";
 }
 
-static json_t *describe(const struct asked *a, const struct shim_doing *doing)
+static json_t *verb_ranks_describe(const struct asked *a, const struct shim_doing *doing)
 {
 	const struct shim_wait *wait = &doing->wait;
 	json_t *row = json_pack("{s:I, s:s, s:s, s:b, s:b}", "rank", (json_int_t)wait->rank,
@@ -90,7 +90,7 @@ static json_t *describe(const struct asked *a, const struct shim_doing *doing)
 }
 
 /* All ranks here, as far as they have said so; *@ret_fresh: all have. */
-static int ask(const struct asked *a, int sock, json_t *rows, bool *ret_fresh)
+static int verb_ranks_ask(const struct asked *a, int sock, json_t *rows, bool *ret_fresh)
 {
 	struct shim_doing doing[BATCH];
 	struct shim_msg msg;
@@ -105,14 +105,14 @@ static int ask(const struct asked *a, int sock, json_t *rows, bool *ret_fresh)
 		nr = (size_t)n / sizeof(doing[0]);
 		for (i = 0; i < nr; i++) {
 			*ret_fresh &= doing[i].fresh != 0;
-			json_array_append_new(rows, describe(a, &doing[i]));
+			json_array_append_new(rows, verb_ranks_describe(a, &doing[i]));
 		}
 		from += nr;
 	} while (nr == BATCH);
 	return 0;
 }
 
-static json_t *refuse(const struct asked *a, int err)
+static json_t *verb_ranks_refuse(const struct asked *a, int err)
 {
 	if (err == -EOPNOTSUPP)
 		return outcome_error(err, "the ranks of job %lld run without our MPI library: nothing is known of their calls",
@@ -132,22 +132,22 @@ static json_t *ranks_run(struct channel_reporter *reporter, void *arg)
 	int i, err;
 
 	if (sock < 0)
-		return refuse(a, sock);
+		return verb_ranks_refuse(a, sock);
 	err = shim_ask(sock, SHIM_DOING, UINT64_MAX, &msg, NULL, 0, NULL, NULL);
 	for (i = 0; i < LOOKS && err >= 0 && !fresh; i++) {
 		nanosleep(&pause, NULL);
 		json_decref(rows);
 		rows = json_array();
-		err = ask(a, sock, rows, &fresh);
+		err = verb_ranks_ask(a, sock, rows, &fresh);
 	}
 	if (err >= 0)
 		return outcome_ok(json_pack("{s:I, s:o}", "job", (json_int_t)a->job, "mpi_ranks",
 					    rows));
 	json_decref(rows);
-	return refuse(a, err);
+	return verb_ranks_refuse(a, err);
 }
 
-static void on_progress(json_t *progress, void *arg)
+static void verb_ranks_on_progress(json_t *progress, void *arg)
 {
 }
 
@@ -160,7 +160,7 @@ static int by_rank(const void *a, const void *b)
 }
 
 /* Of all nodes, by rank; a new reference. */
-static json_t *merge(json_t *rows, json_t *others)
+static json_t *verb_ranks_merge(json_t *rows, json_t *others)
 {
 	size_t i, nr;
 	json_t *sorted = json_array(), **all;
@@ -178,7 +178,7 @@ static json_t *merge(json_t *rows, json_t *others)
 	return sorted;
 }
 
-static void settle(struct asked *a)
+static void verb_ranks_settle(struct asked *a)
 {
 	json_t *result = json_object_get(a->outcome, "result");
 
@@ -186,7 +186,7 @@ static void settle(struct asked *a)
 		return;
 	if (result) {
 		json_object_set_new(result, "mpi_ranks",
-				    merge(json_object_get(result, "mpi_ranks"), a->others));
+				    verb_ranks_merge(json_object_get(result, "mpi_ranks"), a->others));
 		if (json_array_size(a->silent))
 			json_object_set(result, "silent_nodes", a->silent);
 	}
@@ -199,15 +199,15 @@ static void settle(struct asked *a)
 	free(a);
 }
 
-static void on_ranks(json_t *outcome, void *arg)
+static void verb_ranks_on_ranks(json_t *outcome, void *arg)
 {
 	struct asked *a = arg;
 
 	a->outcome = outcome;
-	settle(a);
+	verb_ranks_settle(a);
 }
 
-static const struct channel_ops ops = { on_progress, on_ranks };
+static const struct channel_ops ops = { verb_ranks_on_progress, verb_ranks_on_ranks };
 
 static void on_node(const json_t *outcome, void *arg)
 {
@@ -220,7 +220,7 @@ static void on_node(const json_t *outcome, void *arg)
 	else
 		json_array_append_new(a->silent, json_string(node->name));
 	free(node);
-	settle(a);
+	verb_ranks_settle(a);
 }
 
 /* The other nodes of a job whose home this is. */
@@ -251,7 +251,7 @@ static void ask_nodes(struct asked *a, const struct job *job)
 }
 
 /* Takes over @a; an outcome if it cannot be begun. */
-static json_t *begin(struct asked *a, const struct job *job)
+static json_t *verb_ranks_begin(struct asked *a, const struct job *job)
 {
 	struct worker_spec spec = { .name = "ckptd-ranks", .run = ranks_run, .arg = a };
 	struct daemon *daemon = jobs_daemon(job->jobs);
@@ -288,14 +288,14 @@ void verb_ranks(struct request *request)
 	a = job && !outcome ? calloc(1, sizeof(*a)) : NULL;
 	if (a) {
 		a->request = request;
-		outcome = begin(a, job);
+		outcome = verb_ranks_begin(a, job);
 		if (!outcome)
 			return;
 	}
 	request_answer(request, outcome);
 }
 
-static void on_question(struct peer_question *question, void *arg)
+static void verb_ranks_on_question(struct peer_question *question, void *arg)
 {
 	json_int_t id = 0, run = 0;
 	json_t *outcome = NULL;
@@ -310,7 +310,7 @@ static void on_question(struct peer_question *question, void *arg)
 		outcome = outcome_error(-ESRCH, "job %lld does not run here", (long long)id);
 	if (a) {
 		a->question = question;
-		outcome = begin(a, job);
+		outcome = verb_ranks_begin(a, job);
 		if (!outcome)
 			return;
 	}
@@ -321,5 +321,5 @@ int verb_ranks_register(struct daemon *daemon)
 {
 	struct peer_asks *asks = nodes_asks(daemon->nodes);
 
-	return asks ? peer_verb(asks, "ranks", on_question, daemon) : 0;
+	return asks ? peer_verb(asks, "ranks", verb_ranks_on_question, daemon) : 0;
 }

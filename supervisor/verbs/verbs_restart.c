@@ -52,7 +52,7 @@ static int64_t attempt_job(const struct attempt *a)
 	return json_integer_value(json_object_get(a->request->args, "job"));
 }
 
-static bool is_dry_run(const struct attempt *a)
+static bool verb_restart_is_dry_run(const struct attempt *a)
 {
 	return json_is_true(json_object_get(a->request->args, "dry_run"));
 }
@@ -143,7 +143,7 @@ static bool wants_deep(const struct attempt *a, const json_t *outcome)
 	const struct job *job = jobs_lookup(daemon->jobs, attempt_job(a));
 	int err = outcome_errno(outcome);
 
-	return (err == -EBADMSG || image_is_unreadable(err)) && !a->deep && !is_dry_run(a) &&
+	return (err == -EBADMSG || image_is_unreadable(err)) && !a->deep && !verb_restart_is_dry_run(a) &&
 	       fetching_is_on(daemon) && job && !job_is_alive(job);
 }
 
@@ -162,7 +162,7 @@ static void on_restarted(json_t *outcome, int client, void *arg)
 }
 
 /* L1 has it now, as far as that can be told. */
-static void go_on(struct attempt *a, struct job *job)
+static void verb_restart_go_on(struct attempt *a, struct job *job)
 {
 	static const struct restart_ops ops = { on_restart_fetched, on_restarted };
 	const struct restart_options options = {
@@ -190,7 +190,7 @@ static bool note_newest(struct attempt *a, struct job *job, const json_t *result
 	char why[512];
 	int err = 0;
 
-	if (job && !is_dry_run(a))
+	if (job && !verb_restart_is_dry_run(a))
 		err = job_raise_floor(job, json_integer_value(json_object_get(result, "newest")), why,
 				      sizeof(why));
 	if (err)
@@ -224,7 +224,7 @@ static void on_fetched(json_t *outcome, void *arg)
 		attempt_start(a);
 	} else if (note_newest(a, job, result)) {
 		json_object_set(a->request->args, "generation", json_object_get(result, "generation"));
-		go_on(a, job);
+		verb_restart_go_on(a, job);
 	}
 	json_decref(outcome);
 }
@@ -237,7 +237,7 @@ static void on_fetch_progress(json_t *progress, void *arg)
 }
 
 /* @job: NULL: L1 knows nothing of it. False: without. */
-static bool fetch(struct attempt *a, struct job *job)
+static bool verb_restart_fetch(struct attempt *a, struct job *job)
 {
 	static const struct fetching_ops ops = { on_fetch_progress, on_fetched };
 	struct request *request = a->request;
@@ -245,7 +245,7 @@ static bool fetch(struct attempt *a, struct job *job)
 	struct fetching_options options = {
 		.id = attempt_job(a), .job = job,
 		.generation = a->asked, .deep = a->deep, .uid = request->uid,
-		.dry_run = is_dry_run(a),
+		.dry_run = verb_restart_is_dry_run(a),
 	};
 
 	if (!fetching_is_on(request->daemon))
@@ -271,7 +271,7 @@ static void attempt_start(struct attempt *a)
 	json_t *outcome = NULL;
 	struct job *job = jobs_reconcile_for(request, &outcome);
 
-	if (!job && outcome_errno(outcome) == -ENOENT && !a->known && fetch(a, NULL)) {
+	if (!job && outcome_errno(outcome) == -ENOENT && !a->known && verb_restart_fetch(a, NULL)) {
 		json_decref(outcome);
 		return;
 	}
@@ -280,17 +280,17 @@ static void attempt_start(struct attempt *a)
 	/* What is refused anyway is not worth a fetch. */
 	if (job && !outcome)
 		outcome = precheck_not_running(job, json_is_true(json_object_get(request->args, "node_lost")));
-	if (job && !outcome && !is_dry_run(a) && !a->claimed) {
+	if (job && !outcome && !verb_restart_is_dry_run(a) && !a->claimed) {
 		outcome = take_claim(request, &job);
 		a->claimed = job && !outcome;
 	}
 	if (!job || outcome)
 		attempt_answer(a, outcome, -1);
-	else if (!fetch(a, job))
-		go_on(a, job);
+	else if (!verb_restart_fetch(a, job))
+		verb_restart_go_on(a, job);
 }
 
-static void begin(struct request *request)
+static void verb_restart_begin(struct request *request)
 {
 	struct attempt *a = calloc(1, sizeof(*a));
 
@@ -310,7 +310,7 @@ void verb_restart(struct request *request)
 	struct job *job = jobs_reconcile_for(request, &outcome);
 
 	json_decref(outcome);
-	if (!job || (!precheck_abandon(request, job, begin) &&
-		     !precheck_await_over(request, job, begin)))
-		begin(request);
+	if (!job || (!precheck_abandon(request, job, verb_restart_begin) &&
+		     !precheck_await_over(request, job, verb_restart_begin)))
+		verb_restart_begin(request);
 }

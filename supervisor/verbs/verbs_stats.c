@@ -68,7 +68,7 @@ static json_t *row_of_manifest(const struct stats *s, int64_t n)
 	return row;
 }
 
-static int compare(const json_t *a, const json_t *b, const char *name)
+static int verb_stats_compare(const json_t *a, const json_t *b, const char *name)
 {
 	json_int_t x = json_integer_value(json_object_get(a, name));
 	json_int_t y = json_integer_value(json_object_get(b, name));
@@ -76,15 +76,15 @@ static int compare(const json_t *a, const json_t *b, const char *name)
 	return (x > y) - (x < y);
 }
 
-static int by_generation(const void *a, const void *b)
+static int verb_stats_by_generation(const void *a, const void *b)
 {
 	const json_t *x = *(json_t *const *)a, *y = *(json_t *const *)b;
-	int order = compare(x, y, "generation");
+	int order = verb_stats_compare(x, y, "generation");
 
-	return order ? order : compare(x, y, "taken");
+	return order ? order : verb_stats_compare(x, y, "taken");
 }
 
-static void sort(json_t *rows)
+static void verb_stats_sort(json_t *rows)
 {
 	size_t i, n = json_array_size(rows);
 	json_t **items = calloc(n + 1, sizeof(*items));
@@ -93,7 +93,7 @@ static void sort(json_t *rows)
 		return;
 	for (i = 0; i < n; i++)
 		items[i] = json_incref(json_array_get(rows, i));
-	qsort(items, n, sizeof(*items), by_generation);
+	qsort(items, n, sizeof(*items), verb_stats_by_generation);
 	json_array_clear(rows);
 	for (i = 0; i < n; i++)
 		json_array_append_new(rows, items[i]);
@@ -119,7 +119,7 @@ static json_t *all_rows(struct stats *s)
 			json_object_set_new(row, "kept", json_true());
 		json_decref(row);
 	}
-	sort(rows);
+	verb_stats_sort(rows);
 	return rows;
 }
 
@@ -162,11 +162,11 @@ static void stats_free(struct stats *s)
 	free(s);
 }
 
-static void on_no_progress(json_t *progress, void *arg)
+static void verb_stats_on_no_progress(json_t *progress, void *arg)
 {
 }
 
-static void on_answer(json_t *outcome, void *arg)
+static void verb_stats_on_answer(json_t *outcome, void *arg)
 {
 	struct stats *s = arg;
 
@@ -174,7 +174,7 @@ static void on_answer(json_t *outcome, void *arg)
 	stats_free(s);
 }
 
-static const struct channel_ops ops = { on_no_progress, on_answer };
+static const struct channel_ops ops = { verb_stats_on_no_progress, verb_stats_on_answer };
 
 static struct stats *stats_new(struct request *request, const struct job *job)
 {
@@ -190,7 +190,7 @@ static struct stats *stats_new(struct request *request, const struct job *job)
 	return s;
 }
 
-static void start(struct stats *s)
+static void verb_stats_start(struct stats *s)
 {
 	const struct worker_spec spec = { .name = "ckptd-stats", .run = stats_run, .arg = s };
 	int err = worker_start(s->request->daemon, &spec, &ops, s, &s->worker);
@@ -214,13 +214,13 @@ void verb_stats(struct request *request)
 	if (job && !outcome)
 		s = stats_new(request, job);
 	if (s)
-		start(s);
+		verb_stats_start(s);
 	else
 		request_answer(request, outcome);
 }
 
 /* NULL or an outcome. */
-static json_t *check_levels(const json_t *levels)
+static json_t *verb_stats_check_levels(const json_t *levels)
 {
 	const json_t *level;
 	size_t i;
@@ -264,7 +264,7 @@ static json_t *parse_interval(const struct request *request, const struct job *j
 	if (!outcome)
 		outcome = schedule_check(own);
 	if (!outcome)
-		outcome = check_levels(levels);
+		outcome = verb_stats_check_levels(levels);
 	if (!outcome) {
 		schedule_rates(job, own, &s->rates);
 		s->levels = json_incref(levels);
@@ -285,7 +285,7 @@ void verb_interval(struct request *request)
 	if (s)
 		outcome = parse_interval(request, job, s);
 	if (s && !outcome) {
-		start(s);
+		verb_stats_start(s);
 		return;
 	}
 	if (s)

@@ -18,7 +18,7 @@
 #include "supervisor/storage/partner_server.h"
 #include "supervisor/storage/ticket.h"
 
-static void on_ticket(const struct partner_ticket *t, json_t *outcome, void *arg)
+static void verb_ticket_on_ticket(const struct partner_ticket *t, json_t *outcome, void *arg)
 {
 	char id[2 * sizeof(t->id) + 1], token[2 * sizeof(t->token) + 1];
 	struct request *request = arg;
@@ -46,7 +46,7 @@ static json_t *our_own(const struct config *config, const char *owner)
 	return outcome_ok(json_pack("{s:s}", "dir", config->store));
 }
 
-static json_t *ask(struct request *request)
+static json_t *verb_ticket_ask(struct request *request)
 {
 	struct daemon *daemon = request->daemon;
 	const char *node = NULL, *owner;
@@ -66,13 +66,13 @@ static json_t *ask(struct request *request)
 	if (!strcmp(node, daemon->config.node))
 		return read_only && strcmp(owner, node) ? our_own(&daemon->config, owner) :
 		       outcome_error(-EINVAL, "node %s cannot be its own partner", node);
-	err = partner_ticket_ask(daemon, node, owner, read_only, on_ticket, request);
+	err = partner_ticket_ask(daemon, node, owner, read_only, verb_ticket_on_ticket, request);
 	return err ? outcome_error(err, "node %s cannot be asked: %s", node, strerror(-err)) : NULL;
 }
 
 void verb_ticket(struct request *request)
 {
-	json_t *outcome = ask(request);
+	json_t *outcome = verb_ticket_ask(request);
 
 	if (outcome)
 		request_answer(request, outcome);

@@ -65,14 +65,14 @@ static json_t *op_run(struct channel_reporter *reporter, void *arg)
 	return outcome;
 }
 
-static void on_progress(json_t *progress, void *arg)
+static void verb_tree_on_progress(json_t *progress, void *arg)
 {
 	struct tree_request *t = arg;
 
 	request_progress(t->request, progress);
 }
 
-static void answer(struct tree_request *t)
+static void verb_tree_answer(struct tree_request *t)
 {
 	request_answer(t->request, t->outcome);
 	json_decref(t->args);
@@ -86,10 +86,10 @@ static void on_nodes(void *arg)
 	json_t *result = json_object_get(t->outcome, "result");
 
 	nodes_check(t->request->daemon->nodes, json_object_get(result, "checks"));
-	answer(t);
+	verb_tree_answer(t);
 }
 
-static void on_outcome(json_t *outcome, void *arg)
+static void verb_tree_on_outcome(json_t *outcome, void *arg)
 {
 	struct tree_request *t = arg;
 
@@ -99,10 +99,10 @@ static void on_outcome(json_t *outcome, void *arg)
 				    json_integer(t->job_id));
 	if (!t->nodes || !outcome_is_ok(outcome) ||
 	    nodes_probe(t->request->daemon->nodes, on_nodes, t))
-		answer(t);
+		verb_tree_answer(t);
 }
 
-static const struct channel_ops ops = { on_progress, on_outcome };
+static const struct channel_ops ops = { verb_tree_on_progress, verb_tree_on_outcome };
 
 static json_t *root_only(const struct request *request)
 {
@@ -112,7 +112,7 @@ static json_t *root_only(const struct request *request)
 			     request->verb);
 }
 
-static void start(struct request *request, json_t *args, const struct job *job,
+static void verb_tree_start(struct request *request, json_t *args, const struct job *job,
 		  json_t *(*op)(const struct op_env *env, json_t *args))
 {
 	struct worker_spec spec = { .name = "ckptd-worker", .run = op_run };
@@ -146,7 +146,7 @@ void verb_dump(struct request *request)
 	if (outcome)
 		request_answer(request, outcome);
 	else
-		start(request, request->args, NULL, op_dump);
+		verb_tree_start(request, request->args, NULL, op_dump);
 }
 
 /* --------------------------------------------------------------- restore */
@@ -294,6 +294,6 @@ void verb_doctor(struct request *request)
 	if (outcome)
 		request_answer(request, outcome);
 	else
-		start(request, args, job, op_doctor);
+		verb_tree_start(request, args, job, op_doctor);
 	json_decref(args);
 }
