@@ -167,7 +167,8 @@ static void print_ratios(const struct result *results, unsigned int nr)
 	double part = median(results, nr, offsetof(struct result, part));
 	double whole = median(results, nr, offsetof(struct result, whole));
 
-	printf("medians: coding is %.0f %% of ISA-L (warm), %.0f %% (unit); the whole %.1f %% (warm)\n",
+	printf("medians: coding is %.0f %% of ISA-L (warm), %.0f %% (unit); the whole %.1f %% "
+	       "(warm)\n",
 	       100 * part / warm, 100 * part / unit, 100 * whole / warm);
 }
 

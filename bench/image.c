@@ -10,10 +10,10 @@
  * the process, MiB stored.  At the end the ratio of the medians for each case.
  *
  * Cases: random (does not compress), heap (doubles that were floats, a smooth field
- * with noise: what a solver has; always compressed, so that both do the same), zero, twice (random, the second half is the first
- * again).  In some more the plain writer is not used; they tell what looking for
- * pages that are the same costs and saves (random-same, twice-same), and what
- * encryption costs (random+secret, heap+secret): with and without, both with io_uring.
+ * with noise: what a solver has; always compressed, so that both do the same), zero, twice
+ * (random, the second half is the first again).  In some more the plain writer is not used;
+ * they tell what looking for pages that are the same costs and saves (random-same, twice-same),
+ * and what encryption costs (random+secret, heap+secret): with and without, both with io_uring.
  * heap/zstd: an image, and beside it the same memory compressed by libzstd alone, at the same
  * level with as many threads as there are processors, into memory.
  */
@@ -199,7 +199,8 @@ static void run_case(struct bench *b, const char *what, int runs)
 		{ .create = image_writer_create }, { .create = image_writer_create, .same = true },
 	};
 	static const struct way secret[2] = {
-		{ .create = image_writer_create }, { .create = image_writer_create, .secret = true },
+		{.create = image_writer_create},
+		{.create = image_writer_create, .secret = true},
 	};
 	static const struct way zstd[2] = {
 		{ .zstd = true }, { .create = image_writer_create },

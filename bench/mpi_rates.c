@@ -24,11 +24,13 @@ static void pingpong(int bytes, int rounds)
 
 	for (int i = 0; i < rounds; i++) {
 		if (rank) {
-			MPI_Recv(buffer, bytes, MPI_BYTE, peer, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+			MPI_Recv(buffer, bytes, MPI_BYTE, peer, 1, MPI_COMM_WORLD,
+				 MPI_STATUS_IGNORE);
 			MPI_Send(buffer, bytes, MPI_BYTE, peer, 1, MPI_COMM_WORLD);
 		} else {
 			MPI_Send(buffer, bytes, MPI_BYTE, peer, 1, MPI_COMM_WORLD);
-			MPI_Recv(buffer, bytes, MPI_BYTE, peer, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+			MPI_Recv(buffer, bytes, MPI_BYTE, peer, 1, MPI_COMM_WORLD,
+				 MPI_STATUS_IGNORE);
 		}
 	}
 }

@@ -20,7 +20,16 @@
 #include "ckptctl/slurm.h"
 #include "libckptctl/version.h"
 
-enum option_value { OPT_MPI = 'M', OPT_HOSTS = 'h' + 256, OPT_MAP, OPT_NO_SLURM, OPT_KEEP = 'k', OPT_DIRECT = 'D', OPT_DRY = 'r', OPT_COLLECTIVES = 'c' };
+enum option_value {
+	OPT_MPI = 'M',
+	OPT_HOSTS = 'h' + 256,
+	OPT_MAP,
+	OPT_NO_SLURM,
+	OPT_KEEP = 'k',
+	OPT_DIRECT = 'D',
+	OPT_DRY = 'r',
+	OPT_COLLECTIVES = 'c'
+};
 
 static const struct option longs[] = {
 	{ "ranks", required_argument, NULL, 'n' },
@@ -150,7 +159,9 @@ static int ckptrun_place(struct cli *cli, struct options *o)
 {
 	if (o->no_slurm || json_object_get(o->ranks, "nodes") || !slurm_is_here())
 		return 0;
-	o->flags.failed = "the nodes are those of the Slurm allocation, by whose names ckptd must know them (see ckptctl nodes), the first of them is this one; say which with --hosts, or --no-slurm for this one alone";
+	o->flags.failed = "the nodes are those of the Slurm allocation, by whose names ckptd must "
+			  "know them (see ckptctl nodes), the first of them is this one; say which "
+			  "with --hosts, or --no-slurm for this one alone";
 	return slurm_place(cli, o->ranks);
 }
 
@@ -172,14 +183,17 @@ static int ckptrun_complete(struct cli *cli, const struct options *o, const char
 		return 0;
 	err = mpi_detect(program, dir, &mpi);
 	if (err == -EACCES) {
-		cli_wrong(cli, err, "%s cannot be read; say --mpi=mpich, --mpi=ompi or --mpi=none", program);
+		cli_wrong(cli, err, "%s cannot be read; say --mpi=mpich, --mpi=ompi or --mpi=none",
+			  program);
 		return 126;
 	}
 	if (err == -ENOTUNIQ)
 		return cli_usage(cli, "%s needs two MPI libraries; say --mpi=mpich or --mpi=ompi",
 				 program);
 	if (err)
-		return cli_usage(cli, "which MPI library %s will use cannot be told from it; say --mpi=mpich, --mpi=ompi or --mpi=none",
+		return cli_usage(cli,
+				 "which MPI library %s will use cannot be told from it; say "
+				 "--mpi=mpich, --mpi=ompi or --mpi=none",
 				 program);
 	json_object_set_new(o->ranks, "mpi", json_string(ranks_mpi_name(mpi)));
 	return 0;
@@ -187,10 +201,11 @@ static int ckptrun_complete(struct cli *cli, const struct options *o, const char
 
 static int check_direct(struct cli *cli, const struct options *o)
 {
-	if (!json_is_true(json_object_get(o->ranks, "direct")) || !json_object_get(o->args, "auto") ||
-	    !strcmp(cli_str(o->ranks, "mpi"), "none"))
+	if (!json_is_true(json_object_get(o->ranks, "direct")) ||
+	    !json_object_get(o->args, "auto") || !strcmp(cli_str(o->ranks, "mpi"), "none"))
 		return 0;
-	return cli_usage(cli, "a job with --direct cannot be checkpointed: leave that out, or --auto and --every");
+	return cli_usage(cli, "a job with --direct cannot be checkpointed: leave that out, or "
+			      "--auto and --every");
 }
 
 static void ckptrun_plan(struct cli *cli, json_t *args)

@@ -96,7 +96,8 @@ static void verb_help(struct cli *cli)
 	puts("\n  --json              print the result as JSON\n"
 	     "  --socket PATH       of ckptd");
 	if (!cli->verb->alone)
-		puts("  --standalone        without ckptd, in this process (dump, restore, doctor, images)\n"
+		puts("  --standalone        without ckptd, in this process (dump, restore, doctor, "
+		     "images)\n"
 		     "  --key FILE          the node's key (with --standalone)\n"
 		     "  --encryption-key FILE|keyring:NAME\n"
 		     "                      encrypts, decrypts (with --standalone)");

@@ -36,7 +36,8 @@ static const char *cli_call_advice(int err)
 	switch (err) {
 	case -ENOENT:
 	case -ECONNREFUSED:
-		return ". Start it (systemctl start ckptd), or use --standalone where that is possible";
+		return ". Start it (systemctl start ckptd), or use --standalone where that is "
+		       "possible";
 	case -EAGAIN:
 		return ". It does not take connections: is it stopped (systemctl status ckptd)?";
 	default:

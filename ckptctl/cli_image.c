@@ -25,7 +25,9 @@ int cli_image_arg(struct cli *cli, json_t *args, const char *dir, const char *im
 	if (!spec)
 		return cli_path(cli, args, dir, "an image", text);
 	if (cli->standalone)
-		return cli_usage(cli, "%s is known to ckptd alone: leave --standalone out, or name the image's directory",
+		return cli_usage(cli,
+				 "%s is known to ckptd alone: leave --standalone out, or name the "
+				 "image's directory",
 				 text);
 	json_object_set_new(args, image, json_string(text));
 	return 0;

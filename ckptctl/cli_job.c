@@ -151,9 +151,11 @@ int cli_job_map(struct cli *cli, char *list, json_t *args, long long *ret_n)
 	}
 	json_decref(open);
 	if (twice)
-		return cli_usage(cli, "--map says which nodes, and another option has said it already");
+		return cli_usage(cli, "--map says which nodes, and another option has said it "
+				      "already");
 	if (!size)
-		return cli_usage(cli, "--map is ranks, 0 to %d, and their nodes, 0-3:n1,4-7:n2; see %s",
+		return cli_usage(cli,
+				 "--map is ranks, 0 to %d, and their nodes, 0-3:n1,4-7:n2; see %s",
 				 RANKS_MAX - 1, range);
 	*ret_n = n;
 	return 0;
@@ -231,7 +233,8 @@ static int recorded_status(struct cli *cli, int64_t id)
 /* Takes over @why. */
 static void output_lost(json_t *job, json_t *why)
 {
-	cli_say("%s; its logs in %s have all of it", json_string_value(why), cli_str(job, "image_dir"));
+	cli_say("%s; its logs in %s have all of it", json_string_value(why),
+		cli_str(job, "image_dir"));
 	json_object_set_new(job, "output_lost", json_true());
 	json_decref(why);
 }
@@ -244,7 +247,8 @@ static int finish_without_shim(struct cli *cli, json_t *outcome, int err)
 	int status = err == -EPIPE ? recorded_status(cli, id) : -1;
 
 	if (status >= 0) {
-		output_lost(job, json_sprintf("job %lld has ended; the last of its output may be missing here",
+		output_lost(job, json_sprintf("job %lld has ended; the last of its output may be "
+					      "missing here",
 					      (long long)id));
 		return cli_finish_attached(cli, outcome, status);
 	}
@@ -270,8 +274,8 @@ int cli_job_follow(struct cli *cli, json_t *outcome, unsigned int how)
 	}
 	ret = terminal_run(sock, terminal_flags(cli, job, how), &end);
 	if (end.lost)
-		output_lost(job, json_sprintf("not all of the output of job %lld is here: %s", (long long)id,
-					      strerror(-end.lost)));
+		output_lost(job, json_sprintf("not all of the output of job %lld is here: %s",
+					      (long long)id, strerror(-end.lost)));
 	if (ret == 1)
 		return cli_finish_attached(cli, outcome, WIFSIGNALED(end.status) ?
 					   128 + WTERMSIG(end.status) : WEXITSTATUS(end.status));

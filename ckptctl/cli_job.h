@@ -13,8 +13,8 @@ int cli_job_operand(struct cli *cli, int argc, char **argv, json_t *args);
 /* "n1,n2", the value of @option, as "nodes" into @args; an exit status or 0. */
 int cli_job_nodes(struct cli *cli, const char *option, char *list, json_t *args);
 /*
- * "0-1:n1,2,4:n2", the value of --map, as "nodes" and "map" into @args; an exit status or 0. A range
- * without a node is for the next node.
+ * "0-1:n1,2,4:n2", the value of --map, as "nodes" and "map" into @args; an exit status or 0. A
+ * range without a node is for the next node.
  */
 int cli_job_map(struct cli *cli, char *list, json_t *args, long long *ret_n);
 

@@ -3,8 +3,8 @@
  * Paths of the command line in requests.
  *
  * They are made absolute, as ckptd has another working directory.  An empty one is wrong usage
- * everywhere: it comes from a variable that is not set, and would stand for where we are.  Of a name that is
- * empty the same holds, which would stand for the default.
+ * everywhere: it comes from a variable that is not set, and would stand for where we are.  Of a
+ * name that is empty the same holds, which would stand for the default.
  */
 #include "ckptctl/cli_path.h"
 
@@ -44,7 +44,8 @@ static int cli_path_set(struct cli *cli, json_t *args, const char *name, const c
 
 	if (!path || !json_object_set_new(args, name, json_string(path)))
 		return 0;
-	cli_wrong(cli, -EILSEQ, "%s: %s is not UTF-8, which requests to ckptd are: go to another directory",
+	cli_wrong(cli, -EILSEQ,
+		  "%s: %s is not UTF-8, which requests to ckptd are: go to another directory",
 		  cli->verb->name, cli_printable(path, text, sizeof(text)));
 	return CLI_FAILED;
 }

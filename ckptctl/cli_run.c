@@ -40,7 +40,8 @@ static json_t *cli_run_environment(void)
 			continue;
 		cli_printable(*variable, name, sizeof(name));
 		name[strcspn(name, "=")] = '\0';
-		cli_say("the variable %s is left out of the job's environment: it is not UTF-8", name);
+		cli_say("the variable %s is left out of the job's environment: it is not UTF-8",
+			name);
 	}
 	return array;
 }
@@ -112,7 +113,8 @@ int cli_run_finish(struct cli *cli, const struct cli_run *flags, json_t *args, c
 	cli->hold = !flags->detach;
 	outcome = cli_call(cli, "run", args);
 	started = outcome_is_ok(outcome);
-	status = flags->detach ? cli_finish(cli, outcome, cli_run_print) : cli_run_follow(cli, outcome);
+	status = flags->detach ? cli_finish(cli, outcome, cli_run_print)
+			       : cli_run_follow(cli, outcome);
 	if (!started && !cli->unanswered && flags->failed)
 		cli_say("%s", flags->failed);
 	return status;

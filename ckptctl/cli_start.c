@@ -61,7 +61,9 @@ int cli_begin(struct cli *cli, int argc, char **argv)
 	for (i = 1; i < argc; i++) {
 		if (cli_is_utf8(argv[i]))
 			continue;
-		cli_wrong(cli, -EINVAL, "argument %d, %s, is not UTF-8, which requests to ckptd are: nothing was done (a command that needs such bytes can be put into a script)",
+		cli_wrong(cli, -EINVAL,
+			  "argument %d, %s, is not UTF-8, which requests to ckptd are: nothing was "
+			  "done (a command that needs such bytes can be put into a script)",
 			  i, cli_printable(argv[i], text, sizeof(text)));
 		return CLI_USAGE;
 	}

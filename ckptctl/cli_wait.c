@@ -54,7 +54,8 @@ static void ending_signals(sigset_t *set)
 static void cli_wait_tell(struct wait *w)
 {
 	cli_progress_end(w->cli);
-	cli_say("ckptd has not answered for %lld s; is it stopped (systemctl status ckptd)? Ctrl-C ends this command; jobs that run are not affected",
+	cli_say("ckptd has not answered for %lld s; is it stopped (systemctl status ckptd)? Ctrl-C "
+		"ends this command; jobs that run are not affected",
 		(long long)(clock_monotonic_ms() - w->begun) / 1000);
 	w->told = true;
 }
@@ -128,7 +129,8 @@ static void cli_wait_leave(struct wait *w)
 	sigset_t set;
 
 	cli_progress_end(w->cli);
-	cli_say("%s: ended before ckptd has answered; if it still does what it was asked for, ckptctl ps --all shows it",
+	cli_say("%s: ended before ckptd has answered; if it still does what it was asked for, "
+		"ckptctl ps --all shows it",
 		w->cli->verb->name);
 	signal(signo, SIG_DFL);
 	raise(signo);

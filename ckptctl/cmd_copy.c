@@ -38,7 +38,9 @@ static void cmd_copy_progress(uint64_t done, uint64_t total, void *arg)
 static json_t *cmd_copy_image(struct cli *cli, const char *from, const char *to,
 		    struct level_bucket *bucket)
 {
-	struct level_options options = { .progress = cmd_copy_progress, .arg = cli, .bucket = bucket };
+	struct level_options options = {.progress = cmd_copy_progress,
+					.arg = cli,
+					.bucket = bucket};
 	struct op_env env = { .key = cli->key, .first_use = true };
 	struct ckpt_error error = {};
 	struct image_key *key = NULL;
@@ -142,7 +144,8 @@ static int cmd_copy_run(struct cli *cli, int argc, char **argv)
 		if (c == 'o')
 			way.owner = optarg;
 		if ((c == 't' || c == 'f') && (way.node || !node_of(optarg)))
-			return cli_usage(cli, "%s: --to node:NAME or --from node:NAME, once", optarg);
+			return cli_usage(cli, "%s: --to node:NAME or --from node:NAME, once",
+					 optarg);
 		if (c == 't' || c == 'f')
 			way.node = node_of(optarg);
 		way.from = way.from || c == 'f';
@@ -153,25 +156,29 @@ static int cmd_copy_run(struct cli *cli, int argc, char **argv)
 	if (way.owner && !way.from)
 		return cli_usage(cli, "--owner goes with --from");
 	if (way.from && nr != 2)
-		return cli_usage(cli, "the image's name there and the directory that it becomes are needed");
+		return cli_usage(cli, "the image's name there and the directory that it becomes "
+				      "are needed");
 	if (way.node && (nr < 1 || nr > 2))
-		return cli_usage(cli, "an image, and its name there if it is to have another, are needed");
+		return cli_usage(cli, "an image, and its name there if it is to have another, are "
+				      "needed");
 	if (way.node)
 		return copy_over(cli, &way, argv + optind, nr);
 	if (nr != 2)
-		return cli_usage(cli, "an image and the directory that its copy becomes are needed");
+		return cli_usage(cli, "an image and the directory that its copy becomes are "
+				      "needed");
 	return run_here(cli, &way, argv + optind);
 }
 
 const struct cli_verb cmd_copy = {
 	.name = "copy",
 	.run = cmd_copy_run,
-	.args = "[--limit MIB] DIR COPY | --to node:NODE DIR [NAME] | --from node:NODE [--owner NODE] NAME COPY",
+	.args = "[--limit MIB] DIR COPY | --to node:NODE DIR [NAME] | --from node:NODE [--owner "
+		"NODE] NAME COPY",
 	.help = "copy an image to another directory or node, checked and durable",
-	.options =
-	"  -l, --limit MIB     at most so many MiB a second\n"
-	"  -t, --to node:NODE  that node keeps the copy (its ckptd.conf: store)\n"
-	"  -f, --from node:NODE\n"
-	"                      from what that node keeps; NAME as ckptctl store lists it\n"
-	"  -o, --owner NODE    of what it keeps for that node, not for this one\n",
+	.options = "  -l, --limit MIB     at most so many MiB a second\n"
+		   "  -t, --to node:NODE  that node keeps the copy (its ckptd.conf: store)\n"
+		   "  -f, --from node:NODE\n"
+		   "                      from what that node keeps; NAME as ckptctl store lists "
+		   "it\n"
+		   "  -o, --owner NODE    of what it keeps for that node, not for this one\n",
 };

@@ -78,7 +78,8 @@ static int cmd_doctor_run(struct cli *cli, int argc, char **argv)
 		json_object_set_new(args, "pid", json_integer(pid));
 	if (cli->standalone && optind < argc) {
 		json_decref(args);
-		return cli_usage(cli, "a job needs ckptd: leave --standalone out, or name its tree with --pid");
+		return cli_usage(cli, "a job needs ckptd: leave --standalone out, or name its tree "
+				      "with --pid");
 	}
 	if (optind < argc && pid) {
 		json_decref(args);

@@ -96,10 +96,12 @@ static int take_exclude(struct cli *cli, json_t *args, int c)
 		good = cli_number(cli, colon + 1, c == OPT_EXCLUDE_FD ? "a descriptor" : "a thread",
 				  c == OPT_EXCLUDE_THREAD, INT32_MAX, &start);
 	if (!good)
-		return c == OPT_EXCLUDE_RANGE ?
-		       cli_usage(cli, "--exclude-range is PID:START-END, not %s", optarg) : CLI_USAGE;
+		return c == OPT_EXCLUDE_RANGE
+			       ? cli_usage(cli, "--exclude-range is PID:START-END, not %s", optarg)
+			       : CLI_USAGE;
 	if (c == OPT_EXCLUDE_THREAD && pid == start)
-		return cli_usage(cli, "thread %lld is the leader of its process and cannot be left out",
+		return cli_usage(cli,
+				 "thread %lld is the leader of its process and cannot be left out",
 				 start);
 	json_array_append_new(json_object_get(args, "exclude"),
 			      json_pack("{s:s, s:I, s:I, s:I}", "kind", kind, "pid",

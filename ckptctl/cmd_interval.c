@@ -65,8 +65,10 @@ static void print_basis(const json_t *result)
 	const json_t *on = json_object_get(result, "based_on");
 	char cost[32], blocked[32], background[32], restart[32];
 
-	printf("  a checkpoint costs %s, by the medians of %lld: the job is stopped for %s, and written behind its back for %s, of which %lld %% are taken to be lost\n",
-	       cli_ns((uint64_t)cli_int(on, "cost_ns"), cost), (long long)cli_int(on, "checkpoints"),
+	printf("  a checkpoint costs %s, by the medians of %lld: the job is stopped for %s, and "
+	       "written behind its back for %s, of which %lld %% are taken to be lost\n",
+	       cli_ns((uint64_t)cli_int(on, "cost_ns"), cost),
+	       (long long)cli_int(on, "checkpoints"),
 	       cli_ns((uint64_t)cli_int(on, "blocked_ns"), blocked),
 	       cli_ns((uint64_t)cli_int(on, "background_ns"), background),
 	       (long long)cli_int(on, "slowdown_percent"));
@@ -96,7 +98,8 @@ static void cmd_interval_print(struct cli *cli, json_t *result)
 	if (levels)
 		puts("  by the multilevel formula, of first order");
 	else if (cmd_interval_is(result, "limited"))
-		printf("  Daly's formula says %s; it is longer, as one is not written faster\n", daly);
+		printf("  Daly's formula says %s; it is longer, as one is not written faster\n",
+		       daly);
 	else
 		printf("  by Daly's formula, which %s here; Young's says %s\n",
 		       cmd_interval_is(result, "valid") ? "holds" : "does not hold", young);

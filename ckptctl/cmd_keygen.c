@@ -52,7 +52,9 @@ static int cmd_keygen_check(struct cli *cli, struct keygen *k)
 	if (!k->node[0] && gethostname(k->node, sizeof(k->node) - 1))
 		k->node[0] = '\0';
 	if (host_name_check(k->node))
-		return cli_usage(cli, "%s is no name of a node: give one with --node, and the same in ckptd.conf",
+		return cli_usage(cli,
+				 "%s is no name of a node: give one with --node, and the same in "
+				 "ckptd.conf",
 				 k->node[0] ? k->node : "the host's name");
 	if (!k->address)
 		k->address = k->node;
@@ -65,12 +67,16 @@ static json_t *cmd_keygen_failure(const struct keygen *k, const char *path, int 
 		       const struct ckpt_error *error)
 {
 	if (err == -EEXIST)
-		return outcome_error(err, "%s exists: ckptctl keygen --show prints its line for the hosts file; --force makes a new key, and then the line has to be replaced on all nodes",
+		return outcome_error(err,
+				     "%s exists: ckptctl keygen --show prints its line for the "
+				     "hosts file; --force makes a new key, and then the line has "
+				     "to be replaced on all nodes",
 				     path);
 	if (err == -ENOENT && !k->show)
 		return outcome_error(err, "the directory %s does not exist", k->dir);
 	if (err == -EACCES || err == -EPERM)
-		return outcome_error(err, "%s (run it as root, or name another directory with --dir)",
+		return outcome_error(err,
+				     "%s (run it as root, or name another directory with --dir)",
 				     error->text);
 	return outcome_error(err, "%s", error->text);
 }
@@ -85,7 +91,9 @@ static json_t *cmd_keygen_make(const struct keygen *k)
 	snprintf(path, sizeof(path), "%s/node.key", k->dir);
 	/* of the default only: a mistyped directory is a mistake */
 	if (!k->show && !strcmp(k->dir, DIR_DEFAULT) && mkdir(k->dir, 0755) && errno != EEXIST)
-		return outcome_error(-errno, "%s: %s (run it as root, or name another directory with --dir)",
+		return outcome_error(-errno,
+				     "%s: %s (run it as root, or name another directory with "
+				     "--dir)",
 				     k->dir, strerror(errno));
 	err = k->show ? node_key_load(path, &key, &error) :
 	      node_key_create(path, k->force, &key, &error);
@@ -111,7 +119,8 @@ static void cmd_keygen_next(const json_t *outcome, const struct keygen *k)
 	if (!outcome_is_ok(outcome) || k->show)
 		return;
 	cli_say("the secret key is in %s, for this node alone", cli_str(result, "file"));
-	cli_say("put the line above into %s (%s/hosts by default) with those of the other nodes, check the address, copy that file to all nodes, and restart ckptd",
+	cli_say("put the line above into %s (%s/hosts by default) with those of the other nodes, "
+		"check the address, copy that file to all nodes, and restart ckptd",
 		"the hosts file", k->dir);
 }
 
@@ -130,7 +139,9 @@ static json_t *cmd_keygen_encryption(const char *path)
 
 	err = image_key_create(path, &error);
 	if (err == -EEXIST)
-		return outcome_error(err, "%s exists, and is not replaced: without it nobody could read the images that were written with it",
+		return outcome_error(err,
+				     "%s exists, and is not replaced: without it nobody could read "
+				     "the images that were written with it",
 				     path);
 	if (!err)
 		err = image_key_secret_only(path, &key, &error);
@@ -149,12 +160,15 @@ static int make_encryption(struct cli *cli, const struct keygen *k)
 	if (k->given)
 		return cli_usage(cli, "--encryption-key makes another key, by no other option");
 	if (cli->secret[0] != '/')
-		return cli_usage(cli, "%s is no absolute path: a key is made as a file, and keyctl padd user NAME @u <FILE puts it into the keyring",
+		return cli_usage(cli,
+				 "%s is no absolute path: a key is made as a file, and keyctl padd "
+				 "user NAME @u <FILE puts it into the keyring",
 				 cli->secret);
 	status = cli_finish(cli, cmd_keygen_encryption(cli->secret), print_encryption);
 	fflush(stdout);
 	if (status == CLI_DONE && !cli->json)
-		cli_say("keep a copy of it where images are not; encryption_key = %s in ckptd.conf of all nodes has images of jobs encrypted",
+		cli_say("keep a copy of it where images are not; encryption_key = %s in ckptd.conf "
+			"of all nodes has images of jobs encrypted",
 			cli->secret);
 	return status;
 }
@@ -218,13 +232,13 @@ static int cmd_keygen_run(struct cli *cli, int argc, char **argv)
 const struct cli_verb cmd_keygen = {
 	.name = "keygen",
 	.run = cmd_keygen_run,
-	.args = "[--node NAME] [--address ADDRESS[:PORT]] [--dir DIR] [--force | --show] | --encryption-key FILE",
+	.args = "[--node NAME] [--address ADDRESS[:PORT]] [--dir DIR] [--force | --show] | "
+		"--encryption-key FILE",
 	.help = "make the key by which other nodes know this one",
-	.options =
-	"  -N, --node NAME     name of this node; default: the host's\n"
-	"  -a, --address ADDRESS[:PORT]\n"
-	"                      where other nodes reach it; default: the name\n"
-	"  -d, --dir DIR       where the secret key goes; default " DIR_DEFAULT "\n"
-	"  -f, --force         replace the key that is there\n"
-	"  -s, --show          print the line of the key that is there\n",
+	.options = "  -N, --node NAME     name of this node; default: the host's\n"
+		   "  -a, --address ADDRESS[:PORT]\n"
+		   "                      where other nodes reach it; default: the name\n"
+		   "  -d, --dir DIR       where the secret key goes; default " DIR_DEFAULT "\n"
+		   "  -f, --force         replace the key that is there\n"
+		   "  -s, --show          print the line of the key that is there\n",
 };

@@ -17,22 +17,33 @@ static const struct option longs[] = {
 	{ NULL }
 };
 
-static const struct cli_column columns[] = {
-	{ .name = "JOB", .right = true }, { .name = "NAME" }, { .name = "STATE" },
-	{ .name = "GENERATION", .right = true }, { .name = "TAKEN" }, { .name = "PAUSE", .right = true },
-	{ .name = "STORED", .right = true }, { .name = "PROCESSES", .right = true },
-	{ .name = "THREADS", .right = true }, { .name = "NODES" }, { .name = "REMARK", .cut = true },
-	{ .name = NULL }
-};
+static const struct cli_column columns[] = {{.name = "JOB", .right = true},
+					    {.name = "NAME"},
+					    {.name = "STATE"},
+					    {.name = "GENERATION", .right = true},
+					    {.name = "TAKEN"},
+					    {.name = "PAUSE", .right = true},
+					    {.name = "STORED", .right = true},
+					    {.name = "PROCESSES", .right = true},
+					    {.name = "THREADS", .right = true},
+					    {.name = "NODES"},
+					    {.name = "REMARK", .cut = true},
+					    {.name = NULL}};
 
 /* Where ckptd has levels to copy to. */
-static const struct cli_column columns_levels[] = {
-	{ .name = "JOB", .right = true }, { .name = "NAME" }, { .name = "STATE" },
-	{ .name = "GENERATION", .right = true }, { .name = "TAKEN" }, { .name = "PAUSE", .right = true },
-	{ .name = "STORED", .right = true }, { .name = "PROCESSES", .right = true },
-	{ .name = "THREADS", .right = true }, { .name = "NODES" }, { .name = "LEVELS" },
-	{ .name = "REMARK", .cut = true }, { .name = NULL }
-};
+static const struct cli_column columns_levels[] = {{.name = "JOB", .right = true},
+						   {.name = "NAME"},
+						   {.name = "STATE"},
+						   {.name = "GENERATION", .right = true},
+						   {.name = "TAKEN"},
+						   {.name = "PAUSE", .right = true},
+						   {.name = "STORED", .right = true},
+						   {.name = "PROCESSES", .right = true},
+						   {.name = "THREADS", .right = true},
+						   {.name = "NODES"},
+						   {.name = "LEVELS"},
+						   {.name = "REMARK", .cut = true},
+						   {.name = NULL}};
 
 /* "L1 pfs(1/2) tape!": there, of some nodes, damaged; "?" for one that could not be asked. */
 static const char *level_names(const json_t *levels, char *text, size_t size)
@@ -48,7 +59,8 @@ static const char *level_names(const json_t *levels, char *text, size_t size)
 		if (!strcmp(state, "missing"))
 			continue;
 		if (!strcmp(state, "partial") && json_object_get(level, "of"))
-			snprintf(mark, sizeof(mark), "(%lld/%lld)", (long long)cli_int(level, "have"),
+			snprintf(mark, sizeof(mark), "(%lld/%lld)",
+				 (long long)cli_int(level, "have"),
 				 (long long)cli_int(level, "of"));
 		else if (!strcmp(state, "partial"))
 			snprintf(mark, sizeof(mark), "(%lld/?)", (long long)cli_int(level, "have"));
@@ -129,7 +141,8 @@ static void print_generation(struct cli_table *table, const json_t *job,
 	if (with_levels)
 		cli_table_cell(table, "%s", level_names(json_object_get(row, "levels"), levels,
 							sizeof(levels)));
-	cli_table_cell(table, "%s%s%s", pinned ? "pinned" : "", pinned && (killed || bad) ? ", " : "",
+	cli_table_cell(table, "%s%s%s", pinned ? "pinned" : "",
+		       pinned && (killed || bad) ? ", " : "",
 		       killed ? "job ended by it" : cli_str(row, "error"));
 }
 

@@ -2,8 +2,8 @@
 /*
  * ckptctl merge: a generation takes from earlier ones what it needs of them.
  *
- * One generation of one job at a time, named by --generation or behind the job's number; by neither,
- * the newest.  One that needs no earlier one is no error.
+ * One generation of one job at a time, named by --generation or behind the job's number; by
+ * neither, the newest.  One that needs no earlier one is no error.
  */
 #include "ckptctl/cli_job.h"
 
@@ -28,10 +28,12 @@ static void cmd_merge_print(struct cli *cli, json_t *result)
 	cli_bytes((uint64_t)cli_int(result, "bytes_was"), was);
 	cli_bytes((uint64_t)cli_int(result, "bytes_base"), base);
 	if (json_is_true(json_object_get(result, "dry_run")))
-		printf("would merge generation %lld of job %lld: %s of its own, and of %lld earlier ones %s\n",
+		printf("would merge generation %lld of job %lld: %s of its own, and of %lld "
+		       "earlier ones %s\n",
 		       generation, job, was, (long long)cli_int(result, "bases"), base);
 	else
-		printf("merged generation %lld of job %lld: %s and %s of %lld earlier ones are %s now, %s\n",
+		printf("merged generation %lld of job %lld: %s and %s of %lld earlier ones are %s "
+		       "now, %s\n",
 		       generation, job, was, base, (long long)cli_int(result, "bases"),
 		       cli_bytes((uint64_t)cli_int(result, "bytes_stored"), is),
 		       cli_ns((uint64_t)cli_int(result, "total_ns"), took));
@@ -61,7 +63,8 @@ static int cmd_merge_run(struct cli *cli, int argc, char **argv)
 		return cli_usage(cli, "--generation says another one than %s", argv[optind]);
 	args = json_pack("{s:I, s:b}", "job", (json_int_t)job, "dry_run", dry_run);
 	if (generation || given)
-		json_object_set_new(args, "generation", json_integer(generation ? generation : given));
+		json_object_set_new(args, "generation",
+				    json_integer(generation ? generation : given));
 	return cli_finish(cli, cli_call(cli, "merge", args), cmd_merge_print);
 }
 

@@ -24,7 +24,8 @@ static void cmd_pin_print(struct cli *cli, json_t *result)
 	printf("%s generation %lld of job %lld\n", done, (long long)cli_int(result, "generation"),
 	       (long long)cli_int(result, "job"));
 	json_object_foreach(json_object_get(result, "nodes"), name, had)
-		printf(json_is_true(had) ? "%s on node %s as well\n" : "not %s on node %s, which has nothing of it\n",
+		printf(json_is_true(had) ? "%s on node %s as well\n"
+					 : "not %s on node %s, which has nothing of it\n",
 		       done, name);
 }
 
@@ -49,7 +50,8 @@ static int cmd_pin_run(struct cli *cli, int argc, char **argv)
 		return cli_usage(cli, "--generation says another one than %s", argv[optind]);
 	args = json_pack("{s:I}", "job", (json_int_t)job);
 	if (generation || given)
-		json_object_set_new(args, "generation", json_integer(generation ? generation : given));
+		json_object_set_new(args, "generation",
+				    json_integer(generation ? generation : given));
 	return cli_finish(cli, cli_call(cli, cli->verb->name, args), cmd_pin_print);
 }
 

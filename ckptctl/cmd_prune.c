@@ -79,7 +79,8 @@ static int cmd_prune_option(struct cli *cli, int c, json_t *args)
 	switch (c) {
 	case 'k':
 	case 'e':
-		if (!cli_number(cli, optarg, c == 'k' ? "--keep" : "--keep-every", 0, UINT32_MAX, &number))
+		if (!cli_number(cli, optarg, c == 'k' ? "--keep" : "--keep-every", 0, UINT32_MAX,
+				&number))
 			return CLI_USAGE;
 		json_object_set_new(args, c == 'k' ? "keep" : "keep_every", json_integer(number));
 		return 0;

@@ -46,7 +46,8 @@ static void cmd_restart_print(struct cli *cli, json_t *result)
 
 	print_steps(json_object_get(result, "steps"));
 	if (json_is_true(json_object_get(result, "fetch"))) {
-		printf("generation %lld can be fetched; whether it can be restarted here is seen then\n",
+		printf("generation %lld can be fetched; whether it can be restarted here is seen "
+		       "then\n",
 		       (long long)cli_int(result, "generation"));
 		return;
 	}
@@ -57,13 +58,11 @@ static void cmd_restart_print(struct cli *cli, json_t *result)
 		puts("");
 		return;
 	}
-	printf("job %lld runs again from generation %lld: %lld processes, %lld threads in %s%s, %s read\n",
-	       (long long)cli_int(result, "job"),
-	       (long long)cli_int(result, "generation"),
-	       (long long)cli_int(result, "processes"),
-	       (long long)cli_int(result, "threads"),
-	       cli_ns((uint64_t)cli_int(result, "total_ns"), total),
-	       cli_job_phases(result, phases),
+	printf("job %lld runs again from generation %lld: %lld processes, %lld threads in %s%s, %s "
+	       "read\n",
+	       (long long)cli_int(result, "job"), (long long)cli_int(result, "generation"),
+	       (long long)cli_int(result, "processes"), (long long)cli_int(result, "threads"),
+	       cli_ns((uint64_t)cli_int(result, "total_ns"), total), cli_job_phases(result, phases),
 	       cli_bytes((uint64_t)cli_int(result, "bytes_read"), bytes));
 }
 
@@ -161,16 +160,19 @@ const struct cli_verb cmd_restart = {
 	.run = cmd_restart_run,
 	.args = "[OPTIONS] JOB[:GENERATION]",
 	.help = "restart a job from a checkpoint, here or over nodes",
-	.options =
-	"  -g, --generation N    default: the newest\n"
-	"  -a, --attach          stay attached, hand on its exit status\n"
-	"  -n, --dry-run         only say whether it can be done, on all its nodes\n"
-	"      --accept-changed  go on although files it had open were rewritten since\n"
-	"      --node-lost       the node that last ran it, or ran a part of it, is known to be off\n"
-	"      --nodes NODES     n1,n2: where its ranks are to run, the first is this one; default: as before\n"
-	"      --map MAP         0-1:n1,2-3:n2: which ranks on which node; default: as before on as many\n"
-	"                        nodes, else in even blocks\n"
-	"      --env NAME=VALUE  of the MPI library that its ranks get anew, as of this node's interfaces;\n"
-	"                        NAME: without it. As often as needed\n"
-	"      --files HOW       track (default), carry, or ignore files it wrote\n",
+	.options = "  -g, --generation N    default: the newest\n"
+		   "  -a, --attach          stay attached, hand on its exit status\n"
+		   "  -n, --dry-run         only say whether it can be done, on all its nodes\n"
+		   "      --accept-changed  go on although files it had open were rewritten since\n"
+		   "      --node-lost       the node that last ran it, or ran a part of it, is "
+		   "known to be off\n"
+		   "      --nodes NODES     n1,n2: where its ranks are to run, the first is this "
+		   "one; default: as before\n"
+		   "      --map MAP         0-1:n1,2-3:n2: which ranks on which node; default: as "
+		   "before on as many\n"
+		   "                        nodes, else in even blocks\n"
+		   "      --env NAME=VALUE  of the MPI library that its ranks get anew, as of this "
+		   "node's interfaces;\n"
+		   "                        NAME: without it. As often as needed\n"
+		   "      --files HOW       track (default), carry, or ignore files it wrote\n",
 };

@@ -148,7 +148,8 @@ static int cmd_restore_foreground(struct cli *cli, json_t *args)
 	status = wait_for_root(roots[0]);
 	if (status < 0) {
 		json_decref(outcome);
-		outcome = outcome_error(status, "the tree runs on, but its root vanished: somebody else reaped it");
+		outcome = outcome_error(status, "the tree runs on, but its root vanished: somebody "
+						"else reaped it");
 		status = CLI_FAILED;
 	}
 	return cmd_restore_finish(cli, outcome, status);
@@ -216,7 +217,8 @@ static int cmd_restore_detach(struct cli *cli, json_t *args)
 	if (in)
 		fclose(in);
 	if (!outcome)
-		outcome = outcome_error(-ECHILD, "the restoring process died; nothing was left running");
+		outcome = outcome_error(-ECHILD, "the restoring process died; nothing was left "
+						 "running");
 	return cli_finish(cli, outcome, cmd_restore_print);
 }
 
@@ -233,7 +235,8 @@ static int by_daemon(struct cli *cli, json_t *args, bool wait)
 	if (cli->nr_externals)
 		return cli_usage(cli, "--external needs --standalone");
 	if (!wait)
-		return cli_finish(cli, cli_call(cli, "restore", json_incref(args)), cmd_restore_print);
+		return cli_finish(cli, cli_call(cli, "restore", json_incref(args)),
+				  cmd_restore_print);
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
 		return cli_finish(cli, outcome_error(-errno, "socketpair: %s",
 						     strerror(errno)), NULL);

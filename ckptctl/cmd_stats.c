@@ -3,8 +3,9 @@
  * ckptctl stats: what the checkpoints of a job have cost, phase by phase, or where the bytes went.
  *
  * Also of generations that were removed. FREEZE, SNAPSHOT and most of THAW are parts of PAUSE, for
- * which the job stands still; what is right of it happens behind its back.  Of bytes, what is left of SIZE was
- * never read, and what is right of it is less and less. A figure that was not kept is a dash.
+ * which the job stands still; what is right of it happens behind its back.  Of bytes, what is
+ * left of SIZE was never read, and what is right of it is less and less. A figure that was not
+ * kept is a dash.
  */
 #include "ckptctl/cli_job.h"
 
@@ -169,7 +170,8 @@ static void cmd_stats_print(struct cli *cli, json_t *result)
 		       cli_bytes((uint64_t)cli_int(row, "bytes_stored"), bytes));
 	rows = json_object_get(result, "restarts");
 	json_array_foreach(rows, i, row)
-		printf("restarted from generation %lld in %s%s\n", (long long)cli_int(row, "restart"),
+		printf("restarted from generation %lld in %s%s\n",
+		       (long long)cli_int(row, "restart"),
 		       cli_ns((uint64_t)cli_int(row, "total_ns"), took),
 		       cli_job_phases(row, phases));
 }

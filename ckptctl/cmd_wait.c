@@ -3,8 +3,8 @@
  * ckptctl wait: until a job has ended; hands on its exit status.
  *
  * That may be weeks, and jobs run on while ckptd is updated: who waits asks the next one, for
- * a while. A ckptd that was never there is an error at once. Nothing is changed by asking, so it can be
- * asked as often as it takes.
+ * a while. A ckptd that was never there is an error at once. Nothing is changed by asking, so
+ * it can be asked as often as it takes.
  */
 #include "ckptctl/cli_job.h"
 

@@ -2,9 +2,9 @@
 /*
  * See slurm.h.
  *
- * What Slurm says is in the environment, and nothing else of it is asked. Its lists of nodes ("c[01-16],d2")
- * are for its own scontrol to expand; the short form of numbers, "2(x3),1", is read here. Whether ckptd
- * knows the nodes by these names is for ckptd to say.
+ * What Slurm says is in the environment, and nothing else of it is asked. Its lists of nodes
+ * ("c[01-16],d2") are for its own scontrol to expand; the short form of numbers, "2(x3),1", is
+ * read here. Whether ckptd knows the nodes by these names is for ckptd to say.
  */
 #include "ckptctl/slurm.h"
 
@@ -81,17 +81,23 @@ static json_t *slurm_expand(struct cli *cli, const char *list)
 		return names;
 	json_decref(names);
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
-		cli_wrong(cli, -ENOENT, "this is a Slurm allocation, and scontrol, which says which nodes %s are, is not in PATH" INSTEAD,
+		cli_wrong(cli, -ENOENT,
+			  "this is a Slurm allocation, and scontrol, which says which nodes %s "
+			  "are, is not in PATH" INSTEAD,
 			  list);
 	else
-		cli_wrong(cli, -EIO, "scontrol show hostnames %s does not say which nodes these are" INSTEAD,
+		cli_wrong(cli, -EIO,
+			  "scontrol show hostnames %s does not say which nodes these are" INSTEAD,
 			  list);
 	return NULL;
 }
 
 /* ------------------------------------------------------------------ ranks */
 
-/* "2(x3),1": ranks of each of @nr nodes, as a map; NULL: that is not what it is, or not for @n ranks. */
+/*
+ * "2(x3),1": ranks of each of @nr nodes, as a map; NULL: that is not what it is, or not for @n
+ * ranks.
+ */
 static json_t *map_of_tasks(const char *tasks, size_t nr, long long n)
 {
 	json_t *map = json_array();
@@ -106,7 +112,8 @@ static json_t *map_of_tasks(const char *tasks, size_t nr, long long n)
 		       count >= 1 && count <= RANKS_NODE_MAX && times >= 1;
 		for (; good && times--; first += count) {
 			good = json_array_size(map) < nr;
-			json_array_append_new(map, json_sprintf("%lld-%lld", first, first + count - 1));
+			json_array_append_new(map,
+					      json_sprintf("%lld-%lld", first, first + count - 1));
 		}
 		tasks += len;
 		tasks += *tasks == ',';
@@ -127,14 +134,18 @@ static bool is_many(void)
 
 int slurm_place(struct cli *cli, json_t *ranks)
 {
-	const char *tasks = slurm_variable("SLURM_NTASKS"), *each = slurm_variable("SLURM_TASKS_PER_NODE");
+	const char *tasks = slurm_variable("SLURM_NTASKS"), *each = slurm_variable("SLURM_TASKS_"
+										   "PER_NODE");
 	json_t *nodes, *map;
 	long long n;
 
 	if (is_many())
-		return cli_usage(cli, "srun starts ckptrun as several tasks, and each would start the whole job: start it once, from the batch script or with srun -n 1 ckptrun -n RANKS, or say --hosts or --no-slurm");
+		return cli_usage(cli, "srun starts ckptrun as several tasks, and each would start "
+				      "the whole job: start it once, from the batch script or with "
+				      "srun -n 1 ckptrun -n RANKS, or say --hosts or --no-slurm");
 	if (!json_object_get(ranks, "n") && slurm_variable("SLURM_STEP_NUM_TASKS"))
-		return cli_usage(cli, "in a step of srun Slurm says how many tasks the step has, and not the allocation: say how many ranks with -n");
+		return cli_usage(cli, "in a step of srun Slurm says how many tasks the step has, "
+				      "and not the allocation: say how many ranks with -n");
 	if (!json_object_get(ranks, "n") && tasks) {
 		if (!cli_number(cli, tasks, "SLURM_NTASKS", 1, RANKS_MAX, &n))
 			return CLI_USAGE;
@@ -142,13 +153,16 @@ int slurm_place(struct cli *cli, json_t *ranks)
 	}
 	n = json_integer_value(json_object_get(ranks, "n"));
 	if (!n)
-		return cli_usage(cli, "how many ranks? The Slurm allocation does not say (SLURM_NTASKS): say -n");
+		return cli_usage(cli, "how many ranks? The Slurm allocation does not say "
+				      "(SLURM_NTASKS): say -n");
 	nodes = slurm_expand(cli, slurm_variable("SLURM_JOB_NODELIST"));
 	if (!nodes)
 		return CLI_FAILED;
 	json_object_set_new(ranks, "nodes", nodes);
 	if ((size_t)n < json_array_size(nodes))
-		return cli_usage(cli, "%lld ranks are fewer than the %zu nodes of the Slurm allocation have to get, one each" INSTEAD,
+		return cli_usage(cli,
+				 "%lld ranks are fewer than the %zu nodes of the Slurm allocation "
+				 "have to get, one each" INSTEAD,
 				 n, json_array_size(nodes));
 	map = each ? map_of_tasks(each, json_array_size(nodes), n) : NULL;
 	if (map)

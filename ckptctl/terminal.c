@@ -172,7 +172,8 @@ static int on_signal(struct terminal *t);
 
 /*
  * So that a write never waits: by a description of our own, as whoever shares the one that we were
- * given may not expect that.  Where there can be none, writes are short, after poll() said there is room.
+ * given may not expect that.  Where there can be none, writes are short, after poll() said
+ * there is room.
  */
 static void open_output(struct output *out, int fd)
 {
@@ -240,8 +241,8 @@ static int lose_output(struct terminal *t, struct output *out, int err)
 }
 
 /*
- * Who reads our output may be gone, and the disk of a file full; the job does not care. What comes after
- * what was lost is not written: what is there has no hole.
+ * Who reads our output may be gone, and the disk of a file full; the job does not care. What
+ * comes after what was lost is not written: what is there has no hole.
  */
 static int write_out(struct terminal *t, struct output *out, const char *data, size_t len)
 {

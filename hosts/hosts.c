@@ -121,7 +121,9 @@ static int hosts_add(struct parser *p, const struct host *host)
 		return complain(p, -EINVAL, "%s is there twice", host->name);
 	i = hosts_find_key(hosts, host->key);
 	if (i >= 0)
-		return complain(p, -EINVAL, "%s has the key of %s: every node has one of its own (ckptctl keygen)",
+		return complain(p, -EINVAL,
+				"%s has the key of %s: every node has one of its own (ckptctl "
+				"keygen)",
 				host->name, hosts->host[i].name);
 	if (hosts->nr == HOSTS_MAX)
 		return complain(p, -E2BIG, "more than %d nodes", HOSTS_MAX);
@@ -162,7 +164,8 @@ static int parse_line(struct parser *p, char *line)
 	key = strtok_r(NULL, " \t\r", &save);
 	rest = strtok_r(NULL, " \t\r", &save);
 	if (!key || *address == '#' || *key == '#')
-		return complain(p, -EINVAL, "NAME ADDRESS[:PORT] KEY is needed, as ckptctl keygen prints it");
+		return complain(p, -EINVAL,
+				"NAME ADDRESS[:PORT] KEY is needed, as ckptctl keygen prints it");
 	if (parse_domain(p, &rest, &save, &host))
 		return -EINVAL;
 	if (rest && *rest != '#')
@@ -172,8 +175,8 @@ static int parse_line(struct parser *p, char *line)
 	if (host_address_parse(address, host.address, &host.port))
 		return complain(p, -EINVAL, "%.70s is no ADDRESS[:PORT]", address);
 	if (node_key_parse(key, host.key))
-		return complain(p, -EINVAL, "%.50s is no public key, which has 44 characters of base64",
-				key);
+		return complain(p, -EINVAL,
+				"%.50s is no public key, which has 44 characters of base64", key);
 	strcpy(host.name, name);
 	return hosts_add(p, &host);
 }
@@ -222,7 +225,9 @@ static int hosts_check_file(int fd, const char *path, char *why, size_t size)
 		return -EINVAL;
 	}
 	if (is_of_others(&st)) {
-		snprintf(why, size, "%s: others than root may write it, and it says whom this node trusts: chown root, chmod 644",
+		snprintf(why, size,
+			 "%s: others than root may write it, and it says whom this node trusts: "
+			 "chown root, chmod 644",
 			 path);
 		return -EPERM;
 	}

@@ -54,11 +54,15 @@ static int node_key_check_file(int fd, const char *path, struct ckpt_error *erro
 	if (!S_ISREG(st.st_mode) || st.st_size > 4096)
 		return error_set(error, -EINVAL, "%s: this is no key file", path);
 	if (st.st_uid != 0 && st.st_uid != geteuid())
-		return error_set(error, -EPERM, "%s: belongs to uid %u, must be root's: make a new one (ckptctl keygen --force)",
-				       path, (unsigned int)st.st_uid);
+		return error_set(error, -EPERM,
+				 "%s: belongs to uid %u, must be root's: make a new one (ckptctl "
+				 "keygen --force)",
+				 path, (unsigned int)st.st_uid);
 	if (st.st_mode & 077)
-		return error_set(error, -EPERM, "%s: mode %04o lets others in, must be 0600: make a new one (ckptctl keygen --force)",
-				       path, (unsigned int)st.st_mode & 07777);
+		return error_set(error, -EPERM,
+				 "%s: mode %04o lets others in, must be 0600: make a new one "
+				 "(ckptctl keygen --force)",
+				 path, (unsigned int)st.st_mode & 07777);
 	return 0;
 }
 
@@ -83,8 +87,10 @@ int node_key_load(const char *path, struct node_key *ret_key, struct ckpt_error 
 	err = node_key_parse(text, key.secret);
 	sodium_memzero(text, sizeof(text));
 	if (err)
-		return error_set(error, err, "%s: this is no key of a node: make a new one (ckptctl keygen --force)",
-				       path);
+		return error_set(error, err,
+				 "%s: this is no key of a node: make a new one (ckptctl keygen "
+				 "--force)",
+				 path);
 	crypto_scalarmult_base(key.public, key.secret);
 	*ret_key = key;
 	node_key_wipe(&key);

@@ -205,7 +205,8 @@ int account_pages(const struct image_reader *r, struct account_maps *ret_maps)
 }
 
 /* How much of [start, end) has extents. */
-static uint64_t account_covered(const struct extent_table *t, uint64_t mm_id, uint64_t start, uint64_t end)
+static uint64_t account_covered(const struct extent_table *t, uint64_t mm_id, uint64_t start,
+				uint64_t end)
 {
 	const struct extent *e = extent_table_find(t, mm_id, start);
 	uint64_t sum = 0;

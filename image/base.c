@@ -35,7 +35,7 @@ int image_base_fits(const struct image_manifest *m, unsigned int max, struct ckp
 		held += m->files[IMAGE_FILE_BASE + i].raw_len;
 	if (held / 2 > needed)
 		return error_set(error, -EFBIG,
-				       "more than half of what it stands on is not needed any more");
+				 "more than half of what it stands on is not needed any more");
 	return 0;
 }
 
@@ -239,7 +239,8 @@ int image_bases_settle(struct image *img)
 		number[1 + i] = ++nr;
 	}
 	if (err)
-		return image_fail(img, err, "%s: cannot put the pages of earlier images in order: %s",
+		return image_fail(img, err,
+				  "%s: cannot put the pages of earlier images in order: %s",
 				  img->writer->name, strerror(-err));
 	img->manifest.nr_bases = nr;
 	for (k = 0; k < t->nr; k++)

@@ -239,7 +239,8 @@ int chunk_parse(const struct chunk_decoder *dec, const struct image_chunk_hdr *h
 	return 0;
 }
 
-static int chunk_authenticate(const struct chunk_decoder *dec, const uint8_t *chunk, uint32_t stored)
+static int chunk_authenticate(const struct chunk_decoder *dec, const uint8_t *chunk,
+			      uint32_t stored)
 {
 	uint8_t tag[IMAGE_TAG_BYTES];
 
@@ -279,8 +280,8 @@ int chunk_decode(struct chunk_decoder *dec, enum image_file file, uint64_t seq,
 	if (len != HDR_BYTES + stored + IMAGE_TAG_BYTES)
 		return chunk_bad(ret_why, "chunk of another length (damaged)");
 	if (chunk_authenticate(dec, chunk, stored))
-		return chunk_bad(ret_why,
-			   "authentication failed: changed after it was written, or from another image");
+		return chunk_bad(ret_why, "authentication failed: changed after it was written, or "
+					  "from another image");
 	*ret_raw_len = raw_len;
 	*ret_raw = room;
 	if (!room)
@@ -288,7 +289,8 @@ int chunk_decode(struct chunk_decoder *dec, enum image_file file, uint64_t seq,
 	if (dec->keys->encrypted) {
 		stored -= IMAGE_SEAL_BYTES;
 		if (dec->keys->blind || chunk_unseal(dec, file, seq, chunk, stored))
-			return chunk_bad(ret_why, "cannot be decrypted: forged by somebody who has the node's key");
+			return chunk_bad(ret_why, "cannot be decrypted: forged by somebody who has "
+						  "the node's key");
 	}
 	if (hdr.codec == IMAGE_CODEC_RAW) {
 		*ret_raw = payload;

@@ -68,7 +68,8 @@ static bool describe_pair(const struct image_record *rec, char *text)
 	const struct ckpt_rec_lock *lock = describe_as(rec, CKPT_REC_LOCK, struct ckpt_rec_lock);
 	const struct ckpt_rec_mempolicy *policy = describe_as(rec, CKPT_REC_MEMPOLICY,
 							      struct ckpt_rec_mempolicy);
-	const struct ckpt_rec_timer *timer = describe_as(rec, CKPT_REC_TIMER, struct ckpt_rec_timer);
+	const struct ckpt_rec_timer *timer =
+		describe_as(rec, CKPT_REC_TIMER, struct ckpt_rec_timer);
 
 	if (vma)
 		snprintf(text, DESCRIBE_MAX, "VMA %u 0x%012llx", vma->mm_id,

@@ -159,8 +159,8 @@ int index_check_chunks(const struct index *ix, enum image_file file,
 		uint32_t stored = le32toh(c->stored_len);
 		uint64_t offset = le64toh(c->offset);
 
-		if ((offset != pos && offset != IMAGE_ALIGN_UP(pos)) || !raw || raw > IMAGE_CHUNK_MAX ||
-		    stored <= sealing || stored > raw + sealing)
+		if ((offset != pos && offset != IMAGE_ALIGN_UP(pos)) || !raw ||
+		    raw > IMAGE_CHUNK_MAX || stored <= sealing || stored > raw + sealing)
 			return error_set(error, -EINVAL,
 					       "%s: chunk %llu: impossible bounds",
 					       info->name, (unsigned long long)i);

@@ -237,8 +237,9 @@ void image_key_secret_id(const struct image_key *key, uint8_t ret_id[16])
 void image_key_private(const struct image_key *key, const uint8_t *image_id,
 		       uint8_t ret_key[IMAGE_SUBKEY_BYTES])
 {
-	key_derive(key->secret, image_id ? "stillpoint secret manifest v1" : "stillpoint secret text v1",
-	       image_id, ret_key, IMAGE_SUBKEY_BYTES);
+	key_derive(key->secret,
+		   image_id ? "stillpoint secret manifest v1" : "stillpoint secret text v1",
+		   image_id, ret_key, IMAGE_SUBKEY_BYTES);
 }
 
 int image_key_chunk(const struct image_key *key, const uint8_t image_id[32],

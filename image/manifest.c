@@ -45,7 +45,8 @@ static int check_version(const struct image_manifest_hdr *hdr, struct fault *fau
 
 	if (reader > IMAGE_VERSION)
 		return fault_set(fault, -EPROTONOSUPPORT, NAME, 8,
-				 "image version %u needs a reader of version %u, this one is %u: update it",
+				 "image version %u needs a reader of version %u, this one is %u: "
+				 "update it",
 				 version, reader, IMAGE_VERSION);
 	if (version < IMAGE_VERSION_OLDEST || reader > version || !reader)
 		return fault_set(fault, -EPROTONOSUPPORT, NAME, 8,

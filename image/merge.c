@@ -250,9 +250,10 @@ static int check_space(const struct place *place, const struct image_merged *mer
 	if (free >= merged->bytes_is)
 		return 0;
 	return error_set(error, -ENOSPC,
-			       "%.100s: up to %llu MiB are needed beside it to merge it, and %llu MiB are free",
-			       dir, (unsigned long long)(merged->bytes_is >> 20),
-			       (unsigned long long)(free >> 20));
+			 "%.100s: up to %llu MiB are needed beside it to merge it, and %llu MiB "
+			 "are free",
+			 dir, (unsigned long long)(merged->bytes_is >> 20),
+			 (unsigned long long)(free >> 20));
 }
 
 static int merge_reread(void *arg, uint64_t mm_id, uint64_t addr, uint64_t nr_pages, void *buf)

@@ -138,7 +138,8 @@ char *place_beside(const char *dir, const char *prefix)
 		len--;
 	for (name = len; name && dir[name - 1] != '/'; name--)
 		;
-	if (asprintf(&path, "%.*s%s%.*s", (int)name, dir, prefix, (int)(len - name), dir + name) < 0)
+	if (asprintf(&path, "%.*s%s%.*s", (int)name, dir, prefix, (int)(len - name), dir + name) <
+	    0)
 		return NULL;
 	return path;
 }

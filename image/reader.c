@@ -323,7 +323,8 @@ static int check_expected(struct image_reader *r,
 				 expect->job);
 	if (expect->id && memcmp(expect->id, m->id, sizeof(m->id)))
 		return fault_set(&r->fault, -ESTALE, IMAGE_NAME_MANIFEST, 0,
-				 "another image of generation %llu than the one recorded (replayed)",
+				 "another image of generation %llu than the one recorded "
+				 "(replayed)",
 				 (unsigned long long)m->generation);
 	return 0;
 }
@@ -363,7 +364,8 @@ static int open_data(struct image_reader *r, enum image_file file)
 	if (err == -ENOENT && file >= IMAGE_FILE_BASE)
 		return fault_set(&r->fault, -EBADMSG, info->name, 0,
 				 "missing: the pages of generation %llu, which this one needs",
-				 (unsigned long long)r->m->bases[file - IMAGE_FILE_BASE].generation);
+				 (unsigned long long)r->m->bases[file - IMAGE_FILE_BASE]
+					 .generation);
 	if (err == -ENOENT)
 		return fault_set(&r->fault, -EBADMSG, info->name, 0, "missing");
 	if (err)
@@ -479,7 +481,8 @@ static int check_unlocked(struct image_reader *r, const struct image_key *key)
 				 "encrypted with key %s, which is not there: %.110s", needed,
 				 image_key_where(key));
 	return fault_set(&r->fault, -ENOKEY, IMAGE_NAME_MANIFEST, 0,
-			 "encrypted with key %s, and none is named: set encryption_key in ckptd.conf, or --encryption-key",
+			 "encrypted with key %s, and none is named: set encryption_key in "
+			 "ckptd.conf, or --encryption-key",
 			 needed);
 }
 

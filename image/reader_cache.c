@@ -30,8 +30,8 @@ static struct cached_chunk *pick_slot(struct image_reader *r)
 	return oldest->buf ? oldest : NULL;
 }
 
-static void reader_cache_keep(struct image_reader *r, enum image_file file, const struct chunk_read *chunk,
-		 struct cached_chunk *slot)
+static void reader_cache_keep(struct image_reader *r, enum image_file file,
+			      const struct chunk_read *chunk, struct cached_chunk *slot)
 {
 	struct window *w = reader_window(r, file);
 	uint8_t *buf;

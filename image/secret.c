@@ -52,12 +52,13 @@ static int not_found(const char *name, int err, struct ckpt_error *error)
 {
 	if (err == -ENOKEY && secret_find("logon", name) >= 0)
 		return error_set(error, -ENOKEY,
-				       "the key %.60s in the keyring is of type logon, which no program can read: add it as one of type user",
-				       name);
+				 "the key %.60s in the keyring is of type logon, which no program "
+				 "can read: add it as one of type user",
+				 name);
 	if (err == -ENOKEY)
 		return error_set(error, err,
-				       "no key %.60s in the keyring: keyctl padd user %.60s @u <FILE",
-				       name, name);
+				 "no key %.60s in the keyring: keyctl padd user %.60s @u <FILE",
+				 name, name);
 	return error_set(error, err, "key %.60s in the keyring: %s", name, strerror(-err));
 }
 
@@ -77,8 +78,8 @@ static int read_keyring(const char *name, uint8_t ret_bytes[IMAGE_KEY_BYTES],
 		return not_found(name, -errno, error);
 	if (n != IMAGE_KEY_BYTES)
 		return error_set(error, -EINVAL,
-				       "key %.60s in the keyring: %ld bytes long, a key has %d", name,
-				       n, IMAGE_KEY_BYTES);
+				 "key %.60s in the keyring: %ld bytes long, a key has %d", name, n,
+				 IMAGE_KEY_BYTES);
 	return 0;
 }
 

@@ -257,8 +257,8 @@ static void show_figures(struct show *s, json_t *json, const struct account_map 
 }
 
 /*
- * Excluded pages are in no index: the dump has counted what there was besides.  Where it has not, or
- * not so much, they are left with what they look like.
+ * Excluded pages are in no index: the dump has counted what there was besides.  Where it has
+ * not, or not so much, they are left with what they look like.
  */
 static uint64_t take_out_excluded(struct show *s, struct account_map *sum)
 {
@@ -499,7 +499,8 @@ static void collect_finding(const struct image_finding *finding, void *arg)
 	json_t **lists = arg, *findings = lists[0];
 
 	if (!finding->err) {
-		json_array_append_new(lists[1], describe_text(finding->text, strlen(finding->text)));
+		json_array_append_new(lists[1],
+				      describe_text(finding->text, strlen(finding->text)));
 		return;
 	}
 	json_array_append_new(findings,

@@ -33,8 +33,8 @@ int image_diff_json(struct image_reader *a, struct image_reader *b,
 		    json_t **ret_json, struct ckpt_error *error);
 
 /*
- * Findings of image_verify() as {"ok": bool, "findings": […]}, with "unchecked": ["text"] of an image
- * that is locked; returns as it.
+ * Findings of image_verify() as {"ok": bool, "findings": […]}, with "unchecked": ["text"] of an
+ * image that is locked; returns as it.
  */
 int image_verify_json(const char *dir, const struct image_key *key,
 		      const struct image_expect *expect, bool deep,

@@ -25,7 +25,7 @@
 #define APPEND_MIN	(1U << 20)
 /* Bytes of a chunk from which on beginning another one is better than copying. */
 #define NEARLY_FULL	(3 * IMAGE_CHUNK_MAX / 4)
-#define OUT_BYTES	(APPEND_MIN + 2 * ALIGN + ((CHUNK_BOUND + ALIGN - 1) & ~(size_t)(ALIGN - 1)))
+#define OUT_BYTES (APPEND_MIN + 2 * ALIGN + ((CHUNK_BOUND + ALIGN - 1) & ~(size_t)(ALIGN - 1)))
 
 const char *const image_file_names[IMAGE_FILES] = {
 	[IMAGE_FILE_STATE] = "state",

@@ -78,15 +78,16 @@ static void verify_pages(struct verification *v, struct image_reader *r)
 	    c->pages_same <= c->pages_data && c->pages_base <= c->pages_data - c->pages_same &&
 	    info->raw_len / IMAGE_PAGE_SIZE == c->pages_data - c->pages_same - c->pages_base)
 		return;
-	verify_found(v, fault_set(&r->fault, -EBADMSG, "index", 0,
-			   "%llu pages of data, %llu stored, %llu in bases; the manifest says %llu, %llu of them with others, %llu in bases",
-			   (unsigned long long)(bytes / IMAGE_PAGE_SIZE),
-			   (unsigned long long)(info->raw_len / IMAGE_PAGE_SIZE),
-			   (unsigned long long)(base / IMAGE_PAGE_SIZE),
-			   (unsigned long long)c->pages_data,
-			   (unsigned long long)c->pages_same,
-			   (unsigned long long)c->pages_base),
-	      &r->fault);
+	verify_found(v,
+		     fault_set(&r->fault, -EBADMSG, "index", 0,
+			       "%llu pages of data, %llu stored, %llu in bases; the manifest says "
+			       "%llu, %llu of them with others, %llu in bases",
+			       (unsigned long long)(bytes / IMAGE_PAGE_SIZE),
+			       (unsigned long long)(info->raw_len / IMAGE_PAGE_SIZE),
+			       (unsigned long long)(base / IMAGE_PAGE_SIZE),
+			       (unsigned long long)c->pages_data, (unsigned long long)c->pages_same,
+			       (unsigned long long)c->pages_base),
+		     &r->fault);
 }
 
 static void verify_chunks(struct verification *v, struct image_reader *r,
@@ -167,7 +168,8 @@ static void verify_locked(struct verification *v, struct image_reader *r)
 	cursor_done(&c);
 	sodium_bin2hex(id, sizeof(id), r->m->secret_id, sizeof(r->m->secret_id));
 	fault_set(&r->fault, 0, IMAGE_NAME_MANIFEST, 0,
-		  "encrypted with key %s, which is not here: that nothing was changed since it was written was checked, what is in it was not",
+		  "encrypted with key %s, which is not here: that nothing was changed since it was "
+		  "written was checked, what is in it was not",
 		  id);
 	verify_found(v, 0, &r->fault);
 }

@@ -112,7 +112,10 @@ int writer_dir_swap(struct image_writer *w, const char *name)
 	if (!fsync(p->parent))
 		return 0;
 	err = -errno;
-	/* Both are whole, and either may be there after a power cut; what we say is that nothing changed. */
+	/*
+	 * Both are whole, and either may be there after a power cut; what we say is that
+	 * nothing changed.
+	 */
 	renameat2(p->parent, p->name, p->parent, name, RENAME_EXCHANGE);
 	return err;
 }

@@ -61,7 +61,10 @@ struct image_writer_ops {
 	/* another name for a durable file of an image; may be NULL; remove: of such a name */
 	int (*link)(struct image_writer *w, int dir, const char *from, const char *to);
 	int (*remove)(struct image_writer *w, const char *name);
-	/* after publish: this image and the one called @name beside it change names, durable; may be NULL */
+	/*
+	 * after publish: this image and the one called @name beside it change names, durable;
+	 * may be NULL
+	 */
 	int (*swap)(struct image_writer *w, const char *name);
 	/* how the bytes go, for people; may be NULL */
 	const char *(*way)(const struct image_writer *w);

@@ -203,7 +203,7 @@ int ckpt_capture_thaw(struct ckpt_ctx *ctx, struct ckpt_thaw *arg)
 	if (phase == CKPT_PHASE_COLLECTED)
 		ckpt_freeze_verify_alive(cap);
 	if (cap->nr_refusals)
-		arg->flags &= ~CKPT_THAW_KILL;	/* the capture is worth nothing: the rest lives on */
+		arg->flags &= ~CKPT_THAW_KILL; /* the capture is worth nothing: the rest lives on */
 	ckpt_watch_start(cap);
 	/* first: a file that the job closes at once is closed, and its lock is free */
 	ckpt_objects_thaw(&cap->objects);

@@ -40,7 +40,10 @@ struct ckpt_capture {
 	bool armed;
 	bool expiry_noted;		/* the records tell of it */
 	struct work_struct cleanup;	/* after an expiry */
-	/* Held while state is read, or (for reading) in a clone that changes mappings: the expiry waits. */
+	/*
+	 * Held while state is read, or (for reading) in a clone that changes mappings: the
+	 * expiry waits.
+	 */
 	struct rw_semaphore collecting;
 
 	/* Memory watch while a snapshot is held. */

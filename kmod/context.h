@@ -60,7 +60,7 @@ struct ckpt_ctx {
 	unsigned long untold_lanes;	/* which lanes have any */
 	unsigned int nr_missed;		/* of it: those that were exiting */
 	u64 parked_last;		/* ktime_get_ns() of the last park */
-	u64 parked_since;		/* ktime_get_ns() of the first park since the last reap; 0: none */
+	u64 parked_since; /* ktime_get_ns() of the first park since the last reap; 0: none */
 	wait_queue_head_t wq;		/* enough threads parked, a thread left; poll(2) */
 	const struct cred *cred;	/* of the opener */
 	struct pid_namespace *pid_ns;	/* of the opener: pids in commands */

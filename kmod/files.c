@@ -402,7 +402,10 @@ static int ckpt_file_emit(struct ckpt_collect *c, struct ckpt_object *obj, char 
 		ckpt_file_check(c, obj, rec->kind);
 		ckpt_file_check_mappers(c, obj);
 	}
-	/* of mappings ckpt_collect_mapped_file() looked, and where no file operation is allowed there are none */
+	/*
+	 * of mappings ckpt_collect_mapped_file() looked, and where no file operation is
+	 * allowed there are none
+	 */
 	if (obj->file.flags & CKPT_FILE_OPEN && rec->kind != CKPT_FILE_PATH)
 		return ckpt_collect_locks(c, obj);
 	return 0;

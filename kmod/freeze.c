@@ -224,8 +224,9 @@ static int ckpt_freeze_attach(struct ckpt_freezing *run)
 /* --------------------------------------------------------------- waiting */
 
 /*
- * Count what is not parked; a process half stopped must run on to its stop. Who was told and is no member any
- * more has left the tree: his parent ended, after it was scanned. The next attempt does not find him.
+ * Count what is not parked; a process half stopped must run on to its stop. Who was told and is
+ * no member any more has left the tree: his parent ended, after it was scanned. The next
+ * attempt does not find him.
  */
 static void ckpt_freeze_count(struct ckpt_freezing *run)
 {
@@ -279,7 +280,7 @@ static int ckpt_freeze_wait(struct ckpt_freezing *run, unsigned long timeout)
 	long left;
 
 	ckpt_freeze_expect(run);	/* some could not be told: they are exiting */
-	cond_resched();		/* those on this CPU park now; often there is nothing to wait for then */
+	cond_resched(); /* those on this CPU park now; often there is nothing to wait for then */
 	left = wait_event_killable_timeout(ctx->wq, ckpt_freeze_enough(run), timeout);
 	return left < 0 ? -EINTR : 0;
 }
@@ -554,7 +555,8 @@ void ckpt_freeze_note(struct ckpt_capture *cap)
 /* The exec of a thread left out kills the others, but not the process: these are gone. */
 static bool ckpt_freeze_is_dying(const struct ckpt_member *member)
 {
-	return !member->thread || ckpt_thread_is_gone(member->thread) || __fatal_signal_pending(member->task) ||
+	return !member->thread || ckpt_thread_is_gone(member->thread) ||
+	       __fatal_signal_pending(member->task) ||
 	       READ_ONCE(member->task->signal->flags) & SIGNAL_GROUP_EXIT;
 }
 

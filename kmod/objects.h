@@ -47,9 +47,9 @@ struct ckpt_object {
 			struct ckpt_thread *cloner;	/* a parked thread that has it, or NULL */
 			int clone_err;
 			struct ckpt_rec_mm *rec;	/* in the records of the snapshot */
-			bool held;			/* stopped: readable in place until dropped */
+			bool held; /* stopped: readable in place until dropped */
 			bool in_use;			/* threads left out run in it */
-			u64 base;			/* token that its clean pages count from; 0: none */
+			u64 base; /* token that its clean pages count from; 0: none */
 			u64 token;			/* that of the snapshot; 0: not tracked */
 		} mm;
 		struct {

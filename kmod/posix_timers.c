@@ -93,8 +93,8 @@ static void ckpt_timer_read_silent(const struct hrtimer *expiry, s64 left,
 }
 
 /*
- * Taking its signal arms it. Time may be set back, and timer_gettime(2) moves the expiry on: then it
- * has not passed.
+ * Taking its signal arms it. Time may be set back, and timer_gettime(2) moves the expiry on:
+ * then it has not passed.
  */
 static void ckpt_timer_read_fired(const struct hrtimer *expiry, s64 left,
 				  struct ckpt_rec_timer *rec)

@@ -187,7 +187,10 @@ void ckpt_collect_check_ipc(struct ckpt_collect *c)
 
 /* ------------------------------------------------------------- parts of PROC */
 
-/* A parent that has called exec since is told by SIGCHLD, whatever was asked for: as do_notify_parent(). */
+/*
+ * A parent that has called exec since is told by SIGCHLD, whatever was asked for: as
+ * do_notify_parent().
+ */
 static s32 ckpt_proc_exit_signal(struct task_struct *leader)
 {
 	struct task_struct *parent = rcu_dereference(leader->real_parent);

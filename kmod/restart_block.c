@@ -273,8 +273,9 @@ static long ckpt_rerun_restart(struct restart_block *block)
 		ret = ckpt_rerun_with(call, expires > now ? expires - now : 0);
 	interrupted = ret == -EINTR || ret == -ERESTARTNOHAND;
 	/*
-	 * The program would see the error that asks for a restart if nothing led the thread to where
-	 * that is understood: the signal was another thread's in the end, or there was none.
+	 * The program would see the error that asks for a restart if nothing led the thread to
+	 * where that is understood: the signal was another thread's in the end, or there was
+	 * none.
 	 */
 	if (call && interrupted && signal_pending(current)) {
 		ret = ckpt_rerun_arm(call, expires);

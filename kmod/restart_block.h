@@ -23,7 +23,7 @@ struct ckpt_restart_block {
 	u64 expires;		/* CLOCK_MONOTONIC deadline of the sleep it was found in; 0: none */
 	unsigned long nvcsw;	/* its voluntary switches then: the same sleep if unchanged */
 	u64 parked_ns;
-	int shrink_nr;		/* call whose timeout in user memory shrinks by the pause; -1: none */
+	int shrink_nr; /* call whose timeout in user memory shrinks by the pause; -1: none */
 };
 
 /* Make @thread, not attached yet, handle its interrupted call. */

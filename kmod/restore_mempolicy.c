@@ -2,10 +2,10 @@
 /*
  * NUMA memory policies of mappings, from their records.
  *
- * mbind(2) itself sets them, in the thread whose mappings they are, before memory is filled, so that
- * pages go where they belong. It reads the nodes from user memory, and there is none but
- * the mappings just made: a page is mapped meanwhile. Nodes that this machine or the cpuset has not the
- * kernel leaves out; a policy that names no other is none. Threads set their own by
+ * mbind(2) itself sets them, in the thread whose mappings they are, before memory is filled, so
+ * that pages go where they belong. It reads the nodes from user memory, and there is none but
+ * the mappings just made: a page is mapped meanwhile. Nodes that this machine or the cpuset has
+ * not the kernel leaves out; a policy that names no other is none. Threads set their own by
  * themselves (engine/restore/task_attr.c).
  */
 #include <linux/mempolicy.h>

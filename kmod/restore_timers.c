@@ -23,7 +23,7 @@
 
 struct ckpt_restore_timer {
 	struct list_head link;		/* ckpt_restore_thread.timers */
-	struct k_itimer *timer;		/* there while its process is in the park: it alone deletes it */
+	struct k_itimer *timer; /* there while its process is in the park: it alone deletes it */
 	struct ckpt_rec_timer rec;
 };
 

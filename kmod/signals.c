@@ -49,7 +49,10 @@ int ckpt_collect_sigactions(struct ckpt_collect *c, struct task_struct *task, s3
 	return 0;
 }
 
-/* Of a POSIX timer, whose record says it: see posix_timers.c. What a program queues is not so allocated. */
+/*
+ * Of a POSIX timer, whose record says it: see posix_timers.c. What a program queues is not so
+ * allocated.
+ */
 static bool ckpt_pending_is_timers(const struct sigqueue *q)
 {
 	return q->flags & CKPT_SIGQUEUE_PREALLOC && q->info.si_code == SI_TIMER;

@@ -53,9 +53,10 @@ struct ckpt_thread {
 	void *action_arg;
 	int action_ret;
 	struct completion action_done;
-	ckpt_action_fn on_park;		/* before it counts as parked, or NULL; set before attaching */
-	ckpt_action_fn on_leave;	/* last thing before leaving the park (not when killed), or NULL */
-	ckpt_action_fn mend;		/* instead of both, in one that was told and let go unparked, or NULL */
+	ckpt_action_fn on_park; /* before it counts as parked, or NULL; set before attaching */
+	ckpt_action_fn on_leave; /* last thing before leaving the park (not when killed), or NULL */
+	ckpt_action_fn
+		mend; /* instead of both, in one that was told and let go unparked, or NULL */
 	void *side;			/* capture's or restore's own per-thread data */
 	void (*side_free)(void *side);	/* called with the last reference, or NULL */
 	struct ckpt_thread *next;	/* of those to be told, or of those that a thaw wakes */
@@ -106,7 +107,10 @@ bool ckpt_thread_is_parked(struct ckpt_thread *thread);
 /* Killed, exited, or let go: it is no longer to be touched. */
 bool ckpt_thread_is_gone(const struct ckpt_thread *thread);
 
-/* Let every thread of the context go (sets let_go, cancels queued work, wakes); any process context. */
+/*
+ * Let every thread of the context go (sets let_go, cancels queued work, wakes); any process
+ * context.
+ */
 void ckpt_threads_thaw(struct ckpt_ctx *ctx);
 /* Hold, or no longer hold, what a thaw leaves alone. */
 void ckpt_thread_hold(struct ckpt_thread *thread);

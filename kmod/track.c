@@ -17,10 +17,10 @@
  * there, or none; so that one marks all that is not in its place.
  *
  * What is written by force (/proc/PID/mem, ptrace) into a mapping that may not be written
- * has no bit while the mapping is new; the page is exclusive, which no clean one is, until the program
- * forks. So a new mapping is looked through for such pages before its flag is taken off, and if
- * nobody may write to it, each page is taken for one. A mapping that is made writable before, and
- * then forked or merged with an old one, hides them: that is not noticed.
+ * has no bit while the mapping is new; the page is exclusive, which no clean one is, until the
+ * program forks. So a new mapping is looked through for such pages before its flag is taken
+ * off, and if nobody may write to it, each page is taken for one. A mapping that is made
+ * writable before, and then forked or merged with an old one, hides them: that is not noticed.
  *
  * Others may clear the bits (/proc/PID/clear_refs).  That clears VM_SOFTDIRTY of
  * all mappings, too; the vDSO's is never cleared by us, and tells.

@@ -20,8 +20,9 @@ struct task_struct;
 /* A thread found by the scan; live when it was scanned. */
 struct ckpt_member {
 	struct task_struct *task;	/* reference */
-	struct ckpt_thread *thread;	/* NULL: not attached; valid under cmd_lock until the next reap */
-	bool stopped;			/* in a group stop when the snapshot began: ckpt_freeze_note() */
+	struct ckpt_thread
+		*thread; /* NULL: not attached; valid under cmd_lock until the next reap */
+	bool stopped; /* in a group stop when the snapshot began: ckpt_freeze_note() */
 };
 
 /* A process found by the scan; parents come before their children. */

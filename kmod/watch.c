@@ -22,7 +22,10 @@
 #include "watch.h"
 
 #define CKPT_WATCH_MS		10
-/* What each processor may copy between two looks: 1 GB/s, and a jiffy or two more than asked for. */
+/*
+ * What each processor may copy between two looks: 1 GB/s, and a jiffy or two more than asked
+ * for.
+ */
 #define CKPT_WATCH_CPU_PAGES	(16UL << (20 - PAGE_SHIFT))
 
 static unsigned long ckpt_watch_reserve(unsigned long max)

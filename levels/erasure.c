@@ -73,10 +73,11 @@ static int check_member(struct encoder *e, unsigned int i, struct ckpt_error *er
 
 	if (s->generation != first->generation || strcmp(s->job, first->job))
 		return error_set(error, -ESTALE,
-				       "mixed: node '%s' has generation %llu of job '%s', node '%s' %llu of '%s'",
-				       e->members[0].node, (unsigned long long)first->generation,
-				       first->job, e->members[i].node,
-				       (unsigned long long)s->generation, s->job);
+				 "mixed: node '%s' has generation %llu of job '%s', node '%s' %llu "
+				 "of '%s'",
+				 e->members[0].node, (unsigned long long)first->generation,
+				 first->job, e->members[i].node, (unsigned long long)s->generation,
+				 s->job);
 	for (j = 0; j < i; j++)
 		if (!memcmp(s->id, e->sources[j].id, sizeof(s->id)))
 			return error_set(error, -EINVAL,

@@ -96,8 +96,9 @@ static int check_set(const struct rebuild *r, const struct parity *p,
 
 	if (r->have_set && memcmp(&r->set, &p->set, sizeof(p->set)))
 		return error_set(error, -ESTALE,
-				       "mixed: %.120s is parity of another set (generation %llu of job '%s')",
-				       p->dir, (unsigned long long)p->set.generation, p->set.job);
+				 "mixed: %.120s is parity of another set (generation %llu of job "
+				 "'%s')",
+				 p->dir, (unsigned long long)p->set.generation, p->set.job);
 	if (!expect)
 		return 0;
 	if (expect->generation && expect->generation != p->set.generation)
@@ -176,9 +177,10 @@ static int open_image(struct rebuild *r, const char *dir, struct ckpt_error *err
 	i = member_of(r, s.id);
 	if (i == r->set.k) {
 		err = error_set(error, -ESTALE,
-				      "mixed: %.90s (generation %llu of '%s') is not of the set, which is generation %llu of '%s'",
-				      dir, (unsigned long long)s.generation, s.job,
-				      (unsigned long long)r->set.generation, r->set.job);
+				"mixed: %.90s (generation %llu of '%s') is not of the set, which "
+				"is generation %llu of '%s'",
+				dir, (unsigned long long)s.generation, s.job,
+				(unsigned long long)r->set.generation, r->set.job);
 	} else if (!r->have[i]) {
 		r->have[i] = true;
 		r->sources[i] = s;

@@ -60,8 +60,9 @@ int marker_read(int dir, const char *path, struct marker *ret_marker,
 	    memcmp(text, again, (size_t)n) || strlen(m.id) != MARKER_ID_CHARS ||
 	    !marker_node_valid(m.node))
 		return error_set(error, -EBADMSG,
-				       "%.100s/%s: not a level's marker; find out what the directory is, then remove it",
-				       path, MARKER_NAME);
+				 "%.100s/%s: not a level's marker; find out what the directory is, "
+				 "then remove it",
+				 path, MARKER_NAME);
 	*ret_marker = m;
 	return 0;
 }
@@ -159,8 +160,9 @@ int marker_check(const struct marker *m, const char *path, const char *node,
 {
 	if (strcmp(m->node, node))
 		return error_set(error, -ENOTUNIQ,
-				       "%.100s: belongs to node '%s', this is '%.63s': give each node its own directory",
-				       path, m->node, node);
+				 "%.100s: belongs to node '%s', this is '%.63s': give each node "
+				 "its own directory",
+				 path, m->node, node);
 	if (id && strcmp(m->id, id))
 		return error_set(error, -ESTALE,
 				       "%.120s: not the directory it was (id %.8s, now %.8s)",

@@ -109,11 +109,13 @@ static int check_envelope(const struct parity *p, const struct parity_file_hdr *
 	uint32_t len = le32toh(hdr->hdr_len);
 
 	if (memcmp(hdr->magic, PARITY_MAGIC, sizeof(hdr->magic)))
-		return parity_bad(p, "not a file of parity (foreign, or its header is damaged)", error);
+		return parity_bad(p, "not a file of parity (foreign, or its header is damaged)",
+				  error);
 	if (le16toh(hdr->version_reader) > PARITY_VERSION || le16toh(hdr->version) < PARITY_VERSION)
 		return error_set(error, -EPROTONOSUPPORT,
-				       "%.120s/" IMAGE_NAME_PARITY ": version %u is not known, this is %u",
-				       p->dir, le16toh(hdr->version), PARITY_VERSION);
+				 "%.120s/" IMAGE_NAME_PARITY ": version %u is not known, this is "
+							     "%u",
+				 p->dir, le16toh(hdr->version), PARITY_VERSION);
 	image_key_id(key, key_id);
 	if (memcmp(hdr->key_id, key_id, sizeof(key_id)))
 		return error_set(error, -EKEYREJECTED,
@@ -174,8 +176,10 @@ static int parity_authenticate(struct parity *p, const uint8_t *buf, const struc
 	crypto_generichash(mac, sizeof(mac), buf, len - MAC_BYTES, subkey, sizeof(subkey));
 	explicit_bzero(subkey, sizeof(subkey));
 	if (sodium_memcmp(mac, buf + len - MAC_BYTES, sizeof(mac)))
-		return parity_bad(p, "authentication of its header failed: changed after it was written",
-			   error);
+		return parity_bad(p,
+				  "authentication of its header failed: changed after it was "
+				  "written",
+				  error);
 	if (get_set(p, buf))
 		return parity_bad(p, "impossible figures in its header", error);
 	memcpy(p->id, mac, sizeof(p->id));
@@ -259,9 +263,8 @@ static int check_length(struct parity *p, struct ckpt_error *error)
 		return error_set(error, -errno, "%.200s: %m", p->dir);
 	if ((uint64_t)st.st_size != want)
 		return error_set(error, -EBADMSG,
-				       "%.120s/" IMAGE_NAME_PARITY ": %llu bytes long, %llu were written",
-				       p->dir, (unsigned long long)st.st_size,
-				       (unsigned long long)want);
+				 "%.120s/" IMAGE_NAME_PARITY ": %llu bytes long, %llu were written",
+				 p->dir, (unsigned long long)st.st_size, (unsigned long long)want);
 	p->created_ns = (uint64_t)st.st_mtim.tv_sec * 1000000000U + (uint64_t)st.st_mtim.tv_nsec;
 	if (want >= DIRECT_BYTES)
 		window_direct(p->fd);
@@ -286,8 +289,9 @@ int parity_read(const struct parity *p, uint64_t pos, uint8_t *frame,
 	    le32toh(hdr.magic) != PARITY_MAGIC_FRAME || le32toh(hdr.len) != len ||
 	    le64toh(hdr.seq) != pos / p->set.unit)
 		return error_set(error, -EBADMSG,
-				       "%.120s/" IMAGE_NAME_PARITY ": authentication of frame %llu failed",
-				       p->dir, (unsigned long long)(pos / p->set.unit));
+				 "%.120s/" IMAGE_NAME_PARITY ": authentication of frame %llu "
+							     "failed",
+				 p->dir, (unsigned long long)(pos / p->set.unit));
 	return 0;
 }
 

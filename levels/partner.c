@@ -47,8 +47,10 @@ static struct partner_level *to_partner(struct level *l)
 static int partner_protocol(struct partner_level *p, struct ckpt_error *error)
 {
 	p->link.broken = true;
-	return error_set(error, -EPROTO, "%.63s: what it says does not belong here: install the same version on both nodes",
-			       p->node);
+	return error_set(error, -EPROTO,
+			 "%.63s: what it says does not belong here: install the same version on "
+			 "both nodes",
+			 p->node);
 }
 
 /* --------------------------------------------------- requests and answers */
@@ -198,7 +200,7 @@ static int partner_heard(struct partner_level *p, struct ckpt_error *error)
 	size_t len;
 	int err;
 
-	partner_begin(p, NULL);			/* a frame that has begun to come is not cancelled */
+	partner_begin(p, NULL); /* a frame that has begun to come is not cancelled */
 	while (type == PARTNER_ALIVE) {
 		if (!partner_link_ready(&p->link))
 			return 0;
@@ -307,13 +309,15 @@ static int read_info(struct partner_level *p, const struct level_options *o,
 	ret_in->generation = le64toh(info.generation);
 	memcpy(ret_in->id, info.id, sizeof(info.id));
 	if (o->image_only && ret_in->layout.parity)
-		return error_set(error, -ESTALE, "%.63s: has parity where an image is wanted", p->node);
+		return error_set(error, -ESTALE, "%.63s: has parity where an image is wanted",
+				 p->node);
 	if (expect && ((expect->generation && expect->generation != ret_in->generation) ||
 		       (expect->job && strcmp(expect->job, info.job)) ||
 		       (expect->id && memcmp(expect->id, info.id, sizeof(info.id)))))
 		return error_set(error, -ESTALE,
-				       "%.63s: has another image than the one that is wanted under that name",
-				       p->node);
+				 "%.63s: has another image than the one that is wanted under that "
+				 "name",
+				 p->node);
 	return 0;
 }
 
@@ -329,9 +333,10 @@ static int partner_check_room(const char *image, uint64_t total, struct ckpt_err
 		return 0;		/* writing will report what is wrong there */
 	if ((uint64_t)fs.f_bavail * fs.f_frsize < total + SLACK_BYTES)
 		return error_set(error, -ENOSPC,
-				       "%.120s: %llu MiB free, the image has %llu MiB: nothing was written",
-				       image, (unsigned long long)fs.f_bavail * fs.f_frsize >> 20,
-				       (unsigned long long)total >> 20);
+				 "%.120s: %llu MiB free, the image has %llu MiB: nothing was "
+				 "written",
+				 image, (unsigned long long)fs.f_bavail * fs.f_frsize >> 20,
+				 (unsigned long long)total >> 20);
 	return 0;
 }
 
@@ -406,8 +411,8 @@ static int partner_get(struct level *l, const char *name, const char *image,
 	r.piece = htole32(piece_for(o));
 	err = partner_link_tell(&p->link, PARTNER_GET, &r, sizeof(r), error);
 	if (!err)
-		err = partner_answer(p, PARTNER_INFO, sizeof(struct partner_wire_image), BUSY_MS, NULL,
-			     error);
+		err = partner_answer(p, PARTNER_INFO, sizeof(struct partner_wire_image), BUSY_MS,
+				     NULL, error);
 	if (err <= 0)
 		return err ? err : partner_protocol(p, error);
 	err = read_info(p, o, &in, error);
@@ -510,11 +515,13 @@ static int partner_list(struct level *l, const char *prefix, level_item_fn fn, v
 	partner_begin(p, NULL);
 	request_init(&r, prefix, NULL, 0);
 	err = partner_link_tell(&p->link, PARTNER_LIST, &r, sizeof(r), error);
-	while (!err && (err = partner_answer(p, PARTNER_ITEM, sizeof(struct partner_wire_image), BUSY_MS,
-				     NULL, error)) > 0) {
+	while (!err && (err = partner_answer(p, PARTNER_ITEM, sizeof(struct partner_wire_image),
+					     BUSY_MS, NULL, error)) > 0) {
 		if (++items > LIST_MAX || clock_monotonic_ms() > until) {
 			p->link.broken = true;
-			return error_set(error, -E2BIG, "%.63s: its list does not end: see what its ckptd logs", p->node);
+			return error_set(error, -E2BIG,
+					 "%.63s: its list does not end: see what its ckptd logs",
+					 p->node);
 		}
 		/* After @fn ended the listing it is not called again; read the rest anyway. */
 		err = item_of(p, prefix, said ? NULL : fn, arg, &said, error);

@@ -108,7 +108,8 @@ int partner_connect(const struct partner_ticket *t, unsigned int idle_ms,
 		return error_set(error, ret, "cancelled");
 	if (ret < 0)
 		error_set(error, ret,
-				"%.63s: %.90s port %s: %s: does a firewall let it through (store_port of its ckptd.conf)?",
-				t->node, t->address, port, strerror(-ret));
+			  "%.63s: %.90s port %s: %s: does a firewall let it through (store_port of "
+			  "its ckptd.conf)?",
+			  t->node, t->address, port, strerror(-ret));
 	return ret;
 }

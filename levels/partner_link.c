@@ -37,7 +37,8 @@ _Static_assert(PARTNER_TAG_BYTES == crypto_aead_chacha20poly1305_ietf_ABYTES, "t
 
 /* ----------------------------------------------------------------- waits */
 
-static int partner_link_end(struct partner_link *l, int err, struct ckpt_error *error, const char *what)
+static int partner_link_end(struct partner_link *l, int err, struct ckpt_error *error,
+			    const char *what)
 {
 	l->broken = true;
 	return error_set(error, err, "%.63s: %s", l->who, what);
@@ -48,8 +49,9 @@ static int partner_link_failed(struct partner_link *l, int err, struct ckpt_erro
 	l->broken = true;
 	if (err == -ECONNRESET || err == -EPIPE || !err)
 		return error_set(error, -ECONNRESET,
-				       "%.63s: the connection was lost: did ckptd or the node go down? Then try again when it is back",
-				       l->who);
+				 "%.63s: the connection was lost: did ckptd or the node go down? "
+				 "Then try again when it is back",
+				 l->who);
 	return error_set(error, err, "%.63s: the connection failed: %s", l->who,
 			       strerror(-err));
 }
@@ -110,8 +112,9 @@ static int timed_out(struct partner_link *l, unsigned int ms, struct ckpt_error 
 {
 	l->broken = true;
 	return error_set(error, -ETIMEDOUT,
-			       "%.63s: nothing has moved for %u.%u s: is the node up, its disk well, and the network between?",
-			       l->who, ms / 1000, ms % 1000 / 100);
+			 "%.63s: nothing has moved for %u.%u s: is the node up, its disk well, and "
+			 "the network between?",
+			 l->who, ms / 1000, ms % 1000 / 100);
 }
 
 static int send_bytes(struct partner_link *l, const uint8_t *p, size_t len, bool may_cancel,
@@ -172,7 +175,8 @@ static int receive_bytes(struct partner_link *l, uint8_t *p, size_t len, unsigne
 		if (err == -ECANCELED)
 			return error_set(error, err, "cancelled");
 		if (err)
-			return err == -ETIMEDOUT ? timed_out(l, ms, error) : partner_link_failed(l, err, error);
+			return err == -ETIMEDOUT ? timed_out(l, ms, error)
+						 : partner_link_failed(l, err, error);
 	}
 	return 0;
 }
@@ -263,16 +267,23 @@ int partner_link_meet(struct partner_link *l, const struct partner_ticket *ticke
 	if (!err)
 		err = receive_bytes(l, (uint8_t *)&back, sizeof(back), l->idle_ms, true, error);
 	if (err == -EPIPE)	/* a server that rejects the ticket, or is busy, closes */
-		return partner_link_end(l, -EAGAIN, error, "hung up on the ticket: it is too old, was used before, ckptd there was restarted or has no room for a process; try again, with another");
+		return partner_link_end(l, -EAGAIN, error,
+					"hung up on the ticket: it is too old, was used before, "
+					"ckptd there was restarted or has no room for a process; "
+					"try again, with another");
 	if (err)
 		return err;
 	if (memcmp(back.magic, PARTNER_MAGIC, sizeof(back.magic)))
 		return partner_link_end(l, -EPROTO, error, "who answers at its port is no ckptd");
 	if (le16toh(back.version) != PARTNER_VERSION)
-		return partner_link_end(l, -EPROTONOSUPPORT, error, "speaks another version of the protocol: install the same version on both nodes");
+		return partner_link_end(l, -EPROTONOSUPPORT, error,
+					"speaks another version of the protocol: install the same "
+					"version on both nodes");
 	back_mac(&hello, &back, ticket->token, mac);
 	if (sodium_memcmp(mac, back.mac, sizeof(mac)))
-		return partner_link_end(l, -EKEYREJECTED, error, "who answers at its port does not have the ticket: not the node that gave it");
+		return partner_link_end(l, -EKEYREJECTED, error,
+					"who answers at its port does not have the ticket: not the "
+					"node that gave it");
 	l->plain = ticket->plain;
 	take_keys(l, true, ticket->token, &hello, &back);
 	return 0;
@@ -359,7 +370,8 @@ static int send_frame(struct partner_link *l, uint8_t *frame, enum partner_type 
 	if (err == -ECANCELED)
 		return error_set(error, err, "cancelled");
 	if (err)
-		return err == -ETIMEDOUT ? timed_out(l, send_ms(l), error) : partner_link_failed(l, err, error);
+		return err == -ETIMEDOUT ? timed_out(l, send_ms(l), error)
+					 : partner_link_failed(l, err, error);
 	memcpy(frame, &header, sizeof(header));
 	partner_link_seal(l, frame, len);
 	return send_bytes(l, frame, HEADER + len + PARTNER_TAG_BYTES, false, error);
@@ -400,12 +412,15 @@ int partner_link_receive(struct partner_link *l, unsigned int wait_ms,
 	memcpy(&header, frame, sizeof(header));
 	len = le32toh(header.len);
 	if (len > PARTNER_PIECE_MAX || header.pad)
-		return partner_link_end(l, -EPROTO, error, "sent what is no frame: disturbed or attacked");
+		return partner_link_end(l, -EPROTO, error,
+					"sent what is no frame: disturbed or attacked");
 	err = receive_bytes(l, l->in, len + PARTNER_TAG_BYTES, l->idle_ms, false, error);
 	if (err)
 		return err;
 	if (partner_link_unseal(l, frame, len))
-		return partner_link_end(l, -EPROTO, error, "what came is not what was sent (bad tag): disturbed or attacked");
+		return partner_link_end(l, -EPROTO, error,
+					"what came is not what was sent (bad tag): disturbed or "
+					"attacked");
 	*ret_type = le16toh(header.type);
 	*ret_len = len;
 	return 0;

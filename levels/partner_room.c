@@ -107,9 +107,10 @@ int partner_room_take(const char *store, uint64_t max, const struct partner_comi
 	if (bytes <= max && have + others <= max - bytes)
 		return 0;
 	return error_set(error, -EDQUOT,
-			       "its store has %llu of %llu MiB (store_max), the image has %llu MiB: nothing was written",
-			       (unsigned long long)(have + others) >> 20,
-			       (unsigned long long)max >> 20, (unsigned long long)bytes >> 20);
+			 "its store has %llu of %llu MiB (store_max), the image has %llu MiB: "
+			 "nothing was written",
+			 (unsigned long long)(have + others) >> 20, (unsigned long long)max >> 20,
+			 (unsigned long long)bytes >> 20);
 }
 
 void partner_room_give(const struct partner_coming *coming)

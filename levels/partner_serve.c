@@ -183,7 +183,8 @@ static int partner_serve_put(struct serve *s, const struct partner_wire_request 
 
 /* ------------------------------------------------------------------- get */
 
-static void partner_serve_expected(const struct partner_wire_request *r, struct image_expect *ret_expect)
+static void partner_serve_expected(const struct partner_wire_request *r,
+				   struct image_expect *ret_expect)
 {
 	uint32_t flags = le32toh(r->flags);
 
@@ -341,7 +342,8 @@ static int send_item(const struct level_item *item, void *arg)
 	return l->err;
 }
 
-static int partner_serve_list(struct serve *s, const struct partner_wire_request *r, struct ckpt_error *error)
+static int partner_serve_list(struct serve *s, const struct partner_wire_request *r,
+			      struct ckpt_error *error)
 {
 	struct listing l = { .s = s, .error = error };
 	struct ckpt_error why = {};
@@ -424,8 +426,9 @@ static int open_store(struct serve *s, const struct partner_wire_open *open,
 	image_key_id(s->o->key, id);
 	if (memcmp(id, open->key_id, sizeof(id))) {
 		err = error_set(&why, -EKEYREJECTED,
-				      "its key of images is another one than that of %.63s: all nodes must have the same file (key of ckptd.conf)",
-				      s->o->client);
+				"its key of images is another one than that of %.63s: all nodes "
+				"must have the same file (key of ckptd.conf)",
+				s->o->client);
 	} else if (s->o->locate) {
 		err = 0;
 	} else {
@@ -471,7 +474,8 @@ static int on_request(struct serve *s, enum partner_type type, size_t len,
 	if (len != sizeof(r))
 		return partner_serve_protocol(s, error);
 	memcpy(&r, s->link.in, sizeof(r));
-	if (!partner_serve_terminated(r.name, sizeof(r.name)) || !partner_serve_terminated(r.job, sizeof(r.job)) ||
+	if (!partner_serve_terminated(r.name, sizeof(r.name)) ||
+	    !partner_serve_terminated(r.job, sizeof(r.job)) ||
 	    (!level_name_valid(r.name) && (type != PARTNER_LIST || r.name[0])))
 		return partner_serve_protocol(s, error);
 	switch (type) {

@@ -89,8 +89,9 @@ static int posix_open_dir(const char *path, struct ckpt_error *error)
 
 	if (fd < 0 && errno == ENOENT)
 		return error_set(error, -ENOENT,
-				       "%.150s: there is no such directory; is it mounted? (it is not made by itself)",
-				       path);
+				 "%.150s: there is no such directory; is it mounted? (it is not "
+				 "made by itself)",
+				 path);
 	if (fd < 0)
 		return error_set(error, -errno, "%.200s: %m", path);
 	return fd;
@@ -132,8 +133,9 @@ static int posix_claim(struct posix_level *p, int dir, const struct level_posix_
 		err = marker_make(dir, p->path, o->node, &p->marker, error);
 	if (err == -ENOENT)
 		return error_set(error, -ESTALE,
-				       "%.120s: has no level's marker: not the directory it was; is its file system mounted?",
-				       p->path);
+				 "%.120s: has no level's marker: not the directory it was; is its "
+				 "file system mounted?",
+				 p->path);
 	if (!err)
 		err = marker_check(&p->marker, p->path, o->node, o->id, error);
 	if (!err && !o->read_only)
@@ -212,9 +214,10 @@ static int posix_check_room(struct level *l, uint64_t total, struct ckpt_error *
 		return err;
 	if (space.free < total + SLACK_BYTES)
 		return error_set(error, -ENOSPC,
-				       "%.120s: %llu MiB free, the image has %llu MiB: nothing was written",
-				       l->where, (unsigned long long)space.free >> 20,
-				       (unsigned long long)total >> 20);
+				 "%.120s: %llu MiB free, the image has %llu MiB: nothing was "
+				 "written",
+				 l->where, (unsigned long long)space.free >> 20,
+				 (unsigned long long)total >> 20);
 	return 0;
 }
 

@@ -105,8 +105,8 @@ static int check_expected(const struct source *s, const struct image_manifest *m
 				       m->job, expect->job);
 	if (expect->id && memcmp(expect->id, m->id, sizeof(m->id)))
 		return error_set(error, -ESTALE,
-				       "%.150s: another image of generation %llu than the one recorded",
-				       s->dir, (unsigned long long)m->generation);
+				 "%.150s: another image of generation %llu than the one recorded",
+				 s->dir, (unsigned long long)m->generation);
 	return 0;
 }
 
@@ -137,8 +137,9 @@ static int load_manifest(struct source *s, const struct image_key *key,
 	err = check_expected(s, m, expect, error);
 	if (!err && m->nr_bases)
 		err = error_set(error, -EOPNOTSUPP,
-				      "%.150s: stands on the pages of %u earlier images; only full ones can be copied: ckptctl merge makes it one",
-				      s->dir, m->nr_bases);
+				"%.150s: stands on the pages of %u earlier images; only full ones "
+				"can be copied: ckptctl merge makes it one",
+				s->dir, m->nr_bases);
 	for (i = 0; i < LAYOUT_MANIFEST; i++)
 		lens[i] = m->files[i + 1].name ? m->files[i + 1].len : 0;
 	memcpy(s->id, m->id, sizeof(s->id));

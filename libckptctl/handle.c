@@ -240,7 +240,8 @@ static int receive_answer(struct ckpt *ckpt)
 		} else if (n == 0) {
 			n = wire_receive(&ckpt->in, ckpt->sock);
 			if (n == 0)
-				return handle_broken(ckpt, -EPIPE, "ckptd went away before it answered");
+				return handle_broken(ckpt, -EPIPE,
+						     "ckptd went away before it answered");
 			if (n == -EAGAIN)
 				n = wait_for(ckpt, POLLIN);
 		}

@@ -34,7 +34,8 @@ static json_t *job_strings(const char *const *list)
 }
 
 static const char not_utf8[] = "a string is not UTF-8";
-static const char bad_structure[] = "the structure is too short, or what is reserved in it is not 0";
+static const char bad_structure[] = "the structure is too short, or what is reserved in it is not "
+				    "0";
 static const char bad_flags[] = "there is a flag that this library does not know";
 
 /* Set a string if there is one; a string that is not UTF-8 fails and is not skipped. */
@@ -94,7 +95,8 @@ API int ckpt_job_run(struct ckpt *ckpt, const struct ckpt_run *run, int64_t *ret
 	if (!run->argv || !run->argv[0])
 		return handle_refuse(ckpt, -EINVAL, "there is no command");
 	if (!are_absolute(run))
-		return handle_refuse(ckpt, -EINVAL, "files for input and output are absolute paths");
+		return handle_refuse(ckpt, -EINVAL,
+				     "files for input and output are absolute paths");
 	if (run->flags & ~(uint32_t)(CKPT_RUN_HOST_NS | CKPT_RUN_TTY))
 		return handle_refuse(ckpt, -EINVAL, bad_flags);
 	if (!run->cwd && !getcwd(cwd, sizeof(cwd))) {

@@ -8,11 +8,12 @@
  * integer through a pointer to where it is kept. Predefined attributes are asked of the lower half
  * once; C gets a pointer to our copy, not into memory that is gone after a restart.
  *
- * Lists, and what is in them, are under the lock of the keyvals' table. It is not held while the application's
- * functions run: those may come back here, and wait for other threads. Meanwhile a reference holds the attribute
- * that one was called for. A value is given to the delete function once: another thread that would
- * delete or replace it waits for what that function says. That no other thread deletes a value that a copy function
- * looks at is the application's to see to.
+ * Lists, and what is in them, are under the lock of the keyvals' table. It is not held while
+ * the application's functions run: those may come back here, and wait for other threads.
+ * Meanwhile a reference holds the attribute that one was called for. A value is given to the
+ * delete function once: another thread that would delete or replace it waits for what that
+ * function says. That no other thread deletes a value that a copy function looks at is the
+ * application's to see to.
  */
 #include <sched.h>
 #include <stdlib.h>
@@ -127,7 +128,8 @@ static struct vattr **attrs_of_now(struct vattr **list)
 	return all;
 }
 
-static int attr_copy(const struct vattr *from, enum vkind kind, uintptr_t old, struct vattr **ret_copy)
+static int attr_copy(const struct vattr *from, enum vkind kind, uintptr_t old,
+		     struct vattr **ret_copy)
 {
 	struct vattr copy = { .keyval = from->keyval, .language = from->language };
 	int flag = 0, rc;
@@ -172,8 +174,8 @@ static struct vattr **attr_find(struct vattr **list, const struct vobj *keyval)
 }
 
 /*
- * Locked on return: the attribute of @keyval, or the first if that is NULL. While another thread has its
- * delete function run, whether it stays is not decided.
+ * Locked on return: the attribute of @keyval, or the first if that is NULL. While another
+ * thread has its delete function run, whether it stays is not decided.
  */
 static struct vattr *attr_lock(struct vattr **list, const struct vobj *keyval)
 {
@@ -366,7 +368,8 @@ LOWER_TEXT static int comm_predefined(MPI_Comm comm, int which, int key, void *v
 {
 	int *below = NULL, set = 0, rc;
 
-	if (!__atomic_load_n(&glue.comm_attr_known[which], __ATOMIC_ACQUIRE) || key == MPI_LASTUSEDCODE) {
+	if (!__atomic_load_n(&glue.comm_attr_known[which], __ATOMIC_ACQUIRE) ||
+	    key == MPI_LASTUSEDCODE) {
 		GLUE_CALL(MPI_Comm_get_attr);
 
 		rc = lower_MPI_Comm_get_attr(real_comm(MPI_COMM_WORLD), key, &below, &set);
@@ -468,15 +471,15 @@ int attr_win_get(MPI_Win win, int key, void *value, int *flag, enum attr_languag
 	return rc ? fail_win(win, rc, CALL_MPI_Win_get_attr) : rc;
 }
 
-int PMPI_Comm_create_keyval(MPI_Comm_copy_attr_function *copy, MPI_Comm_delete_attr_function *delete,
-			    int *keyval, void *extra)
+int PMPI_Comm_create_keyval(MPI_Comm_copy_attr_function *copy,
+			    MPI_Comm_delete_attr_function *delete, int *keyval, void *extra)
 {
 	return keyval_new(VK_COMM, (void *)copy, (void *)delete, extra, keyval);
 }
 MPI_ALIAS(MPI_Comm_create_keyval);
 
-int PMPI_Type_create_keyval(MPI_Type_copy_attr_function *copy, MPI_Type_delete_attr_function *delete,
-			    int *keyval, void *extra)
+int PMPI_Type_create_keyval(MPI_Type_copy_attr_function *copy,
+			    MPI_Type_delete_attr_function *delete, int *keyval, void *extra)
 {
 	return keyval_new(VK_DTYPE, (void *)copy, (void *)delete, extra, keyval);
 }

@@ -209,8 +209,8 @@ LOWER_TEXT int PMPI_Grequest_start(MPI_Grequest_query_function *query_fn,
 
 	if (greq) {
 		*greq = (struct grequest){ query_fn, free_fn, cancel_fn, extra_state, false };
-		rc = lower_MPI_Grequest_start(callback_grequest_query, callback_grequest_free, callback_grequest_cancel,
-					      greq, &real);
+		rc = lower_MPI_Grequest_start(callback_grequest_query, callback_grequest_free,
+					      callback_grequest_cancel, greq, &real);
 	}
 	if (rc) {
 		free(greq);
@@ -223,7 +223,10 @@ LOWER_TEXT int PMPI_Grequest_start(MPI_Grequest_query_function *query_fn,
 }
 MPI_ALIAS(MPI_Grequest_start);
 
-/* Who comes second, this or MPI_Request_free(), frees the request below, and with that calls the program's function. */
+/*
+ * Who comes second, this or MPI_Request_free(), frees the request below, and with that calls
+ * the program's function.
+ */
 LOWER_TEXT int PMPI_Grequest_complete(MPI_Request request)
 {
 	GLUE_CALL(MPI_Grequest_complete);
@@ -232,7 +235,10 @@ LOWER_TEXT int PMPI_Grequest_complete(MPI_Request request)
 	uint32_t was = 0;
 	int rc;
 
-	/* before it is: afterwards a thread that waits for it may have ended it, and the slot be another's */
+	/*
+	 * before it is: afterwards a thread that waits for it may have ended it, and the slot
+	 * be another's
+	 */
 	if (req && (req->flags & REQ_GENERAL))
 		was = __atomic_fetch_or(&req->flags, (uint32_t)REQ_GENERAL_DONE, __ATOMIC_RELAXED);
 	rc = lower_MPI_Grequest_complete(real);
@@ -248,7 +254,8 @@ MPI_ALIAS(MPI_Grequest_complete);
 LOWER_TEXT int grequest_again(struct vrequest *req)
 {
 	MPI_Request real;
-	int rc = lower_MPI_Grequest_start(callback_grequest_query, callback_grequest_free, callback_grequest_cancel, req->buf, &real);
+	int rc = lower_MPI_Grequest_start(callback_grequest_query, callback_grequest_free,
+					  callback_grequest_cancel, req->buf, &real);
 
 	if (!rc && (req->flags & REQ_GENERAL_DONE))
 		rc = lower_MPI_Grequest_complete(real);

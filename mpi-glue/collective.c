@@ -4,8 +4,8 @@
  *
  * A counter lives where its object does, in the descriptor of a communicator; ranks that
  * meet without one are meeting.c's. Only the thread that begins a collective writes
- * it, as those of one communicator are begun one after the other, and the glue thread and others that ask
- * read it; see quiesce.h for the order.
+ * it, as those of one communicator are begun one after the other, and the glue thread and
+ * others that ask read it; see quiesce.h for the order.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -130,7 +130,10 @@ LOWER_TEXT static int collective_agree(struct vcomm *comm, uint64_t *id)
 	return 0;
 }
 
-/* By slot of the page, which has fewer than there may be communicators. NULL: no memory, or no page. */
+/*
+ * By slot of the page, which has fewer than there may be communicators. NULL: no memory, or no
+ * page.
+ */
 static bool *slots_new(void)
 {
 	uint32_t max = glue.page ? glue.page->max_comms : 0;
@@ -176,7 +179,8 @@ static void collective_set_name(struct vcomm *comm, uint64_t id)
 	glue_unlock(&glue.publishing);
 	/*
 	 * Members that get on faster may have begun a collective on it; we shall hear of
-	 * that only when it is listed. (Either we see the hold, or the glue thread the name: membarrier.)
+	 * that only when it is listed. (Either we see the hold, or the glue thread the name:
+	 * membarrier.)
 	 */
 	__asm__ volatile("" : : : "memory");
 	if (unlikely(*(volatile uint32_t *)&glue.hold & HOLD_COLL)) {
@@ -205,11 +209,16 @@ int collective_name_dup(struct vcomm *comm, const struct vcomm *from)
 		memcpy(comm->local, from->local, size);
 	}
 	if (from->coll.id)
-		collective_set_name(comm, collective_mix(collective_mix(from->coll.id) ^ from->coll.seq) | ID_HASHED);
+		collective_set_name(comm,
+				    collective_mix(collective_mix(from->coll.id) ^ from->coll.seq) |
+					    ID_HASHED);
 	return 0;
 }
 
-/* Of a session: refused, and there is no MPI_COMM_WORLD by whose ranks messages would be counted. */
+/*
+ * Of a session: refused, and there is no MPI_COMM_WORLD by whose ranks messages would be
+ * counted.
+ */
 static int members_unknown(struct vcomm *comm)
 {
 	int n = comm->inter ? comm->remote_size : comm->size;
@@ -263,8 +272,8 @@ static bool collective_rank_behind(const struct counter *counter, const struct c
 }
 
 /*
- * @asking has been raised by the one who asks, or is NULL. Of communicators that are leaving the application
- * owes nothing: what others have begun there orphan.c will.
+ * @asking has been raised by the one who asks, or is NULL. Of communicators that are leaving
+ * the application owes nothing: what others have begun there orphan.c will.
  */
 static bool behind_somewhere(const struct counter *asking)
 {
@@ -280,15 +289,17 @@ static bool behind_somewhere(const struct counter *asking)
 }
 
 /*
- * May the holder of this counter begin one more? The page's targets decide. One thread alone is what its rank waits
- * for; of several another one may be, and whoever is let go makes others go on elsewhere: not at once.
+ * May the holder of this counter begin one more? The page's targets decide. One thread alone is
+ * what its rank waits for; of several another one may be, and whoever is let go makes others go
+ * on elsewhere: not at once.
  */
 static bool may_begin(const struct counter *counter)
 {
 	if (counter->slot == COUNTER_MEETING ? meeting_may_begin(counter) :
 					       counter->seq <= collective_target_of(counter))
 		return true;
-	return (!glue.several || __atomic_load_n(&glue.stuck, __ATOMIC_SEQ_CST)) && behind_somewhere(counter);
+	return (!glue.several || __atomic_load_n(&glue.stuck, __ATOMIC_SEQ_CST)) &&
+	       behind_somewhere(counter);
 }
 
 bool collective_behind(void)
@@ -379,13 +390,16 @@ void collective_not_begun(struct call_mark *mark, struct counter *counter)
 		quiesce_not_begun(mark, counter);
 }
 
-/* Looked at by the library before it sends anything. All members that fail alike stay equal in any case. */
+/*
+ * Looked at by the library before it sends anything. All members that fail alike stay equal in
+ * any case.
+ */
 static bool is_of_arguments(int rc)
 {
 	static const int classes[] = {
-		MPI_ERR_ARG, MPI_ERR_BUFFER, MPI_ERR_COMM, MPI_ERR_COUNT, MPI_ERR_DIMS, MPI_ERR_DISP,
-		MPI_ERR_GROUP, MPI_ERR_INFO, MPI_ERR_OP, MPI_ERR_RANK, MPI_ERR_ROOT, MPI_ERR_SIZE,
-		MPI_ERR_TAG, MPI_ERR_TOPOLOGY, MPI_ERR_TYPE,
+		MPI_ERR_ARG,  MPI_ERR_BUFFER, MPI_ERR_COMM, MPI_ERR_COUNT,    MPI_ERR_DIMS,
+		MPI_ERR_DISP, MPI_ERR_GROUP,  MPI_ERR_INFO, MPI_ERR_OP,	      MPI_ERR_RANK,
+		MPI_ERR_ROOT, MPI_ERR_SIZE,   MPI_ERR_TAG,  MPI_ERR_TOPOLOGY, MPI_ERR_TYPE,
 	};
 	int class = MPI_SUCCESS;
 
@@ -396,8 +410,8 @@ static bool is_of_arguments(int rc)
 	return false;
 }
 
-__attribute__((noinline, cold)) void collective_failed(struct call_mark *mark, struct counter *counter,
-						       int rc)
+__attribute__((noinline, cold)) void collective_failed(struct call_mark *mark,
+						       struct counter *counter, int rc)
 {
 	if (is_of_arguments(rc))
 		collective_not_begun(mark, counter);
@@ -408,7 +422,10 @@ void collective_publish(void)
 	const struct vtable *table = &glue.table[VK_COMM];
 	bool *used = slots_new();
 
-	/* Looked at and written at once: one that is named meanwhile is marked, or listed afterwards. */
+	/*
+	 * Looked at and written at once: one that is named meanwhile is marked, or listed
+	 * afterwards.
+	 */
 	glue_lock(&glue.publishing);
 	for (uint32_t i = 0; i < table->top; i++) {
 		const struct vcomm *comm = (struct vcomm *)vobj_at(VK_COMM, i);

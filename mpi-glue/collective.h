@@ -4,10 +4,10 @@
  *
  * An identity is agreed when a communicator is made: the world rank of its first member and that
  * rank's count of communicators it named. MPI_COMM_WORLD is 1; communicators of one process
- * have none (0), as nobody has to catch up with it. Of MPI_Comm_idup, whose communicator is not there
- * yet, it is a 64-bit hash of what all know, with the top bit set. Where ranks meet that have no
- * communicator of their own yet (MPI_Comm_create_group, leaders of MPI_Intercomm_create) pairs of ranks
- * are counted instead: meeting.c.
+ * have none (0), as nobody has to catch up with it. Of MPI_Comm_idup, whose communicator is not
+ * there yet, it is a 64-bit hash of what all know, with the top bit set. Where ranks meet that
+ * have no communicator of their own yet (MPI_Comm_create_group, leaders of
+ * MPI_Intercomm_create) pairs of ranks are counted instead: meeting.c.
  *
  * At a checkpoint every rank runs on while it is behind a target of any of its communicators, and
  * stops before its next collective when it is behind none. A rank behind somewhere may
@@ -97,14 +97,15 @@ enum asked {
 	ASKED_TOLD,	/* begun, and in the page */
 };
 /*
- * Count one more, and begin it if it may be. In one step, as what lets this one begin, that the rank is behind elsewhere, may
- * be over in the next moment by another thread: who sees that in the page sees this as well.
+ * Count one more, and begin it if it may be. In one step, as what lets this one begin, that the
+ * rank is behind elsewhere, may be over in the next moment by another thread: who sees that in
+ * the page sees this as well.
  * @in_collective: of the page, raised by one of ASKED_TOLD; or NULL
  */
 enum asked collective_ask(struct counter *counter, uint32_t *in_collective);
 /*
- * In a call that is counted and failed before anything of it was begun: it is not counted any more, as this rank will
- * call again and others did not fail. @counter may be NULL.
+ * In a call that is counted and failed before anything of it was begun: it is not counted any
+ * more, as this rank will call again and others did not fail. @counter may be NULL.
  */
 void collective_not_begun(struct call_mark *mark, struct counter *counter);
 /* The same if @rc, the library's, is about arguments. */

@@ -15,8 +15,8 @@
 #include "mpi/calls.h"
 
 /*
- * The glue thread may be about to tell how far it is. A program that goes on using a copy of its handle has the
- * library say so, and finds no members to count messages of.
+ * The glue thread may be about to tell how far it is. A program that goes on using a copy of
+ * its handle has the library say so, and finds no members to count messages of.
  */
 static void comm_drop(struct vcomm *comm)
 {
@@ -98,7 +98,8 @@ LOWER_TEXT static void comm_made(struct vcomm *desc, struct vcomm *parent, unsig
 
 LOWER_TEXT void record_comm(MPI_Comm comm, MPI_Comm parent, unsigned int call)
 {
-	struct vcomm *desc = (struct vcomm *)vobj_comm(comm), *from = (struct vcomm *)vobj_comm(parent);
+	struct vcomm *desc = (struct vcomm *)vobj_comm(comm),
+		     *from = (struct vcomm *)vobj_comm(parent);
 
 	if (!desc)
 		return;
@@ -120,7 +121,10 @@ void comm_dup_done(MPI_Comm comm, struct vcomm *desc, MPI_Comm *newcomm, unsigne
 		glue_refuse(call, "its members could not be told");
 }
 
-/* @asked: the library was; a function of the program's that copies attributes may have failed before. */
+/*
+ * @asked: the library was; a function of the program's that copies attributes may have failed
+ * before.
+ */
 void comm_dup_uncount(struct call_mark *mark, MPI_Comm comm, int rc, bool asked)
 {
 	if (asked)
@@ -276,7 +280,10 @@ LOWER_TEXT static int create_group_inside(MPI_Comm comm, MPI_Group group, int ta
 	MPI_Group asked;
 	int rc;
 
-	/* MPICH reads the group that a communicator has when somebody has asked for it, once: it is made anew */
+	/*
+	 * MPICH reads the group that a communicator has when somebody has asked for it, once:
+	 * it is made anew
+	 */
 	if (!lower_MPI_Comm_group(real_comm(comm), &asked))
 		lower_MPI_Group_free(&asked);
 	rc = lower_MPI_Comm_create_group(real_comm(comm), real_group(group), tag,
@@ -323,7 +330,10 @@ LOWER_TEXT int PMPI_Comm_get_parent(MPI_Comm *parent)
 }
 MPI_ALIAS(MPI_Comm_get_parent);
 
-/* What the application may free: of WORLD and SELF the library says so, and nothing has happened. */
+/*
+ * What the application may free: of WORLD and SELF the library says so, and nothing has
+ * happened.
+ */
 static struct vcomm *comm_freeable(MPI_Comm comm)
 {
 	struct vobj *obj = vobj_comm(comm);
@@ -360,8 +370,9 @@ MPI_ALIAS(MPI_Comm_free);
 
 /*
  * The library's may be done before others are, who have messages of its collectives under way then.
- * After a barrier all have begun everything that was ever begun on it.  Below it ends as one that is freed: windows
- * and files that were made of it live on, and a restart makes them of it again.
+ * After a barrier all have begun everything that was ever begun on it.  Below it ends as one
+ * that is freed: windows and files that were made of it live on, and a restart makes them of it
+ * again.
  */
 LOWER_TEXT int PMPI_Comm_disconnect(MPI_Comm *comm)
 {

@@ -5,8 +5,8 @@
  *
  * The application is told of a completion once, and the slot goes back then: by request_settle()
  * when the library has just said it, in the handle that it left; by request_tell() and
- * request_told() when somebody found the request complete before and kept that (REQ_DONE). What is kept is
- * null or inactive below, so the library passes over it in an array of reals_of().
+ * request_told() when somebody found the request complete before and kept that (REQ_DONE). What
+ * is kept is null or inactive below, so the library passes over it in an array of reals_of().
  *
  * Requests of files are tested by request_io.c alone, one at a time and in its order; they never
  * go below in an array.
@@ -22,7 +22,10 @@
 /* And where all of an array are asked about. */
 #define ALL_NEED_STATUS	(NEEDS_STATUS | ABI_TESTALL_STATUS)
 
-/* Of requests with @flags, where @of them need it; another thread may cancel one while it is waited for. */
+/*
+ * Of requests with @flags, where @of them need it; another thread may cancel one while it is
+ * waited for.
+ */
 static inline bool needs_status(uint32_t flags, uint32_t of)
 {
 	return flags & of || unlikely(glue.multiple);
@@ -41,8 +44,9 @@ void request_told(MPI_Request *request, struct vrequest *req);
 int request_fail(MPI_Request request, int rc, unsigned int call);
 
 /*
- * The library has said of @request what @real is now: null, it is done with it; else it is not, or it
- * is a persistent one that is inactive again if @complete. @status as in request_finished().
+ * The library has said of @request what @real is now: null, it is done with it; else it is not,
+ * or it is a persistent one that is inactive again if @complete. @status as in
+ * request_finished().
  */
 static inline __attribute__((always_inline)) void
 request_settle(MPI_Request *request, MPI_Request real, bool complete, const MPI_Status *status)
@@ -62,10 +66,14 @@ request_settle(MPI_Request *request, MPI_Request real, bool complete, const MPI_
 	req->obj.real = (uintptr_t)real;
 }
 
-/* A collective among those with @flags is not told of yet: kept_come_and_go(). For a test: it tells of none. */
+/*
+ * A collective among those with @flags is not told of yet: kept_come_and_go(). For a test: it
+ * tells of none.
+ */
 static inline bool collective_waits(uint32_t flags)
 {
-	return unlikely(glue.kept & KEPT_MESSAGES) && (flags & REQ_COLLECTIVE) && kept_come_and_go();
+	return unlikely(glue.kept & KEPT_MESSAGES) && (flags & REQ_COLLECTIVE) &&
+	       kept_come_and_go();
 }
 
 /* What the library will complain of is nothing to us. */
@@ -101,7 +109,10 @@ static inline bool io_has_to_wait(struct vrequest *req)
 	return req && unlikely(req->flags & REQ_IO_ORDERED) && !io_turn(req, false);
 }
 
-/* One look at each request of a file in the array; how many are not complete. @real: none of them */
+/*
+ * One look at each request of a file in the array; how many are not complete. @real: none of
+ * them
+ */
 int io_test_array(int count, const MPI_Request requests[], MPI_Request *real);
 
 #endif

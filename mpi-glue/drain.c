@@ -289,7 +289,10 @@ static bool is_started_on(const struct vobj *comm)
 	return false;
 }
 
-/* No receive of this rank's can be for a message on it that none has matched. @going: it is being freed */
+/*
+ * No receive of this rank's can be for a message on it that none has matched. @going: it is
+ * being freed
+ */
 static bool nobody_receives(const struct vobj *comm, const struct vobj *going)
 {
 	return (comm->freed || comm == going) && !is_started_on(comm);
@@ -356,7 +359,10 @@ void drain_step(void)
 	for (uint32_t i = 0; i < table->top; i++) {
 		struct vobj *comm = vobj_at(VK_COMM, i);
 
-		/* freed or not: others may have sent on it, and kept_discard() leaves what a request will receive */
+		/*
+		 * freed or not: others may have sent on it, and kept_discard() leaves what a
+		 * request will receive
+		 */
 		if (comm && comm_below((struct vcomm *)comm) && !(coming && is_coming(comm)))
 			drain_comm(comm, (MPI_Comm)comm_below((struct vcomm *)comm));
 	}
@@ -364,8 +370,8 @@ void drain_step(void)
 }
 
 /*
- * Receives may stay posted, unless they were cancelled, and communicators that not all have freed; what the
- * application completes itself is none of ours. All else must end.
+ * Receives may stay posted, unless they were cancelled, and communicators that not all have
+ * freed; what the application completes itself is none of ours. All else must end.
  */
 static bool holds_up(const struct vrequest *req)
 {
@@ -478,7 +484,8 @@ LOWER_TEXT static int to_oneself(MPI_Comm *ret_comm)
 }
 
 /* The receive's arguments are wrong: what was sent to oneself must not be the next one's. */
-LOWER_TEXT static bool throw_away(const struct kept *kept, MPI_Datatype type, int tag, MPI_Comm self)
+LOWER_TEXT static bool throw_away(const struct kept *kept, MPI_Datatype type, int tag,
+				  MPI_Comm self)
 {
 	bool large = kept->bytes > INT_MAX;
 	void *data = malloc((size_t)kept->bytes + 1);

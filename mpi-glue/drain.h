@@ -5,7 +5,8 @@
  *
  * A message is counted as sent when its send begins and as received once, when it has left
  * the lower half: into the application's buffer, or into a kept message. Receiving a kept one
- * counts nothing. Counts are by world rank, 64 bits, since the job began; a restart goes on with them.
+ * counts nothing. Counts are by world rank, 64 bits, since the job began; a restart goes on
+ * with them.
  *
  * Drained are only messages that no posted receive has matched (MPI_Improbe takes no other),
  * so kept messages are older than all that the lower half still has from the same sender: whoever
@@ -71,24 +72,32 @@ static inline __attribute__((always_inline)) void count_received(struct vobj *co
 /* One look at everything: requests, matched messages, communicators. Library's lock held. */
 void drain_step(void);
 /*
- * What the lower half is about to free with @comm, messages that nobody has received, counts as received: the
- * senders have counted it, and a drain would wait for it for ever. Nobody sends on it any more.
+ * What the lower half is about to free with @comm, messages that nobody has received, counts as
+ * received: the senders have counted it, and a drain would wait for it for ever. Nobody sends
+ * on it any more.
  */
 void drain_last(struct vcomm *comm);
-/* One look at each send that was cancelled. True: of some it is not known whether they were sent. */
+/*
+ * One look at each send that was cancelled. True: of some it is not known whether they were
+ * sent.
+ */
 bool drain_cancelled(void);
 /* Requests, messages and transfers that a cut has to wait for. */
 unsigned int drain_pending(void);
 
 /*
- * Have kept messages come or gone since this thread asked last, and are there more? A collective that is tested
- * is not told of then: who sends synchronously and then begins a barrier means that all has been received when that
- * is over (consensus for sparse exchange: Hoefler, Siebert and Lumsdaine, PPoPP 2010), and a message that is kept
- * lets its sender go on.
+ * Have kept messages come or gone since this thread asked last, and are there more? A
+ * collective that is tested is not told of then: who sends synchronously and then begins a
+ * barrier means that all has been received when that is over (consensus for sparse exchange:
+ * Hoefler, Siebert and Lumsdaine, PPoPP 2010), and a message that is kept lets its sender go
+ * on.
  */
 bool kept_come_and_go(void);
 
-/* The first kept message of @comm that fits: it is the caller's, and nobody finds it any more. NULL: none does. */
+/*
+ * The first kept message of @comm that fits: it is the caller's, and nobody finds it any more.
+ * NULL: none does.
+ */
 struct kept *kept_take(struct vobj *comm, int source, int tag);
 /* There is no slot for it, or its receive is wrong: as if it had not been taken. */
 void kept_return(struct kept *kept);
@@ -107,15 +116,17 @@ static inline __attribute__((always_inline)) struct kept *kept_for(MPI_Comm comm
 }
 
 /*
- * Deliver one that was taken, and forget it; returns the library's code, of truncation for one. Without
+ * Deliver one that was taken, and forget it; returns the library's code, of truncation for one.
+ * Without
  * @ret_received it is still the caller's: a receive with wrong arguments matches nothing.
  */
 int kept_deliver(struct kept *kept, void *buf, MPI_Count count, MPI_Datatype dtype,
 		 MPI_Status *status, bool *ret_received);
 
 /*
- * Make the communicator that delivers kept messages, before the program can have one under way: to make it then could wait for
- * that one's other members (Open MPI makes one at a time, in an order of its own). If it fails, the first delivery tries again.
+ * Make the communicator that delivers kept messages, before the program can have one under way:
+ * to make it then could wait for that one's other members (Open MPI makes one at a time, in an
+ * order of its own). If it fails, the first delivery tries again.
  */
 void drain_prepare(void);
 /* A restart: communicator to oneself is the old half's. */

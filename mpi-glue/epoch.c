@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Epochs of windows that all or some members come together for: fences and post-start-complete-wait (win.h
- * says how), and the flush before a cut. Those of one member alone are win_lock.c's.
+ * Epochs of windows that all or some members come together for: fences and
+ * post-start-complete-wait (win.h says how), and the flush before a cut. Those of one member
+ * alone are win_lock.c's.
  *
- * Owns the words that tell who has come, posted, completed. What waits here is a loop of tests with safe
- * points; a flush waits for nothing but progress of its targets.
+ * Owns the words that tell who has come, posted, completed. What waits here is a loop of tests
+ * with safe points; a flush waits for nothing but progress of its targets.
  *
- * An error of the program's order of calls is MPI_ERR_RMA_SYNC, found here, as the library, for which
- * everything is locked all the time, sees none.
+ * An error of the program's order of calls is MPI_ERR_RMA_SYNC, found here, as the library, for
+ * which everything is locked all the time, sees none.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -51,7 +52,10 @@ LOWER_TEXT static int words_tell(const struct vwin *win, size_t i, int n, const 
 	return rc;
 }
 
-/* Where member @rank is told of in @win->words->by; @kind: 0 posted, 1 completed, 2 and 3 of these, used */
+/*
+ * Where member @rank is told of in @win->words->by; @kind: 0 posted, 1 completed, 2 and 3 of
+ * these, used
+ */
 static uint64_t *epoch_by(const struct vwin *win, int kind, int rank)
 {
 	return &win->words->by[kind * win->nr + rank];
@@ -96,8 +100,8 @@ static int words_await(const struct vwin *win, int kind, int n, const int rank[]
 	int rc = 0;
 
 	for (int k = 0; k < n && !rc; k++)
-		rc = word_await(win, epoch_by(win, kind, rank[k]), *epoch_by(win, kind + 2, rank[k]), rank[k],
-				mark);
+		rc = word_await(win, epoch_by(win, kind, rank[k]),
+				*epoch_by(win, kind + 2, rank[k]), rank[k], mark);
 	for (int k = 0; k < n && !rc; k++)
 		++*epoch_by(win, kind + 2, rank[k]);
 	return rc;
@@ -151,8 +155,8 @@ LOWER_TEXT static bool fence_step(void *arg)
 }
 
 /*
- * Counted when all have come, as who waits can be cut; but by a rank that others wait for elsewhere at
- * once, as it may need one here that is held (gather.h).
+ * Counted when all have come, as who waits can be cut; but by a rank that others wait for
+ * elsewhere at once, as it may need one here that is held (gather.h).
  */
 LOWER_TEXT int PMPI_Win_fence(int assert, MPI_Win win)
 {

@@ -100,8 +100,8 @@ LOWER_TEXT int PMPI_Add_error_string(int errorcode, const char *string)
 MPI_ALIAS(MPI_Add_error_string);
 
 /*
- * MPICH's numbers are class | count of codes << 8, with a bit for classes that were added and their codes:
- * without that bit they are in the order in which the library counts.
+ * MPICH's numbers are class | count of codes << 8, with a bit for classes that were added and
+ * their codes: without that bit they are in the order in which the library counts.
  */
 static int place_of(const struct error_added *added)
 {
@@ -156,7 +156,9 @@ static int add_up_to(const struct error_added *added, struct error_added **surpl
 		less = malloc(sizeof(*less));
 		if (!less)
 			return MPI_ERR_NO_MEM;
-		*less = (struct error_added) { .next = *surplus, .call = added->call, .code = *ret_code };
+		*less = (struct error_added){.next = *surplus,
+					     .call = added->call,
+					     .code = *ret_code};
 		*surplus = less;
 		rc = add_again(added, ret_code);
 	}
@@ -171,7 +173,8 @@ LOWER_TEXT static int delete_surplus(struct error_added *surplus)
 	for (; surplus; surplus = next) {
 		next = surplus->next;
 		if (!rc)
-			rc = abi_delete_error(surplus->call == CALL_MPI_Add_error_class, surplus->code);
+			rc = abi_delete_error(surplus->call == CALL_MPI_Add_error_class,
+					      surplus->code);
 		free(surplus);
 	}
 	return rc;
@@ -196,7 +199,8 @@ int rebuild_errors(char *ret_why, size_t size)
 		snprintf(ret_why, size, "the new library failed in %s: code %d, number %d for %d",
 			 call_symbol[list[i]->call] + 1, rc, code, list[i]->code);
 	else if (last)
-		snprintf(ret_why, size, "the new library cannot delete an error class or code: code %d", last);
+		snprintf(ret_why, size,
+			 "the new library cannot delete an error class or code: code %d", last);
 	free(list);
 	return i < nr || last ? -EIO : 0;
 }

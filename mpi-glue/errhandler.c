@@ -5,11 +5,11 @@
  * application set on the virtual object. So no handler is ever called from below, handlers
  * get virtual handles, and a restart has nothing to make again.
  *
- * Communicators inherit from their parent, windows begin with none (ABI_ERRH_FIRST), files as MPI_FILE_NULL says.
- * A call without an object belongs to MPI_COMM_WORLD.
+ * Communicators inherit from their parent, windows begin with none (ABI_ERRH_FIRST), files as
+ * MPI_FILE_NULL says. A call without an object belongs to MPI_COMM_WORLD.
  *
- * What an object names is read and set under the lock of the handlers' table: one thread may set and free a handler
- * while another one's call fails. It is not held while a handler runs.
+ * What an object names is read and set under the lock of the handlers' table: one thread may
+ * set and free a handler while another one's call fails. It is not held while a handler runs.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,8 +47,12 @@ LOWER_TEXT static void __attribute__((noreturn)) fatal(MPI_Comm comm, int rc, un
 	abort();
 }
 
-/* What @slot names now: as it is, since another thread, or the handler, may free it. False: predefined. */
-static bool handler_of(const MPI_Errhandler *slot, MPI_Errhandler *ret_errh, struct verrh *ret_handler)
+/*
+ * What @slot names now: as it is, since another thread, or the handler, may free it. False:
+ * predefined.
+ */
+static bool handler_of(const MPI_Errhandler *slot, MPI_Errhandler *ret_errh,
+		       struct verrh *ret_handler)
 {
 	const struct verrh *desc;
 
@@ -62,7 +66,8 @@ static bool handler_of(const MPI_Errhandler *slot, MPI_Errhandler *ret_errh, str
 }
 
 /* @slot: the object's, which names a handler; @handle: the address of the virtual handle */
-static int errhandler_run(const MPI_Errhandler *slot, void *handle, MPI_Comm comm, int rc, unsigned int call)
+static int errhandler_run(const MPI_Errhandler *slot, void *handle, MPI_Comm comm, int rc,
+			  unsigned int call)
 {
 	struct verrh desc;
 	MPI_Errhandler errh;
@@ -194,7 +199,8 @@ static bool is_none(MPI_Errhandler errh)
 {
 	const struct vobj *obj = vobj_errh(errh);
 
-	return errh == MPI_ERRHANDLER_NULL || (obj && !__atomic_load_n(&obj->refs, __ATOMIC_RELAXED));
+	return errh == MPI_ERRHANDLER_NULL ||
+	       (obj && !__atomic_load_n(&obj->refs, __ATOMIC_RELAXED));
 }
 
 /* Freed by the application: objects that have it set keep it. */

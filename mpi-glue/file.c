@@ -2,8 +2,8 @@
 /*
  * Files: opened and closed, and their views, which a restart sets again.
  *
- * The name is made absolute when the file is opened, as the program may go elsewhere; a name that says
- * which file system it is meant for ("ufs:...") stays as it is.
+ * The name is made absolute when the file is opened, as the program may go elsewhere; a name
+ * that says which file system it is meant for ("ufs:...") stays as it is.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,9 +17,9 @@
 const char *file_path(const char *name)
 {
 	static const char *const kinds[] = {
-		"ufs", "nfs", "pfs", "piofs", "xfs", "hfs", "sfs", "testfs", "ftp", "gsiftp", "gridftp",
-		"lustre", "bgl", "bglockless", "zoidfs", "pvfs", "pvfs2", "panfs", "gpfs", "ime", "daos",
-		"quobyte",
+		"ufs",	 "nfs",	   "pfs",     "piofs",	"xfs",	"hfs",	      "sfs",	"testfs",
+		"ftp",	 "gsiftp", "gridftp", "lustre", "bgl",	"bglockless", "zoidfs", "pvfs",
+		"pvfs2", "panfs",  "gpfs",    "ime",	"daos", "quobyte",
 	};
 	const char *colon = strchr(name, ':');
 
@@ -142,7 +142,10 @@ LOWER_TEXT int PMPI_File_set_view(MPI_File fh, MPI_Offset disp, MPI_Datatype ety
 }
 MPI_ALIAS(MPI_File_set_view);
 
-/* A copy that the library made of the view's, by a constructor, which is the application's to free. */
+/*
+ * A copy that the library made of the view's, by a constructor, which is the application's to
+ * free.
+ */
 static MPI_Datatype view_type(MPI_Datatype real, bool known, const MPI_Datatype *of)
 {
 	MPI_Datatype dtype = wrap_dtype(real);

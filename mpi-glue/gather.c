@@ -2,10 +2,10 @@
 /*
  * Gatherings before blocking collectives; see gather.h.
  *
- * Where a rank is in one is on its thread's stack, which is in the image. The real request is of one
- * lower half: what was loaded since then makes it void, and the gathering begins anew. One that is not
- * complete is never given up, as nobody can be taken out of a barrier: a call that came here ends up
- * in its collective.
+ * Where a rank is in one is on its thread's stack, which is in the image. The real request is
+ * of one lower half: what was loaded since then makes it void, and the gathering begins anew.
+ * One that is not complete is never given up, as nobody can be taken out of a barrier: a call
+ * that came here ends up in its collective.
  *
  * Must not count anything as begun before the gathering is complete, but of a rank that is behind;
  * and takes that back when it has not begun and nobody asks any more.

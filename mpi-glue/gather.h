@@ -35,8 +35,8 @@ void gather_begin(struct call_mark *mark, unsigned int call, struct counter *cou
 
 /**
  * gather_until() - inside: the same for a call whose members come together in a way of its own
- * @step: true when all have come; it waits for nobody, and nothing of the lower half is in hand between
- *        two calls of it. Also true when the library fails, which is then in @arg.
+ * @step: true when all have come; it waits for nobody, and nothing of the lower half is in hand
+ *        between two calls of it. Also true when the library fails, which is then in @arg.
  *
  * The call of @counter counts as begun on return. Until @step says so the rank can be cut.
  */

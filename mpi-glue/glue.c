@@ -143,7 +143,10 @@ void glue_load(void)
 	abi_loaded();
 }
 
-/* Same name: what the shim says comes before what the program started with, if only that there is none. */
+/*
+ * Same name: what the shim says comes before what the program started with, if only that there
+ * is none.
+ */
 static bool is_replaced(const char *variable, const char *environment)
 {
 	size_t name = strcspn(variable, "=");
@@ -212,10 +215,14 @@ void glue_attach(unsigned int call)
 	lower_attach();
 }
 
-/* A thread of the library's own calls up. There is no storage for it: with another thread's, both would go wrong. */
+/*
+ * A thread of the library's own calls up. There is no storage for it: with another thread's,
+ * both would go wrong.
+ */
 LOWER_TEXT static void __attribute__((noreturn)) foreign_callback(void)
 {
-	static const char text[] = "stillpoint: a thread of the MPI library's own calls a function of the program\n";
+	static const char text[] = "stillpoint: a thread of the MPI library's own calls a function "
+				   "of the program\n";
 
 	lower_raw(SYS_write, STDERR_FILENO, text, sizeof(text) - 1);
 	for (;;)
@@ -330,7 +337,8 @@ static int glue_told(int wanted, int required, int provided)
 
 LOWER_TEXT int PMPI_Init(int *argc, char ***argv)
 {
-	int rc, wanted = abi_thread_level(), required = glue_needed(wanted), provided = MPI_THREAD_SINGLE;
+	int rc, wanted = abi_thread_level(), required = glue_needed(wanted),
+		provided = MPI_THREAD_SINGLE;
 
 	glue_load();
 	if (required == wanted) {
@@ -381,7 +389,10 @@ LOWER_TEXT static int glue_finalize(void)
 	return rc;
 }
 
-/* The standard: as if SELF were freed, before anything else; what it frees is settled with the rest. */
+/*
+ * The standard: as if SELF were freed, before anything else; what it frees is settled with the
+ * rest.
+ */
 static void delete_attributes(void)
 {
 	struct vcomm *self = (struct vcomm *)vobj_comm(MPI_COMM_SELF);

@@ -3,11 +3,12 @@
  * The glue thread, which opens and closes the gate of MPI.
  *
  * It follows the orders of the status page. It calls the lower half only with glue.hold set,
- * glue.library locked and, unless several threads call anyway (glue.several), no thread inside that is
- * neither at a safe point nor waiting for that lock; so the library, initialised for serialized
- * threads at least, never has two callers that it was not promised.
+ * glue.library locked and, unless several threads call anyway (glue.several), no thread inside
+ * that is neither at a safe point nor waiting for that lock; so the library, initialised for
+ * serialized threads at least, never has two callers that it was not promised.
  *
- * Nothing here blocks in the lower half. What does not come to an end is the shim's deadline to judge.
+ * Nothing here blocks in the lower half. What does not come to an end is the shim's deadline to
+ * judge.
  */
 #include <errno.h>
 #include <linux/futex.h>
@@ -46,7 +47,10 @@ static int all_threads_fence(void)
 	return 0;
 }
 
-/* Two threads say what is: this one, and the one that is in MPI_Finalize, which has the last word. */
+/*
+ * Two threads say what is: this one, and the one that is in MPI_Finalize, which has the last
+ * word.
+ */
 static void glue_thread_say(uint32_t state)
 {
 	struct status_answer *answer = &glue.page->answer;
@@ -108,9 +112,9 @@ static int64_t now_ns(void)
 }
 
 /*
- * Of several threads those go on first that are behind a target. If none of them gets on, it may wait outside MPI for
- * another one: then each that is held may begin one collective. What comes of it raises targets elsewhere, so every
- * time it takes longer.
+ * Of several threads those go on first that are behind a target. If none of them gets on, it
+ * may wait outside MPI for another one: then each that is held may begin one collective. What
+ * comes of it raises targets elsewhere, so every time it takes longer.
  */
 static struct patience {
 	int64_t since, ns;
@@ -159,8 +163,9 @@ static bool begin_quiesce(void)
 }
 
 /*
- * The library, if nobody else has it. @alone: nor anybody inside, as all are to be held. When several threads call, they are
- * inside without the lock; MPI_Abort and MPI_Finalize take it always.
+ * The library, if nobody else has it. @alone: nor anybody inside, as all are to be held. When
+ * several threads call, they are inside without the lock; MPI_Abort and MPI_Finalize take it
+ * always.
  */
 static bool library_take(bool alone)
 {
@@ -181,7 +186,10 @@ static void library_give(void)
 	quiesce_library_unlock();
 }
 
-/* Others may need our progress, for thousands of messages perhaps; one look may be long if many wait here. */
+/*
+ * Others may need our progress, for thousands of messages perhaps; one look may be long if
+ * many wait here.
+ */
 LOWER_TEXT static void poll_below(void)
 {
 	int flag, n = POLLS_AT_ONCE, tag = quiet_tag();
@@ -210,8 +218,8 @@ static void publish_counts(const uint64_t *from, uint64_t *to)
 }
 
 /*
- * Told once in a drain, so a send that was cancelled is asked about before. Not without end: Open MPI cancels none, and
- * those are received like others.
+ * Told once in a drain, so a send that was cancelled is asked about before. Not without end:
+ * Open MPI cancels none, and those are received like others.
  */
 static void publish_sent(void)
 {
@@ -228,7 +236,10 @@ static void step_drain(uint32_t *state)
 
 	if (!library_take(true))
 		return;
-	/* a call that this rank made to catch up may have been of that kind; requests of files of several threads must not be tested here */
+	/*
+	 * a call that this rank made to catch up may have been of that kind; requests of files
+	 * of several threads must not be tested here
+	 */
 	if (is_refused(why, sizeof(why))) {
 		library_give();
 		*state = STATUS_REFUSED;
@@ -275,7 +286,8 @@ static void step_cut(uint32_t *state)
 	if (status_tell_lower()) {
 		rebuild_forget();
 		*state = STATUS_REFUSED;
-		glue_thread_refuse("the MPI library has more descriptors and threads than the status page has room for");
+		glue_thread_refuse("the MPI library has more descriptors and threads than the "
+				   "status page has room for");
 		return;
 	}
 	wtime_cut();
@@ -309,7 +321,8 @@ static void glue_thread_resume(uint32_t *state)
 
 /*
  * Ordered to quiesce, and beyond that: there was an order to run that this thread never saw, as it
- * got no processor before the next. (Of who refused this very order it is not so, and it will again.)
+ * got no processor before the next. (Of who refused this very order it is not so, and it will
+ * again.)
  */
 static bool is_of_before(uint32_t state)
 {
@@ -339,7 +352,10 @@ static bool glue_thread_follow(uint32_t *state, uint32_t intent)
 		*state = STATUS_QUIESCED;
 	}
 	if (intent == STATUS_QUIESCE) {
-		/* what threads do to catch up may make them wait for each other until the deadline */
+		/*
+		 * what threads do to catch up may make them wait for each other until the
+		 * deadline
+		 */
 		if (is_refused(why, sizeof(why))) {
 			*state = STATUS_REFUSED;
 			glue_thread_refuse(why);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Groups that communicators hand out. Programs ask for them again and again and do not free them; the
- * libraries answer with the same group each time. So do we: while the first one lives, it has one
- * reference more. It is not kept alive by its communicator, which only knows where it was: a slot that is
- * another's now names another communicator, or none.
+ * Groups that communicators hand out. Programs ask for them again and again and do not free
+ * them; the libraries answer with the same group each time. So do we: while the first one
+ * lives, it has one reference more. It is not kept alive by its communicator, which only knows
+ * where it was: a slot that is another's now names another communicator, or none.
  */
 #include "mpi/calls.h"
 
@@ -46,7 +46,8 @@ LOWER_TEXT static int group_of(MPI_Comm comm, bool remote, MPI_Group *group)
 	rc = remote ? lower_MPI_Comm_remote_group(real_comm(comm), group ? &real : NULL) :
 		      lower_MPI_Comm_group(real_comm(comm), group ? &real : NULL);
 	if (rc)
-		return fail_comm(comm, rc, remote ? CALL_MPI_Comm_remote_group : CALL_MPI_Comm_group);
+		return fail_comm(comm, rc,
+				 remote ? CALL_MPI_Comm_remote_group : CALL_MPI_Comm_group);
 	hand_out(desc, remote, real, group);
 	return rc;
 }
@@ -75,8 +76,8 @@ LOWER_TEXT int PMPI_Group_free(MPI_Group *group)
 	int rc;
 
 	/*
-	 * Open MPI counts how often it was handed out, and ends it below zero; a new library has not handed out what
-	 * the program still has of the one before.
+	 * Open MPI counts how often it was handed out, and ends it below zero; a new library
+	 * has not handed out what the program still has of the one before.
 	 */
 	if (*group == MPI_GROUP_EMPTY) {
 		*group = MPI_GROUP_NULL;

@@ -171,8 +171,9 @@ void wtime_cut(void)
 }
 
 /*
- * As much later as the nodes' clocks of the day say, and never earlier: those may differ.  A restored process's clock goes
- * on where it was at the freeze, which is later than the cut, and the program may have read it since.
+ * As much later as the nodes' clocks of the day say, and never earlier: those may differ.  A
+ * restored process's clock goes on where it was at the freeze, which is later than the cut, and
+ * the program may have read it since.
  */
 void wtime_resume(void)
 {

@@ -3,11 +3,12 @@
  * Meetings: collectives of ranks that have no communicator of their own yet, the members of a
  * group (MPI_Comm_create_group) and two leaders (MPI_Intercomm_create).
  *
- * There is nothing that all of them have and a target could be told for: who is late does not know yet
- * that it is awaited. So they are counted by pair of ranks. Two ranks begin what they do
- * together in one order, or would wait for each other for ever (but for threads, see below), so
- * one count per pair tells who is behind. Of a group each member counts its meeting with the first one, and
- * that one its meetings with all: whoever begins, the first is behind, and then the others.
+ * There is nothing that all of them have and a target could be told for: who is late does not
+ * know yet that it is awaited. So they are counted by pair of ranks. Two ranks begin what they
+ * do together in one order, or would wait for each other for ever (but for threads, see below),
+ * so one count per pair tells who is behind. Of a group each member counts its meeting with the
+ * first one, and that one its meetings with all: whoever begins, the first is behind, and then
+ * the others.
  */
 #include <stdlib.h>
 
@@ -26,15 +27,17 @@ static struct meeting *meeting_in(const struct counter *counter)
 }
 
 /*
- * Two that are under way together, of threads, ranks may begin in different orders, as tags tell them apart: then equal
- * counts say nothing.
+ * Two that are under way together, of threads, ranks may begin in different orders, as tags
+ * tell them apart: then equal counts say nothing.
  */
-static struct counter *counter_in(struct meeting *meeting, const struct vcomm *on, unsigned int call)
+static struct counter *counter_in(struct meeting *meeting, const struct vcomm *on,
+				  unsigned int call)
 {
 	if (!meeting->n)
 		return NULL;
 	if (__atomic_fetch_add(&glue.meetings, 1, __ATOMIC_SEQ_CST) && glue.multiple)
-		glue_refuse(call, "threads make communicators of groups at the same time (MPI_THREAD_MULTIPLE)");
+		glue_refuse(call, "threads make communicators of groups at the same time "
+				  "(MPI_THREAD_MULTIPLE)");
 	meeting->counter.slot = COUNTER_MEETING;
 	meeting->counter.id = on->coll.id;
 	meeting->counter.members = meeting->n + 1;
@@ -46,7 +49,8 @@ void meeting_add(struct counter *counter, int one)
 	const struct meeting *meeting = meeting_in(counter);
 
 	for (uint32_t k = 0; k < meeting->n; k++)
-		__atomic_add_fetch(meeting_met(k, meeting), (uint64_t)(int64_t)one, __ATOMIC_SEQ_CST);
+		__atomic_add_fetch(meeting_met(k, meeting), (uint64_t)(int64_t)one,
+				   __ATOMIC_SEQ_CST);
 }
 
 void meeting_publish(const struct counter *counter)
@@ -93,7 +97,10 @@ struct counter *meeting_of_group(struct meeting *meeting, MPI_Comm comm, MPI_Gro
 
 	if (!glue.met || !parent || !parent->coll.id)
 		return NULL;
-	/* the library is asked before the call itself is counted and may be held; the meeting before this one is gone */
+	/*
+	 * the library is asked before the call itself is counted and may be held; the meeting
+	 * before this one is gone
+	 */
 	glue_self.counter = NULL;
 	CALL_BEGIN(&mark, CALL_MPI_Comm_create_group);
 	meeting->ranks = collective_world_ranks(real_group(group), &n);
@@ -130,7 +137,8 @@ bool meeting_may_begin(const struct counter *counter)
 	const struct meeting *meeting = meeting_in(counter);
 
 	for (uint32_t k = 0; k < meeting->n; k++)
-		if (*meeting_met(k, meeting) <= meeting_target_of((size_t)(meeting_met(k, meeting) - glue.met)))
+		if (*meeting_met(k, meeting) <=
+		    meeting_target_of((size_t)(meeting_met(k, meeting) - glue.met)))
 			return true;
 	return false;
 }

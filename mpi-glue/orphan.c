@@ -3,9 +3,9 @@
  * What the program has let go of and the lower half has not: requests that were freed while
  * active, and communicators that other members have not freed yet.
  *
- * An orphan is a request in its slot that no handle leads to. It is looked at when more of them come,
- * by the glue thread, and before MPI_Finalize. Receives are kept as their messages must be counted, and sends that
- * were cancelled as nobody knows yet whether theirs were sent.
+ * An orphan is a request in its slot that no handle leads to. It is looked at when more of them
+ * come, by the glue thread, and before MPI_Finalize. Receives are kept as their messages must
+ * be counted, and sends that were cancelled as nobody knows yet whether theirs were sent.
  *
  * MPI_Comm_free is local in the libraries, and programs free in any order, so nobody waits here.
  * But at a cut a communicator must be gone in all members or in none, as a restart makes
@@ -14,10 +14,12 @@
  *   1. Complete when all have freed it. Not counted as begun (collective.h): nothing is owed to
  *      anybody until then, a cut can be between, and a restart begins with this step again.
  *   2. Counted, and begun only by who knows that the others will begin it without their
- *      application. Complete at a cut, as non-blocking collectives are; then the lower half's is freed.
+ *      application. Complete at a cut, as non-blocking collectives are; then the lower half's
+ *      is freed.
  *
- * Files and windows gather and count on the communicator they were made on, also when it was freed: the
- * first step waits until there are none here, so that it comes after their calls in all members.
+ * Files and windows gather and count on the communicator they were made on, also when it was
+ * freed: the first step waits until there are none here, so that it comes after their calls in
+ * all members.
  */
 #include "mpi-glue/collective.h"
 #include "mpi-glue/drain.h"
@@ -62,7 +64,8 @@ static bool is_used(const struct vobj *comm)
 }
 
 /*
- * The next barrier, if it may be begun now. When the library fails it is over, and what is below stays.
+ * The next barrier, if it may be begun now. When the library fails it is over, and what is
+ * below stays.
  * @at_end: what the application did not close is of no importance any more
  */
 LOWER_TEXT static void begin_next(struct vrequest *req, bool at_end)

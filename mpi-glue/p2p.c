@@ -227,8 +227,8 @@ MPI_ALIAS(MPI_Irecv##s);
 ABI_SIZES(RECV)
 
 /*
- * Does the library complain of the send's arguments?  Asked if they look like it: the receive comes first, and
- * would take a message that a failed call must leave.
+ * Does the library complain of the send's arguments?  Asked if they look like it: the receive
+ * comes first, and would take a message that a failed call must leave.
  */
 LOWER_TEXT static int check_send(const struct args *s)
 {
@@ -244,12 +244,16 @@ LOWER_TEXT static int check_send(const struct args *s)
 	return rc ?: lower_MPI_Request_free(&real);
 }
 
-/* None, one that was freed, or one of the program's of which it is not known that it was committed. */
+/*
+ * None, one that was freed, or one of the program's of which it is not known that it was
+ * committed.
+ */
 static inline bool dtype_looks_wrong(MPI_Datatype dtype)
 {
 	const struct vdtype *desc = (struct vdtype *)vobj_dtype(dtype);
 
-	return desc ? !desc->sendable || desc->obj.freed || !desc->obj.refs : dtype == MPI_DATATYPE_NULL;
+	return desc ? !desc->sendable || desc->obj.freed || !desc->obj.refs
+		    : dtype == MPI_DATATYPE_NULL;
 }
 
 /* No buffer is MPI_BOTTOM, too. */
@@ -303,7 +307,10 @@ LOWER_TEXT int PMPI_Sendrecv##s(const void *sendbuf, type sendcount, MPI_Datatyp
 MPI_ALIAS(MPI_Sendrecv##s);
 ABI_SIZES(SENDRECV)
 
-/* MPI_BOTTOM: MPICH packs nothing that lies at address 0, so it gets another and a type that leads back. */
+/*
+ * MPI_BOTTOM: MPICH packs nothing that lies at address 0, so it gets another and a type that
+ * leads back.
+ */
 LOWER_TEXT static int pack_bottom(int count, MPI_Datatype dtype, void *data, int size, int *place,
 				  MPI_Comm comm)
 {

@@ -10,8 +10,8 @@
 #include "mpi/calls.h"
 
 /* @patient: until there is one, or the thread is wanted out */
-LOWER_TEXT static int probe_iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Status *status,
-			     bool patient)
+LOWER_TEXT static int probe_iprobe(int source, int tag, MPI_Comm comm, int *flag,
+				   MPI_Status *status, bool patient)
 {
 	MPI_Comm real;
 
@@ -53,8 +53,8 @@ int PMPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status *status)
 MPI_ALIAS(MPI_Probe);
 
 /* MPI_MESSAGE_NO_PROC is no object: it is passed on. */
-LOWER_TEXT static int probe_improbe(int source, int tag, MPI_Comm comm, int *flag, MPI_Message *message,
-			      MPI_Status *status, bool patient)
+LOWER_TEXT static int probe_improbe(int source, int tag, MPI_Comm comm, int *flag,
+				    MPI_Message *message, MPI_Status *status, bool patient)
 {
 	struct kept *kept = kept_for(comm, source, tag);
 	MPI_Status own;

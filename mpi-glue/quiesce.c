@@ -50,7 +50,8 @@ static void refuse_several(unsigned int call)
 {
 	if (__atomic_load_n(&glue.several, __ATOMIC_SEQ_CST) &&
 	    __atomic_load_n(&glue.counts_shared, __ATOMIC_SEQ_CST))
-		glue_refuse(call, "more than one thread calls MPI (MPI_THREAD_MULTIPLE), and there was a file or a window");
+		glue_refuse(call, "more than one thread calls MPI (MPI_THREAD_MULTIPLE), and there "
+				  "was a file or a window");
 }
 
 /* Each of them, as two may come first at the same time. */
@@ -247,8 +248,9 @@ __attribute__((noinline, cold)) void quiesce_safe_point(struct call_mark *mark)
 	if (!mark->outer)
 		go_out(mark);
 	/*
-	 * Loops come here instead of offering the processor themselves. Where the library's own lock is what keeps
-	 * threads apart, some that ask again and again keep it from the glue thread and from who is behind.
+	 * Loops come here instead of offering the processor themselves. Where the library's own
+	 * lock is what keeps threads apart, some that ask again and again keep it from the glue
+	 * thread and from who is behind.
 	 */
 	if (glue.several && hold_now())
 		quiesce_futex(&glue.gate, FUTEX_WAIT_PRIVATE, gate, &step);
@@ -279,7 +281,10 @@ bool quiesce_abort(unsigned int call)
 		}
 		nanosleep(&step, NULL);
 	}
-	/* another thread may be in a collective since it was alone, and has the lock: then the glue thread has not */
+	/*
+	 * another thread may be in a collective since it was alone, and has the lock: then the
+	 * glue thread has not
+	 */
 	return glue.several && !(hold_now() & HOLD_CUT);
 }
 
@@ -334,9 +339,9 @@ static uint32_t call_of(const struct glue_thread *t, const struct counter **ret_
 }
 
 /*
- * How much it says of the rank what @t waits for; 0: it is in no call. A collective that it is held before may be what
- * others wait for. If this rank is behind, a message may be what keeps it so; else messages of other threads
- * say nothing.
+ * How much it says of the rank what @t waits for; 0: it is in no call. A collective that it is
+ * held before may be what others wait for. If this rank is behind, a message may be what keeps
+ * it so; else messages of other threads say nothing.
  */
 static int says_much(const struct glue_thread *t, bool is_behind)
 {

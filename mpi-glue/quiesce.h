@@ -10,7 +10,8 @@
  *
  * The way in is a store and a load:
  *
- *	thread: self.call = X; load glue.hold      glue thread: glue.hold = H; membarrier; load self.call
+ *	thread: self.call = X; load glue.hold      glue thread: glue.hold = H; membarrier; load
+ *	self.call
  *
  * membarrier() is the pair of the store-load order that the thread does not pay for. Who sees no
  * hold is seen inside; who sees one waits, or goes on with the library's lock held, so
@@ -122,8 +123,9 @@ unsigned int quiesce_stragglers(void);
 /* Of MPI_THREAD_MULTIPLE: notices in @call whether more than one thread has called. */
 void quiesce_several(unsigned int call);
 /*
- * @call makes what counts on a communicator beside it, a file or a window: several threads may call on the one and the
- * other in any order, so that equal counts say nothing. Refused from when both is so.
+ * @call makes what counts on a communicator beside it, a file or a window: several threads may
+ * call on the one and the other in any order, so that equal counts say nothing. Refused from
+ * 	when both is so.
  */
 void quiesce_shares_count(unsigned int call);
 /* In MPI_Finalize: the glue thread calls nothing any more. */
@@ -164,9 +166,9 @@ static inline __attribute__((always_inline)) void call_end(struct call_mark *mar
 	CALL_BEGIN(&mark, CALL_##name)
 
 /*
- * Of a collective, marked first: who has counted it and stops there, in a signal's handler or for want of a
- * processor, is a straggler. Without the mark the page would say that it has begun what it may be
- * held before. For the same reason a thread is in the list before.
+ * Of a collective, marked first: who has counted it and stops there, in a signal's handler or
+ * for want of a processor, is a straggler. Without the mark the page would say that it has
+ * begun what it may be held before. For the same reason a thread is in the list before.
  */
 #define COLLECTIVE_BEGIN(name, counted, count) do { \
 	if (unlikely(glue_self.unknown)) \
@@ -193,8 +195,11 @@ static inline __attribute__((always_inline)) void call_end(struct call_mark *mar
 		COLLECTIVE_BEGIN(name, counted, count); \
 	} while (0)
 
-/* First line of a collective that waits for nobody, or that something around it has gathered for. */
-#define GLUE_COLLECTIVE_NOW(name, counter_)	GLUE_COUNTED_OVER(name, counter_, NULL, counted->seq++)
+/*
+ * First line of a collective that waits for nobody, or that something around it has gathered
+ * for.
+ */
+#define GLUE_COLLECTIVE_NOW(name, counter_) GLUE_COUNTED_OVER(name, counter_, NULL, counted->seq++)
 
 /* Of one that waits for others; those of the communicator gather first, if wanted. */
 #define GLUE_COLLECTIVE(name, counter_) \

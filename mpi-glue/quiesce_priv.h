@@ -17,12 +17,16 @@
 
 struct status_wait;
 
-static inline long quiesce_futex(uint32_t *word, int op, uint32_t value, const struct timespec *timeout)
+static inline long quiesce_futex(uint32_t *word, int op, uint32_t value,
+				 const struct timespec *timeout)
 {
 	return syscall(SYS_futex, word, op, value, timeout, NULL, 0);
 }
 
-/* Who has it may call the lower half. Threads that call at the same time (glue.several) do not ask for it. */
+/*
+ * Who has it may call the lower half. Threads that call at the same time (glue.several) do not
+ * ask for it.
+ */
 static inline bool quiesce_library_trylock(void)
 {
 	return !__atomic_exchange_n(&glue.library, 1, __ATOMIC_ACQUIRE);

@@ -102,7 +102,8 @@ static int ask_requests(char *why, size_t size)
 			continue;
 		/* what is complete is not made again */
 		if ((req->flags & REQ_PERSISTENT ||
-		     (req->flags & (REQ_RECV | REQ_ACTIVE | REQ_MATCHED)) == (REQ_RECV | REQ_ACTIVE)) &&
+		     (req->flags & (REQ_RECV | REQ_ACTIVE | REQ_MATCHED)) ==
+			     (REQ_RECV | REQ_ACTIVE)) &&
 		    req->made_by && req->comm && !comm_below((struct vcomm *)req->comm))
 			return rebuild_refuse(why, size, CALL_MPI_Comm_free,
 				      "a receive is posted on a communicator that was freed");

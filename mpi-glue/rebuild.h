@@ -2,9 +2,9 @@
 /*
  * A restart: a new lower half, and in it every object the application holds a handle of.
  *
- * Order: load, MPI_Init, error codes, infos, groups, communicators (ascending identity: an order all members
- * agree on, so none waits for one that waits for it), datatypes, operations, files, windows,
- * persistent requests, receives that were posted, in the order they were.
+ * Order: load, MPI_Init, error codes, infos, groups, communicators (ascending identity: an
+ * order all members agree on, so none waits for one that waits for it), datatypes, operations,
+ * files, windows, persistent requests, receives that were posted, in the order they were.
  *
  * What the library could tell was asked by rebuild_ask() before the cut, while it lived.
  */
@@ -52,12 +52,16 @@ int rebuild_info(const void *saved, MPI_Info *ret_info);
 int rebuild_group(const int32_t *world_ranks, int n, MPI_Group *ret_group);
 void rebuild_dtypes_done(void);
 /*
- * A type that the application has freed, though a persistent request of ours still needs it: made again
- * for a moment, or what has stayed. Of others nothing is done. Returns a code of MPI.
+ * A type that the application has freed, though a persistent request of ours still needs it:
+ * made again for a moment, or what has stayed. Of others nothing is done. Returns a code of
+ * MPI.
  */
 int dtype_revive(struct vobj *dtype);
 void dtype_bury(struct vobj *dtype);
-/* It could not be made again, and something will name it: what is below stays until that is gone. */
+/*
+ * It could not be made again, and something will name it: what is below stays until that is
+ * gone.
+ */
 bool dtype_stays(const struct vobj *dtype);
 int rebuild_comms(char *ret_why, size_t size);
 int rebuild_dtypes(char *ret_why, size_t size);

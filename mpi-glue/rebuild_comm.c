@@ -2,10 +2,10 @@
 /*
  * Communicators of a restart.
  *
- * Each is made again from its members' world ranks, in their order, whatever made it the first time:
- * a group, MPI_Comm_create_group, and the topology on top, without reordering. Ranks make them in
- * ascending identity. That is one order for all, so of those that wait for each other the one
- * with the lowest identity has all its members, and goes on.
+ * Each is made again from its members' world ranks, in their order, whatever made it the first
+ * time: a group, MPI_Comm_create_group, and the topology on top, without reordering. Ranks make
+ * them in ascending identity. That is one order for all, so of those that wait for each other
+ * the one with the lowest identity has all its members, and goes on.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -239,7 +239,8 @@ int rebuild_comms(char *ret_why, size_t size)
 	for (size_t i = 0; i < n && !rc; i++) {
 		rc = make_comm(all[i]);
 		if (rc)
-			snprintf(ret_why, size, "communicator %#llx of %s: code %d of the new library",
+			snprintf(ret_why, size,
+				 "communicator %#llx of %s: code %d of the new library",
 				 (unsigned long long)all[i]->coll.id,
 				 call_symbol[all[i]->made_by] + 1, rc);
 	}

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Files of a restart: opened again by name, without creating them, with view, positions and
- * atomicity. The name is the absolute one, or, if that is too long for the library, what is left of it below
- * the present directory. All members of a file's communicator do so in the order of identities, and on one
- * communicator in the order they were opened the first time.
+ * atomicity. The name is the absolute one, or, if that is too long for the library, what is
+ * left of it below the present directory. All members of a file's communicator do so in the
+ * order of identities, and on one communicator in the order they were opened the first time.
  *
  * The files' contents are none of ours: they are kept with the checkpoint, or not.
  */
@@ -76,15 +76,20 @@ static const char *rebuild_file_refused(const struct vfile *file)
 	if (file->splits)
 		return "a split collective is under way";
 	if (!name)
-		return "its absolute name is too long for the library, and it is not below the present directory: go to where it was opened";
+		return "its absolute name is too long for the library, and it is not below the "
+		       "present directory: go to where it was opened";
 	if (is_gone(name))
-		return "it was removed while it is open, or is not found from the present directory";
+		return "it was removed while it is open, or is not found from the present "
+		       "directory";
 	if (file->amode & MPI_MODE_SEQUENTIAL)
 		return "sequential files are not restored yet";
 	return NULL;
 }
 
-/* The library may have none. Unused it is at the beginning, or where the end was when the file was opened. */
+/*
+ * The library may have none. Unused it is at the beginning, or where the end was when the file
+ * was opened.
+ */
 LOWER_TEXT static int ask_shared(struct vfile *file, MPI_File real)
 {
 	file->shared_at = -1;
@@ -118,8 +123,9 @@ LOWER_TEXT int rebuild_ask_files(char *ret_why, size_t size)
 }
 
 /*
- * Who has not used the shared pointer does not know where it was, and who was asked while others still used it knows
- * of less: it goes back only by a collective, in which nobody is when he is asked.
+ * Who has not used the shared pointer does not know where it was, and who was asked while
+ * others still used it knows of less: it goes back only by a collective, in which nobody is
+ * when he is asked.
  */
 LOWER_TEXT static int seek_shared_again(const struct vfile *file, MPI_File real, MPI_Comm comm)
 {

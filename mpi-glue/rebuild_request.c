@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Requests of a restart: persistent ones are made again, receives are posted again, in the order in
- * which they were; generalized ones are started anew. Sends are complete, and so is all else (drain.c): nothing is sent here.
- * What is complete and not yet told has the new library's null handle; the application's own
- * handle never changes. Arguments are those of the call that made the request (request_record()).
+ * which they were; generalized ones are started anew. Sends are complete, and so is all else
+ * (drain.c): nothing is sent here. What is complete and not yet told has the new library's null
+ * handle; the application's own handle never changes. Arguments are those of the call that made
+ * the request (request_record()).
  */
 #include <errno.h>
 #include <stdio.h>

@@ -3,10 +3,10 @@
  * Windows of a restart: over the same memory, with the names, hints and attached regions they had.
  *
  * All members of a window's communicator make them in the order of identities, and on one
- * communicator in the order they were made the first time. One communicator after the other in the whole job:
- * Open MPI 4.1.4 names a file by node and the communicator's number, which others without common members
- * may have as well (osc/rdma). What their epochs have come to is in memory (win.h), so there is nothing
- * to be done again of those.
+ * communicator in the order they were made the first time. One communicator after the other in
+ * the whole job: Open MPI 4.1.4 names a file by node and the communicator's number, which
+ * others without common members may have as well (osc/rdma). What their epochs have come to is
+ * in memory (win.h), so there is nothing to be done again of those.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -58,7 +58,8 @@ int rebuild_ask_wins(char *ret_why, size_t size)
 		if (!win_at(i))
 			continue;
 		if (!rebuild_win_comm_of(win_at(i))) {
-			snprintf(ret_why, size, "MPI_Win_create: the communicator of a window was freed");
+			snprintf(ret_why, size,
+				 "MPI_Win_create: the communicator of a window was freed");
 			return -ENOTSUP;
 		}
 		rc = rebuild_win_ask(win_at(i));
@@ -109,8 +110,8 @@ static int rebuild_win_by_comm(const void *a, const void *b)
 }
 
 /*
- * Of communicators that still have windows to be made, anywhere; UINT64_MAX: none. With a sign, in the same order:
- * MPICH 4.0.2 compares MPI_UINT64_T as if it had one.
+ * Of communicators that still have windows to be made, anywhere; UINT64_MAX: none. With a sign,
+ * in the same order: MPICH 4.0.2 compares MPI_UINT64_T as if it had one.
  */
 LOWER_TEXT static int next_turn(uint64_t mine, uint64_t *ret_id)
 {

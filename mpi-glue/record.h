@@ -73,7 +73,10 @@ struct vgroup {
 	const struct vcomm *of;	/* for comparison only: the communicator that hands it out */
 };
 
-/* Arguments as MPI_Type_get_contents would tell them, or, with large counts, MPI_Type_get_contents_c. */
+/*
+ * Arguments as MPI_Type_get_contents would tell them, or, with large counts,
+ * MPI_Type_get_contents_c.
+ */
 struct vdtype {
 	struct vobj obj;
 	struct vattr *attrs;
@@ -87,7 +90,8 @@ struct vdtype {
 	MPI_Aint *addresses;
 	MPI_Count *counts;	/* NULL: made by a constructor without large ones */
 	MPI_Datatype *dtypes;	/* virtual; ours among them are referenced */
-	uintptr_t left;		/* below, after the application freed it: it cannot be made again, and something names it */
+	uintptr_t left; /* below, after the application freed it: it cannot be made again, and
+			   something names it */
 	char *name;		/* between cut and go; not of predefined ones */
 };
 
@@ -135,7 +139,8 @@ struct vfile {
 
 /*
  * @words_below: a window on @words, for its epochs: win.h
- * @target: by rank, enum win_target; @locked: how many of them are locked; @all: MPI_Win_lock_all is counted
+ * @target: by rank, enum win_target; @locked: how many of them are locked; @all:
+ * 	MPI_Win_lock_all is counted
  * @to, @from: of the access and the exposure that are open; NULL: none
  */
 struct vwin {

@@ -10,8 +10,9 @@
  * glue thread found complete (REQ_DONE) has a null handle below, or is inactive there, so that the
  * library passes over it; what it was told is kept here for the application.
  *
- * An error in a request is its communicator's, as the standard says; in an array of them as the library has it: that of the
- * first that failed, or of MPI_COMM_WORLD (ABI_ARRAY_FAILS_WORLD). One in any other call on requests is MPI_COMM_WORLD's.
+ * An error in a request is its communicator's, as the standard says; in an array of them as the
+ * library has it: that of the first that failed, or of MPI_COMM_WORLD (ABI_ARRAY_FAILS_WORLD).
+ * One in any other call on requests is MPI_COMM_WORLD's.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -204,7 +205,8 @@ LOWER_TEXT int quiet_tag(void)
 {
 	int flag = 0, *highest;
 
-	if (lower_MPI_Comm_get_attr(real_comm(MPI_COMM_WORLD), MPI_TAG_UB, &highest, &flag) || !flag)
+	if (lower_MPI_Comm_get_attr(real_comm(MPI_COMM_WORLD), MPI_TAG_UB, &highest, &flag) ||
+	    !flag)
 		return MPI_ANY_TAG;
 	return *highest;
 }
@@ -301,7 +303,8 @@ LOWER_TEXT int PMPI_Request_get_status(MPI_Request request, int *flag, MPI_Statu
 	struct vrequest *req = (struct vrequest *)vobj_req(request);
 	int rc;
 
-	if (req && (collective_waits(req->flags) || (unlikely(req->flags & REQ_IO) && !io_test(req)))) {
+	if (req &&
+	    (collective_waits(req->flags) || (unlikely(req->flags & REQ_IO) && !io_test(req)))) {
 		*flag = 0;
 		return MPI_SUCCESS;
 	}
@@ -337,7 +340,10 @@ static struct kept *kept_of(const struct vrequest *req)
 	return kept_take(req->comm, req->rank, req->tag);
 }
 
-/* It is complete, in whatever way; or it could not be received, and is as if it had not been taken. */
+/*
+ * It is complete, in whatever way; or it could not be received, and is as if it had not been
+ * taken.
+ */
 static int start_kept(struct vrequest *req, struct kept *kept)
 {
 	/* another thread's receive may be of the same type, and revive it as well */
@@ -441,7 +447,10 @@ LOWER_TEXT int PMPI_Cancel(MPI_Request *request)
 	if (request_is_done(req))
 		return MPI_SUCCESS;	/* too late, as it may be */
 	real = real_req(*request);
-	/* before it is: afterwards a thread that waits may have ended it, and the slot be another's */
+	/*
+	 * before it is: afterwards a thread that waits may have ended it, and the slot be
+	 * another's
+	 */
 	if (likely(req))
 		__atomic_or_fetch(&req->flags, (uint32_t)REQ_CANCELLED, __ATOMIC_RELAXED);
 	rc = lower_MPI_Cancel(&real);
@@ -456,7 +465,10 @@ MPI_ALIAS(MPI_Cancel);
 #define ACTIVE_RECEIVE	(REQ_RECV | REQ_ACTIVE)
 #define CANCELLED_SEND	(REQ_SEND | REQ_ACTIVE | REQ_CANCELLED)
 
-/* A cancelled send that the program asks nothing more about: if it is known that nothing was sent, it counts so. */
+/*
+ * A cancelled send that the program asks nothing more about: if it is known that nothing was
+ * sent, it counts so.
+ */
 LOWER_TEXT static void cancelled_freed(struct vrequest *req)
 {
 	MPI_Status status;
@@ -477,12 +489,13 @@ static bool is_awaited(struct vrequest *req)
 }
 
 /*
- * One that is not complete stays as it is until then: the program has its handle still, to complete it.  An error is that
- * of the program's function: the request is gone all the same.
+ * One that is not complete stays as it is until then: the program has its handle still, to
+ * complete it.  An error is that of the program's function: the request is gone all the same.
  */
 LOWER_TEXT static int free_general(MPI_Request *request, struct vrequest *req, MPI_Request real)
 {
-	uint32_t was = __atomic_fetch_or(&req->flags, (uint32_t)REQ_GENERAL_FREED, __ATOMIC_RELAXED);
+	uint32_t was =
+		__atomic_fetch_or(&req->flags, (uint32_t)REQ_GENERAL_FREED, __ATOMIC_RELAXED);
 	int rc = 0;
 
 	*request = MPI_REQUEST_NULL;

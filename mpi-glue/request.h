@@ -44,8 +44,8 @@ static inline void between(struct call_mark *mark)
 }
 
 /*
- * Of messages that nobody sends in MPI_COMM_WORLD. To look for one is to make progress: a library that
- * finds a message at once makes none.
+ * Of messages that nobody sends in MPI_COMM_WORLD. To look for one is to make progress: a
+ * library that finds a message at once makes none.
  */
 int quiet_tag(void);
 
@@ -67,8 +67,8 @@ void request_look(struct vrequest *req);
 void request_keep(struct vrequest *req, const MPI_Status *status, int rc);
 
 /*
- * A receive that @kept completes: a request without anything below, which keeps what became of it. Failure:
- * there is no request, and @kept is still the caller's.
+ * A receive that @kept completes: a request without anything below, which keeps what became of
+ * it. Failure: there is no request, and @kept is still the caller's.
  */
 int request_of_kept(struct kept *kept, struct vobj *comm, void *buf, MPI_Count count,
 		    MPI_Datatype dtype, MPI_Request *ret_request);
@@ -84,12 +84,16 @@ request_finished(struct vrequest *req, const MPI_Status *status)
 	else if ((req->flags & (REQ_RECV | REQ_ACTIVE)) == (REQ_RECV | REQ_ACTIVE))
 		channel_add(glue.received, req->peer);
 	if (unlikely(glue.multiple))	/* another thread may just cancel it */
-		__atomic_and_fetch(&req->flags, ~(uint32_t)(REQ_ACTIVE | REQ_CANCELLED), __ATOMIC_RELAXED);
+		__atomic_and_fetch(&req->flags, ~(uint32_t)(REQ_ACTIVE | REQ_CANCELLED),
+				   __ATOMIC_RELAXED);
 	else
 		req->flags &= ~(uint32_t)(REQ_ACTIVE | REQ_CANCELLED);
 }
 
-/* The application freed this active request, whose end has to be counted. orphan.c, as the next five. */
+/*
+ * The application freed this active request, whose end has to be counted. orphan.c, as the
+ * next five.
+ */
 void orphan_request(struct vrequest *req);
 /*
  * The application frees @comm, which is named: its slot is released, and the lower half's goes

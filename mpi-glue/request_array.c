@@ -4,11 +4,12 @@
  *
  * The library is asked about all of them at once, with their real handles in the application's
  * order. Waiting is a loop around the library's test, left at safe points, after which the real
- * handles are taken anew. What is known to be complete goes first: any or some of an array are those.
+ * handles are taken anew. What is known to be complete goes first: any or some of an array are
+ * those.
  *
- * MPICH's test of all ends at once when one has failed, its wait does not: the others are then waited
- * for one by one. Open MPI's tests do not return errors of persistent requests, its waits do: those come from statuses
- * (ABI_ERRORS_LOST), or from tests of one request at a time.
+ * MPICH's test of all ends at once when one has failed, its wait does not: the others are then
+ * waited for one by one. Open MPI's tests do not return errors of persistent requests, its
+ * waits do: those come from statuses (ABI_ERRORS_LOST), or from tests of one request at a time.
  *
  * Requests of files never go below here: each is looked at before (request_io.c), and null in
  * the array of real handles. So "none is active", said of that array, may not be so.
@@ -47,27 +48,34 @@ static inline struct vobj *array_comm(const struct vrequest *req)
 	return req && !ABI_ARRAY_FAILS_WORLD ? req->comm : NULL;
 }
 
-/* The same of the first that failed among @n, which are those of @indices if that is given. Without statuses: of the first */
+/*
+ * The same of the first that failed among @n, which are those of @indices if that is given.
+ * Without statuses: of the first
+ */
 LOWER_TEXT static struct vobj *failed_comm(int n, const MPI_Request requests[], const int indices[],
 					   const MPI_Status statuses[], int rc)
 {
 	if (ABI_ARRAY_FAILS_WORLD || !is_in_status(rc))
 		return NULL;
 	for (int i = 0; i < n; i++) {
-		const struct vrequest *req = (struct vrequest *)vobj_req(requests[indices ? indices[i] : i]);
+		const struct vrequest *req =
+			(struct vrequest *)vobj_req(requests[indices ? indices[i] : i]);
 
 		if (!req)
 			continue;
-		if (statuses == MPI_STATUSES_IGNORE ? req->comm != NULL :
-		    statuses[i].MPI_ERROR != MPI_SUCCESS && statuses[i].MPI_ERROR != MPI_ERR_PENDING)
+		if (statuses == MPI_STATUSES_IGNORE
+			    ? req->comm != NULL
+			    : statuses[i].MPI_ERROR != MPI_SUCCESS &&
+				      statuses[i].MPI_ERROR != MPI_ERR_PENDING)
 			return array_comm(req);
 	}
 	return NULL;
 }
 
 /*
- * After a test of all that failed, is this one under way? Null is what the library is done with; of what
- * remains its status says so. Where there is none, nobody minds if it is complete only now.
+ * After a test of all that failed, is this one under way? Null is what the library is done
+ * with; of what remains its status says so. Where there is none, nobody minds if it is complete
+ * only now.
  */
 LOWER_TEXT static bool is_pending(const struct vrequest *req, MPI_Request *real,
 				  const MPI_Status *status)
@@ -84,8 +92,9 @@ LOWER_TEXT static bool is_pending(const struct vrequest *req, MPI_Request *real,
 }
 
 /*
- * Some have failed, and Open MPI has freed every request of the array whose status has an error, also of those that it did
- * not tell of. From whom such a receive from anybody was is not known then.
+ * Some have failed, and Open MPI has freed every request of the array whose status has an
+ * error, also of those that it did not tell of. From whom such a receive from anybody was is
+ * not known then.
  */
 static void settle_freed(int count, MPI_Request requests[], const MPI_Request real[])
 {
@@ -107,8 +116,8 @@ static inline int lost_error(const struct vrequest *req, const MPI_Status *statu
 }
 
 /*
- * What is complete, @all or some as others failed, is so above; @below as the library said. Returns that,
- * or the code of what failed before. *ret_comm: whose error handler.
+ * What is complete, @all or some as others failed, is so above; @below as the library said.
+ * Returns that, or the code of what failed before. *ret_comm: whose error handler.
  */
 static int settle_all(int count, MPI_Request requests[], MPI_Request real[],
 		      MPI_Status statuses[], bool all, int below, struct vobj **ret_comm)
@@ -133,7 +142,10 @@ static int settle_all(int count, MPI_Request requests[], MPI_Request real[],
 				rc = MPI_ERR_IN_STATUS;
 			}
 			request_settle(&requests[i], real[i], complete, status);
-			/* as MPICH's wait does, and not its test; another one may have failed before */
+			/*
+			 * as MPICH's wait does, and not its test; another one may have failed
+			 * before
+			 */
 			if (likely(!below) && status != MPI_STATUS_IGNORE)
 				status->MPI_ERROR = lost;
 			continue;
@@ -273,7 +285,8 @@ LOWER_TEXT int PMPI_Testall(int count, MPI_Request requests[], int *flag, MPI_St
 	if (unlikely(own))
 		use = array_of(MPI_Status, own);
 	*flag = 0;
-	if (collective_waits(flags) || (unlikely(flags & REQ_IO) && io_test_array(n, requests, real)))
+	if (collective_waits(flags) ||
+	    (unlikely(flags & REQ_IO) && io_test_array(n, requests, real)))
 		rc = MPI_SUCCESS;
 	else
 		rc = lower_MPI_Testall(count, real, flag, use);
@@ -322,8 +335,8 @@ static inline bool only_io(int found, int io)
 }
 
 /* As a test of any until then: the first that is active and complete. */
-LOWER_TEXT static int test_each(int count, const MPI_Request requests[], MPI_Request real[], int *indx,
-				int *flag, MPI_Status *status)
+LOWER_TEXT static int test_each(int count, const MPI_Request requests[], MPI_Request real[],
+				int *indx, int *flag, MPI_Status *status)
 {
 	bool active = false;
 	int rc;
@@ -450,10 +463,12 @@ static int tell_some(int count, MPI_Request requests[], int *outcount, int indic
 static int settle_some(int count, MPI_Request requests[], const MPI_Request real[], int outcount,
 		       const int indices[], MPI_Status statuses[], int rc, unsigned int call)
 {
-	struct vobj *comm = unlikely(rc) ? failed_comm(outcount, requests, indices, statuses, rc) : NULL;
+	struct vobj *comm = unlikely(rc) ? failed_comm(outcount, requests, indices, statuses, rc)
+					 : NULL;
 
 	for (int k = 0; k < outcount && outcount != MPI_UNDEFINED; k++)
-		request_settle(&requests[indices[k]], real[indices[k]], true, status_at(statuses, k));
+		request_settle(&requests[indices[k]], real[indices[k]], true,
+			       status_at(statuses, k));
 	if (likely(!rc))
 		return rc;
 	settle_freed(count, requests, real);
@@ -487,7 +502,8 @@ LOWER_TEXT static int some(int incount, MPI_Request requests[], int *outcount, i
 			break;
 		}
 		if (wait)
-			rc = UNTIL_OUT(MPI_Testsome, *outcount, incount, real, outcount, indices, use);
+			rc = UNTIL_OUT(MPI_Testsome, *outcount, incount, real, outcount, indices,
+				       use);
 		else
 			rc = lower_MPI_Testsome(incount, real, outcount, indices, use);
 		if (only_io(*outcount, io))
@@ -519,6 +535,7 @@ int PMPI_Testsome(int incount, MPI_Request requests[], int *outcount, int indice
 {
 	GLUE_CALL(MPI_Testsome);
 
-	return some(incount, requests, outcount, indices, statuses, false, CALL_MPI_Testsome, &mark);
+	return some(incount, requests, outcount, indices, statuses, false, CALL_MPI_Testsome,
+		    &mark);
 }
 MPI_ALIAS(MPI_Testsome);

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Requests of non-blocking reads and writes of files: when they are tested below, and in which order.
+ * Requests of non-blocking reads and writes of files: when they are tested below, and in which
+ * order.
  *
- * ROMIO's are generalized requests that get on only when somebody tests them. MPICH's MPI_Testall does
- * so again with those that are complete, and takes that for an error of its own (the
- * application's MPI_Waitall is MPI_Testall here), so each is tested alone and kept when it is complete.
+ * ROMIO's are generalized requests that get on only when somebody tests them. MPICH's
+ * MPI_Testall does so again with those that are complete, and takes that for an error of its
+ * own (the application's MPI_Waitall is MPI_Testall here), so each is tested alone and kept
+ * when it is complete.
  *
- * Collective ones call collectives of their file's communicator when they are tested: all ranks must
- * test those of a file in one order, or ranks wait for each other in different ones. The drain
- * tests everything; so the oldest of a file is tested until it is complete, and then the next, whoever
- * asks and whatever for. They were begun in one order on all ranks.
+ * Collective ones call collectives of their file's communicator when they are tested: all ranks
+ * must test those of a file in one order, or ranks wait for each other in different ones. The
+ * drain tests everything; so the oldest of a file is tested until it is complete, and then the
+ * next, whoever asks and whatever for. They were begun in one order on all ranks.
  *
  * When several threads call, another one may have the older one in hand: each is on its own then,
  * and there are no checkpoints once a file of several processes was opened.

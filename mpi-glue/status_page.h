@@ -8,7 +8,8 @@
  *
  * One writer per field, no locks. @order is the shim's: it writes its fields, then raises
  * @serial with release order and wakes its futex. @answer is the rank's, with @change as futex.
- * Between checkpoints the rank writes nothing here: @answer is brought up to date when @serial moves.
+ * Between checkpoints the rank writes nothing here: @answer is brought up to date when @serial
+ * moves.
  *
  * When is a rank caught up? A reader has to look in this order (acquire), again from the
  * start if anything is not as wanted:
@@ -18,17 +19,17 @@
  *   4. the seqs and met[] once more: if one grew, tell it as a new target and start again
  * The rank writes in the opposite order: @in_collective up, then the seq, then it begins; so
  * a reader that finds 2 and 3 sees every collective that was begun before. (While there are
- * stragglers a seq may be one too high, of a thread that is about to be held. A target that comes of it
- * does no harm.)
+ * stragglers a seq may be one too high, of a thread that is about to be held. A target that
+ * comes of it does no harm.)
  *
  * A communicator is in comms[] from when it is named, so of all its members, those that have begun
  * nothing on it included; or, when a call on it is held, at the latest then. The reader keeps
  * targets of identities that a rank does not list yet, and tells them when it does.
  *
  * Ranks that have no communicator of their own yet (MPI_Comm_create_group, leaders of
- * MPI_Intercomm_create) are counted by pairs: met[i] of rank k and met[k] of rank i are the same once both
- * have caught up. So met_targets[i] of k is met[k] of i. A table of targets that is shared by nodes can
- * have such a count under STATUS_PAIR().
+ * MPI_Intercomm_create) are counted by pairs: met[i] of rank k and met[k] of rank i are the
+ * same once both have caught up. So met_targets[i] of k is met[k] of i. A table of targets that
+ * is shared by nodes can have such a count under STATUS_PAIR().
  *
  * Counters of messages are totals since the job began, by rank in MPI_COMM_WORLD; @sent is
  * complete when @state is STATUS_DRAINING, @received grows until all that was sent has come.
@@ -98,7 +99,10 @@ enum status_held {
 	STATUS_GATHERS = 3,	/* members of the communicator that have not come to this call */
 };
 
-/* What a thread of the rank waits for: of several, the one that says most of the rank (quiesce.c). */
+/*
+ * What a thread of the rank waits for: of several, the one that says most of the rank
+ * (quiesce.c).
+ */
 struct status_wait {
 	uint32_t writing;	/* odd while it is written */
 	uint16_t call;		/* row of mpi_calls.def; name in @name */
@@ -178,10 +182,11 @@ static inline struct status_comm *status_comms(struct status_page *page)
 }
 
 /*
- * A slot gets another communicator while it is read: first it is nobody's.  Who reads the identity once
- * more after the rest knows that all of it was of one.
+ * A slot gets another communicator while it is read: first it is nobody's.  Who reads the
+ * identity once more after the rest knows that all of it was of one.
  */
-static inline void status_comm_write(struct status_comm *comm, uint64_t id, uint64_t members, uint64_t seq)
+static inline void status_comm_write(struct status_comm *comm, uint64_t id, uint64_t members,
+				     uint64_t seq)
 {
 	if (comm->id != id) {
 		__atomic_store_n(&comm->id, 0, __ATOMIC_RELAXED);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The tool interface: handles of variables that are bound to an object. The object comes by the address of
- * its handle, and only the variable says of which kind it is. The library is given the address of the
- * real one, which lives as long as the call; so may the program's.
+ * The tool interface: handles of variables that are bound to an object. The object comes by the
+ * address of its handle, and only the variable says of which kind it is. The library is given
+ * the address of the real one, which lives as long as the call; so may the program's.
  *
  * Variables of no object, and those that the library does not know, are passed on as they are.
  */
@@ -91,15 +91,15 @@ LOWER_TEXT int PMPI_T_cvar_handle_alloc(int cvar_index, void *obj_handle, MPI_T_
 }
 MPI_ALIAS(MPI_T_cvar_handle_alloc);
 
-LOWER_TEXT int PMPI_T_pvar_handle_alloc(MPI_T_pvar_session session, int pvar_index, void *obj_handle,
-					MPI_T_pvar_handle *handle, int *count)
+LOWER_TEXT int PMPI_T_pvar_handle_alloc(MPI_T_pvar_session session, int pvar_index,
+					void *obj_handle, MPI_T_pvar_handle *handle, int *count)
 {
 	GLUE_CALL(MPI_T_pvar_handle_alloc);
 	union real_object real;
 
 	tool_begin(CALL_MPI_T_pvar_handle_alloc);
-	return lower_MPI_T_pvar_handle_alloc(session, pvar_index, object_below(pvar_bind(pvar_index),
-									       obj_handle, &real),
+	return lower_MPI_T_pvar_handle_alloc(session, pvar_index,
+					     object_below(pvar_bind(pvar_index), obj_handle, &real),
 					     handle, count);
 }
 MPI_ALIAS(MPI_T_pvar_handle_alloc);

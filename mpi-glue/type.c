@@ -106,7 +106,10 @@ MPI_Datatype record_f90(MPI_Datatype real, unsigned int call)
 	return dtype;
 }
 
-/* New handles, which the application frees; of what they were made is known of those that the outer type names. */
+/*
+ * New handles, which the application frees; of what they were made is known of those that the
+ * outer type names.
+ */
 void record_contents(MPI_Datatype outer, MPI_Count n, MPI_Datatype inner[], unsigned int call)
 {
 	const struct vdtype *desc = (struct vdtype *)vobj_dtype(outer), *known;

@@ -59,7 +59,10 @@ int vhandle_init(void)
 	return 0;
 }
 
-/* Our own thread ends what the application gave up, and some calls of handles alone are not marked. */
+/*
+ * Our own thread ends what the application gave up, and some calls of handles alone are not
+ * marked.
+ */
 static bool is_shared(void)
 {
 	return glue.multiple || glue.page;

@@ -110,8 +110,8 @@ struct vobj *vobj_find(enum vkind kind, uintptr_t real);
 struct vobj *vobj_at(enum vkind kind, uint32_t index);
 
 /*
- * The lock of a kind's table, for what else objects of that kind are named by. No slot of the kind is taken
- * or given back meanwhile, and nothing of the application's is called.
+ * The lock of a kind's table, for what else objects of that kind are named by. No slot of the
+ * kind is taken or given back meanwhile, and nothing of the application's is called.
  */
 void vtable_lock(enum vkind kind);
 void vtable_unlock(enum vkind kind);

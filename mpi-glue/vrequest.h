@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What is known of a request beyond its handle; part of record.h. Who may change it, and when: request.h.
+ * What is known of a request beyond its handle; part of record.h. Who may change it, and when:
+ * request.h.
  */
 #ifndef MPI_GLUE_VREQUEST_H
 #define MPI_GLUE_VREQUEST_H
@@ -15,24 +16,25 @@
 enum {
 	REQ_PERSISTENT = 1,
 	REQ_GENERAL = 2,
-	REQ_OTHER = 4,		/* neither of the next two */
+	REQ_OTHER = 4, /* neither of the next two */
 	REQ_SEND = 8,
 	REQ_RECV = 16,
-	REQ_ANY = 32,		/* a receive from anybody: its status tells from whom */
+	REQ_ANY = 32, /* a receive from anybody: its status tells from whom */
 	REQ_ACTIVE = 64,
-	REQ_CANCELLED = 128,	/* asked to; its status tells */
-	REQ_DONE = 256,		/* complete, not told yet: @done */
-	REQ_ORPHAN = 512,	/* the application freed it before it was complete */
+	REQ_CANCELLED = 128, /* asked to; its status tells */
+	REQ_DONE = 256, /* complete, not told yet: @done */
+	REQ_ORPHAN = 512, /* the application freed it before it was complete */
 	REQ_COLLECTIVE = 1024,
-	REQ_MATCHED = 2048,	/* a matched receive: nothing to post anew */
-	REQ_LEAVING = 4096,	/* of a communicator that was freed, until all have: orphan.c */
-	REQ_IO = 8192,		/* reads or writes a file: request_io.c */
-	REQ_COMM = 65536,	/* the communicator @buf is there when it is complete (MPI_Comm_idup) */
-	REQ_LEFT = 32768,	/* with LEAVING: all have */
-	REQ_IO_ORDERED = 16384,	/* collectively: after those before it of the same @file */
-	REQ_GENERAL_DONE = 131072,	/* MPI_Grequest_complete was called */
-	REQ_GENERAL_FREED = 262144,	/* MPI_Request_free was; the slot is there until both were */
-	REQ_ALONE = 524288,	/* persistent collective, partitioned: MPICH's test of all fails with it */
+	REQ_MATCHED = 2048, /* a matched receive: nothing to post anew */
+	REQ_LEAVING = 4096, /* of a communicator that was freed, until all have: orphan.c */
+	REQ_IO = 8192, /* reads or writes a file: request_io.c */
+	REQ_COMM = 65536, /* the communicator @buf is there when it is complete (MPI_Comm_idup) */
+	REQ_LEFT = 32768, /* with LEAVING: all have */
+	REQ_IO_ORDERED = 16384, /* collectively: after those before it of the same @file */
+	REQ_GENERAL_DONE = 131072, /* MPI_Grequest_complete was called */
+	REQ_GENERAL_FREED = 262144, /* MPI_Request_free was; the slot is there until both were */
+	REQ_ALONE =
+		524288, /* persistent collective, partitioned: MPICH's test of all fails with it */
 };
 
 /* What the application will be told of a request that is complete. */

@@ -68,7 +68,8 @@ LOWER_TEXT int win_make_below(struct vwin *win, MPI_Comm comm, MPI_Info info)
 	if (win->flavor == MPI_WIN_FLAVOR_DYNAMIC)
 		rc = lower_MPI_Win_create_dynamic(allowed, comm, &real);
 	else if (win->map)
-		rc = lower_MPI_Win_create(win->map, (MPI_Aint)win->map_size, 1, allowed, comm, &real);
+		rc = lower_MPI_Win_create(win->map, (MPI_Aint)win->map_size, 1, allowed, comm,
+					  &real);
 	else
 		rc = lower_MPI_Win_create(win->base, win->size, win->disp_unit, allowed, comm,
 					  &real);
@@ -117,7 +118,8 @@ LOWER_TEXT static struct vwin *win_new(MPI_Comm comm, MPI_Info info, int flavor,
 	win->without_locks = win_info_says(real_info(info), "no_locks");
 	if (lower_MPI_Comm_rank(real_comm(comm), &win->rank) ||
 	    lower_MPI_Comm_size(real_comm(comm), &win->nr))
-		win->nr = 1;	/* no communicator: as the library says when it is asked for a window */
+		win->nr =
+			1; /* no communicator: as the library says when it is asked for a window */
 	win->target = calloc((size_t)win->nr, 1);
 	win->words = calloc(1, sizeof(*win->words) + 4 * (size_t)win->nr * sizeof(uint64_t));
 	if (win->target && win->words)
@@ -164,7 +166,10 @@ LOWER_TEXT int PMPI_Win_create(void *base, MPI_Aint size, int disp_unit, MPI_Inf
 }
 MPI_ALIAS(MPI_Win_create);
 
-/* Open MPI cannot over the program's memory in some cases, all ranks alike: of one process, for one. */
+/*
+ * Open MPI cannot over the program's memory in some cases, all ranks alike: of one process,
+ * for one.
+ */
 LOWER_TEXT static int allocate_below(struct vwin *win, MPI_Comm comm, MPI_Info info)
 {
 	MPI_Win real;

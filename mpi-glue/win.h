@@ -2,35 +2,42 @@
 /*
  * Windows and their epochs.
  *
- * Below, a window is under MPI_Win_lock_all for as long as it is there, with MPI_MODE_NOCHECK: the library
- * moves data, and that its operations are complete at the target MPI_Win_flush_all tells. When they may
- * begin, and who waits for whom, is ours: fences, post-start-complete-wait and locks are made of flushes
- * and words in each member's memory that the others add to. So what an epoch has come to is memory
- * of the application, in the image with the rest, and a cut can be in the middle of any: the drain
- * flushes, and a restart makes the window again and goes on.
+ * Below, a window is under MPI_Win_lock_all for as long as it is there, with MPI_MODE_NOCHECK:
+ * the library moves data, and that its operations are complete at the target MPI_Win_flush_all
+ * tells. When they may begin, and who waits for whom, is ours: fences, post-start-complete-wait
+ * and locks are made of flushes and words in each member's memory that the others add to. So
+ * what an epoch has come to is memory of the application, in the image with the rest, and a cut
+ * can be in the middle of any: the drain flushes, and a restart makes the window again and goes
+ * on.
  *
- * Words of a member, each written by atomics of MPI alone (@words_below, a window beside the application's):
- * who holds its lock; for each other one how often it has posted to, and completed at, this one; for each
- * round of a fence how often somebody has come. The latter only grow, and what the member has used of
- * them is counted beside, so nothing is ever reset. Who waits for a word, or tries a lock, does so between
- * safe points, so it can be cut there. A fence counts as a collective when all have come to it.
+ * Words of a member, each written by atomics of MPI alone (@words_below, a window beside the
+ * application's): who holds its lock; for each other one how often it has posted to, and
+ * completed at, this one; for each round of a fence how often somebody has come. The latter
+ * only grow, and what the member has used of them is counted beside, so nothing is ever reset.
+ * Who waits for a word, or tries a lock, does so between safe points, so it can be cut there. A
+ * fence counts as a collective when all have come to it.
  *
  * Fences are dissemination barriers: Hensgen, Finkel, Manber, "Two algorithms for barrier
  * synchronization", International Journal of Parallel Programming 17(1), 1988.
  *
- * MPI_Win_lock_all is a lock of each member, all begun at once. (A word for all at one member, as Gerstenberger,
- * Besta, Hoefler have it, SC'13, section 2.3, would have every exclusive lock wait for the progress of that one.)
+ * MPI_Win_lock_all is a lock of each member, all begun at once. (A word for all at one member,
+ * as Gerstenberger, Besta, Hoefler have it, SC'13, section 2.3, would have every exclusive lock
+ * wait for the progress of that one.)
  *
- * Memory of MPI_Win_allocate is the application's heap; that of MPI_Win_allocate_shared a file of a tmpfs
- * which all members map, and which no name leads to any more. (Below, each member's window is all of it: MPICH
- * 4.0.2 with UCX misplaces what is put where a window begins at no multiple of 16.)
+ * Memory of MPI_Win_allocate is the application's heap; that of MPI_Win_allocate_shared a file
+ * of a tmpfs which all members map, and which no name leads to any more. (Below, each member's
+ * window is all of it: MPICH 4.0.2 with UCX misplaces what is put where a window begins at no
+ * multiple of 16.)
  */
 #ifndef MPI_GLUE_WIN_H
 #define MPI_GLUE_WIN_H
 
 #include "mpi-glue/glue.h"
 
-/* What operations of this process are allowed on the window, besides those on targets that are locked. */
+/*
+ * What operations of this process are allowed on the window, besides those on targets that are
+ * locked.
+ */
 enum win_access {
 	ACCESS_NONE,
 	ACCESS_FENCED,		/* after a fence; nothing was begun yet */
@@ -39,10 +46,16 @@ enum win_access {
 	ACCESS_ALL,		/* MPI_Win_lock_all */
 };
 
-/* vwin.target[], by rank; the last three are locks, which several threads may have of different targets. */
+/*
+ * vwin.target[], by rank; the last three are locks, which several threads may have of
+ * different targets.
+ */
 enum win_target { TARGET_STARTED = 1, TARGET_SHARED, TARGET_EXCLUSIVE, TARGET_UNCHECKED };
 
-/* Locks count readers in the lower half, writers, one of which has it or waits for readers, in the upper. */
+/*
+ * Locks count readers in the lower half, writers, one of which has it or waits for readers, in
+ * the upper.
+ */
 #define ONE_EXCLUSIVE	(1ull << 32)
 #define MASK_SHARED	(ONE_EXCLUSIVE - 1)
 
@@ -113,7 +126,10 @@ static inline bool win_may(MPI_Win win, int target)
 	}
 }
 
-/* Where @disp of @target is below: a shared window is there the whole mapping, in bytes, for each member. */
+/*
+ * Where @disp of @target is below: a shared window is there the whole mapping, in bytes, for
+ * each member.
+ */
 static inline MPI_Aint win_disp(MPI_Win win, int target, MPI_Aint disp)
 {
 	const struct vwin *desc = win_of(win);

@@ -2,10 +2,10 @@
 /*
  * Locks of windows, and flushes of what is locked.
  *
- * Owns the word @lock of each member (win.h): a number that is added to, and what was added taken back if
- * somebody was there. Who waits looks at it again and again between safe points, without anything of it
- * being under way below; a writer that waits for readers has its mark there already. MPI_MODE_NOCHECK
- * asks nobody, as the program promises that there is no other.
+ * Owns the word @lock of each member (win.h): a number that is added to, and what was added
+ * taken back if somebody was there. Who waits looks at it again and again between safe points,
+ * without anything of it being under way below; a writer that waits for readers has its mark
+ * there already. MPI_MODE_NOCHECK asks nobody, as the program promises that there is no other.
  */
 #include <stddef.h>
 #include <stdlib.h>
@@ -53,8 +53,8 @@ static bool has_writer(uint64_t lock)
 }
 
 /*
- * Until there is no writer, or with @readers no reader: looks only, as who adds and takes back again and
- * again keeps others from it.
+ * Until there is no writer, or with @readers no reader: looks only, as who adds and takes back
+ * again and again keeps others from it.
  */
 static int lock_await(const struct vwin *win, int rank, bool readers, struct call_mark *mark)
 {
@@ -68,7 +68,10 @@ static int lock_await(const struct vwin *win, int rank, bool readers, struct cal
 	}
 }
 
-/* By additions only: Open MPI 4.1.4 cannot compare and swap in the caller's own memory (btl/vader). */
+/*
+ * By additions only: Open MPI 4.1.4 cannot compare and swap in the caller's own memory
+ * (btl/vader).
+ */
 static int lock_shared(const struct vwin *win, int rank, struct call_mark *mark)
 {
 	for (;;) {
@@ -200,8 +203,8 @@ LOWER_TEXT static int lock_everybody(const struct vwin *win, struct call_mark *m
 	if (!was)
 		return MPI_ERR_NO_MEM;
 	for (int i = 0; i < win->nr && !rc; i++)
-		rc = lower_MPI_Fetch_and_op(&one, &was[i], dtype, i, WORD_OF(lock), real_op(MPI_SUM),
-					    words);
+		rc = lower_MPI_Fetch_and_op(&one, &was[i], dtype, i, WORD_OF(lock),
+					    real_op(MPI_SUM), words);
 	if (!rc)
 		rc = lower_MPI_Win_flush_all(words);
 	for (int i = 0; i < win->nr && !rc; i++) {

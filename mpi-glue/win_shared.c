@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Memory of shared windows: one file of a tmpfs, mapped by all members and without a name as soon as
- * they have it, so that it is memory of the job as other shared memory is, and in its image.
+ * Memory of shared windows: one file of a tmpfs, mapped by all members and without a name as
+ * soon as they have it, so that it is memory of the job as other shared memory is, and in its
+ * image.
  *
- * Owns the parts and the mapping. That members are on one node shows as the others find the file, whose
- * name the first one made from random numbers.
+ * Owns the parts and the mapping. That members are on one node shows as the others find the
+ * file, whose name the first one made from random numbers.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -179,8 +180,8 @@ int PMPI_Win_shared_query(MPI_Win win, int rank, MPI_Aint *size, int *disp_unit,
 MPI_ALIAS(MPI_Win_shared_query);
 
 /*
- * Open MPI 4.1.4 ends the job in it on memory of one node (btl/vader), where the library's own shared
- * windows are another component's; others do it below.
+ * Open MPI 4.1.4 ends the job in it on memory of one node (btl/vader), where the library's own
+ * shared windows are another component's; others do it below.
  */
 LOWER_TEXT static int swap_above(const struct vwin *win, const void *origin, const void *compare,
 				 void *result, MPI_Datatype dtype, int target, MPI_Aint disp)

@@ -187,7 +187,8 @@ static json_t *await_outcome(const struct shim *shim, int launch)
 			break;
 	}
 	wire_in_done(&in);
-	return json ? json : outcome_error(-ECHILD, "the job's first process died before the job ran");
+	return json ? json
+		    : outcome_error(-ECHILD, "the job's first process died before the job ran");
 }
 
 /* Let init go. From here on the shim is the job's owner, as process management requires. */

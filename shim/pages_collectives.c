@@ -193,8 +193,8 @@ static unsigned int first_behind(const struct pages *p)
 	unsigned int i, first = p->ranks->nr;
 
 	for (i = p->ranks->nr; i-- > 0;) {
-		if (pages_collectives_behind(p, i) && (first == p->ranks->nr || pages_misses(p, i) ||
-				     !pages_misses(p, first)))
+		if (pages_collectives_behind(p, i) &&
+		    (first == p->ranks->nr || pages_misses(p, i) || !pages_misses(p, first)))
 			first = i;
 	}
 	return first;
@@ -214,8 +214,10 @@ int pages_look_quiesced(struct look *look)
 	}
 	/* A rank whose communicators are not followed would pass for caught up: fail instead. */
 	if (p->seqs.full)
-		return p->failed ? 0 : pages_tell_failure(look, 0, STATUS_REFUSED,
-						    "the ranks here have more communicators than can be followed");
+		return p->failed ? 0
+				 : pages_tell_failure(look, 0, STATUS_REFUSED,
+						      "the ranks here have more communicators than "
+						      "can be followed");
 	err = tell_begun(look);
 	if (!err && !p->reached) {
 		err = pages_report(look, SHIM_REACHED, STATUS_QUIESCED, p->number, NULL, 0);

@@ -265,13 +265,19 @@ int ranks_env_check(const json_t *env, char *why, size_t size)
 		size_t len = string ? name_length(string) : 0;
 
 		if (!len)
-			snprintf(why, size, "a variable is NAME=VALUE, or NAME alone, of letters, digits and _, and begins with no digit");
+			snprintf(why, size,
+				 "a variable is NAME=VALUE, or NAME alone, of letters, digits and "
+				 "_, and begins with no digit");
 		else if (!strncmp(string, "CKPT_", 5))
-			snprintf(why, size, "%.*s is Stillpoint's own", len > 64 ? 64 : (int)len, string);
+			snprintf(why, size, "%.*s is Stillpoint's own", len > 64 ? 64 : (int)len,
+				 string);
 		else if (find_name(env, string) != i)
-			snprintf(why, size, "%.*s is there twice", len > 64 ? 64 : (int)len, string);
+			snprintf(why, size, "%.*s is there twice", len > 64 ? 64 : (int)len,
+				 string);
 		else if ((bytes += strlen(string) + 1) > RANKS_ENV_MAX)
-			snprintf(why, size, "variables may have %d bytes in all, each with one more than its length",
+			snprintf(why, size,
+				 "variables may have %d bytes in all, each with one more than its "
+				 "length",
 				 RANKS_ENV_MAX);
 		else
 			continue;

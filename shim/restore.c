@@ -132,8 +132,9 @@ static void shim_restore_add(json_t *sum, const json_t *outcome)
 
 	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		json_object_set_new(to, names[i],
-				    json_integer(json_integer_value(json_object_get(to, names[i])) +
-						 json_integer_value(json_object_get(from, names[i]))));
+				    json_integer(
+					    json_integer_value(json_object_get(to, names[i])) +
+					    json_integer_value(json_object_get(from, names[i]))));
 	json_array_extend(json_object_get(to, "pids"), json_object_get(from, "pids"));
 }
 

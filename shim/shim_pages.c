@@ -114,8 +114,9 @@ static int shim_pages_look(struct shim *shim)
 	if (watch->timer < 0)
 		return -errno;
 	watch->pause = 0;
-	err = set_pace(watch) ?:
-	      reactor_fd(shim->reactor, watch->timer, EPOLLIN, shim_pages_on_time, shim, &watch->source);
+	err = set_pace(watch)
+		      ?: reactor_fd(shim->reactor, watch->timer, EPOLLIN, shim_pages_on_time, shim,
+				    &watch->source);
 	if (err)
 		shim_pages_rest(shim);
 	return err;
@@ -187,8 +188,9 @@ static int handle_watch(struct shim *shim, struct shim_client *client,
 	if (!shim->watch.pages)
 		shim_hear(shim);
 	if (!shim->watch.pages)
-		return shim_pages_answer(client, msg, shim->watch.error ? shim->watch.error : -EOPNOTSUPP,
-			      NULL, 0);
+		return shim_pages_answer(client, msg,
+					 shim->watch.error ? shim->watch.error : -EOPNOTSUPP, NULL,
+					 0);
 	if (shim->watch.client)
 		return shim_pages_answer(client, msg, -EBUSY, NULL, 0);
 	shim->watch.client = client;

@@ -202,7 +202,8 @@ void shim_ranks_message(struct shim *shim, const struct shim_msg *msg)
 	shim->ranks[msg->number].status = msg->value;
 	shim_pages_over(shim, (unsigned int)msg->number);
 	if (shim->pm)
-		shim_ranks_base(shim)->ops->rank_ended(shim->pm, (unsigned int)msg->number, msg->value);
+		shim_ranks_base(shim)->ops->rank_ended(shim->pm, (unsigned int)msg->number,
+						       msg->value);
 	shim_ranks_agree(shim);
 }
 
@@ -216,10 +217,12 @@ void shim_ranks_fenced(struct shim *shim, const struct shim_msg *msg, const void
 	/* The next fence may begin inside fence_done(): keep this answer as the last one. */
 	if (ret > 0) {
 		fence_finish(&shim->fence);
-		ret = shim_ranks_base(shim)->ops->fence_done(shim->pm, shim->fence.last, shim->fence.last_len);
+		ret = shim_ranks_base(shim)->ops->fence_done(shim->pm, shim->fence.last,
+							     shim->fence.last_len);
 	} else {
 		fence_end(&shim->fence);
 	}
 	if (ret)
-		shim_ranks_on_abort(1, "process management: another node's answer cannot be read", shim);
+		shim_ranks_on_abort(1, "process management: another node's answer cannot be read",
+				    shim);
 }

@@ -242,7 +242,9 @@ int stdio_open(struct shim_stdio *io, const struct shim_spec *spec, const struct
 			err = labels_open(io, spec, &io->labels);
 	}
 	if (err == -ENODATA)
-		snprintf(why, size, "the log of the job's output in %s is shorter than at the checkpoint: it was changed or is of another job",
+		snprintf(why, size,
+			 "the log of the job's output in %s is shorter than at the checkpoint: it "
+			 "was changed or is of another job",
 			 what);
 	else if (err)
 		snprintf(why, size, "the job's standard streams: %s: %s", what,

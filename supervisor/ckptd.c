@@ -149,7 +149,8 @@ int main(int argc, char **argv)
 	int err = parse_args(argc, argv, &args);
 
 	if (err == 1)
-		return fflush(stdout) ? ckptd_complain("standard output: %s", strerror(errno)), 1 : 0;
+		return fflush(stdout) ? ckptd_complain("standard output: %s", strerror(errno)),
+		       1	      : 0;
 	if (err)
 		return 2;
 	log_init(&daemon.log, "ckptd");

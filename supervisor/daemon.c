@@ -67,13 +67,15 @@ static void daemon_check_owner(const struct daemon *daemon)
 	struct stat st;
 
 	if (!stat(dir, &st) && is_of_others(&st))
-		log_warning(&daemon->log, "%s is user %u's, mode %04o: whoever may write there decides where images and records go; make it root's, mode 0711",
+		log_warning(&daemon->log,
+			    "%s is user %u's, mode %04o: whoever may write there decides where "
+			    "images and records go; make it root's, mode 0711",
 			    dir, st.st_uid, st.st_mode & 07777);
 }
 
 /*
- * Images may live on a disk that is not there: that is no reason to die.  Nor is it one to make the way to
- * it, and to fill the disk below.
+ * Images may live on a disk that is not there: that is no reason to die.  Nor is it one to make
+ * the way to it, and to fill the disk below.
  */
 static void make_image_directory(const struct daemon *daemon)
 {
@@ -137,7 +139,8 @@ static int take_lock(const struct daemon *daemon, const char *path, const char *
 	if (err) {
 		if (err == -EWOULDBLOCK) {
 			daemon_read_holder(fd, holder, sizeof(holder));
-			log_error(&daemon->log, "another ckptd (%s) is running on %s", holder, what);
+			log_error(&daemon->log, "another ckptd (%s) is running on %s", holder,
+				  what);
 		} else {
 			log_error(&daemon->log, "%s cannot be locked: %s", path, strerror(-err));
 		}
@@ -169,8 +172,8 @@ static int take_locks(struct daemon *daemon)
 /* Jobs may be read and made: the image directory has no other ckptd of our name.  Else -EBUSY. */
 static int has_images(struct daemon *daemon, char *why, size_t size)
 {
-	return name_lock_take(daemon->config.image_dir, daemon->config.node, &daemon->name_lock, why,
-			      size);
+	return name_lock_take(daemon->config.image_dir, daemon->config.node, &daemon->name_lock,
+			      why, size);
 }
 
 static int check_images(struct daemon *daemon)
@@ -215,7 +218,10 @@ static int open_nodes(struct daemon *daemon)
 	return nodes_open(&options, &daemon->nodes);
 }
 
-/* What is wrong with groups of nodes is said at once, and not only when something is to be copied. */
+/*
+ * What is wrong with groups of nodes is said at once, and not only when something is to be
+ * copied.
+ */
 static void prepare_levels(struct daemon *daemon)
 {
 	struct level_configs *levels = &daemon->config.levels;
@@ -236,7 +242,9 @@ static void prepare_levels(struct daemon *daemon)
 			log_error(&daemon->log, "level %s cannot be used: %s", levels->conf[t].name,
 				  error.text);
 		else if (!daemon->config.store)
-			log_warning(&daemon->log, "level %s: without store = DIRECTORY this node keeps no parity, and no other can get its images for that",
+			log_warning(&daemon->log,
+				    "level %s: without store = DIRECTORY this node keeps no "
+				    "parity, and no other can get its images for that",
 				    levels->conf[t].name);
 	}
 }

@@ -51,7 +51,8 @@ static int add_refusal(struct state_parser *p, const struct ckpt_rec_hdr *hdr)
 {
 	const struct ckpt_rec_refusal *rec = (const void *)hdr;
 
-	if (!state_parse_ends(rec->comm, sizeof(rec->comm)) || !state_parse_ends(rec->detail, sizeof(rec->detail)))
+	if (!state_parse_ends(rec->comm, sizeof(rec->comm)) ||
+	    !state_parse_ends(rec->detail, sizeof(rec->detail)))
 		return state_fail(p, -EBADMSG, "text of a refusal does not end");
 	p->state->refusals[p->state->nr_refusals++] = rec;
 	return 0;
@@ -301,7 +302,8 @@ static int add_tree(struct state_parser *p, const struct ckpt_rec_hdr *hdr)
 		return state_fail(p, -EBADMSG, "second TREE record");
 	if (rec->nr_roots > (hdr->len - sizeof(*rec)) / sizeof(__s32))
 		return state_fail(p, -EBADMSG, "TREE record too short");
-	if (!state_parse_ends(rec->boot_id, sizeof(rec->boot_id)) || !state_parse_ends(rec->job, sizeof(rec->job)) ||
+	if (!state_parse_ends(rec->boot_id, sizeof(rec->boot_id)) ||
+	    !state_parse_ends(rec->job, sizeof(rec->job)) ||
 	    !state_parse_ends(rec->hostname, sizeof(rec->hostname)))
 		return state_fail(p, -EBADMSG, "text of the TREE record does not end");
 	p->state->tree = rec;

@@ -75,7 +75,8 @@ int dump_exclude_shm_find(struct dump *d)
 		if (o->excludes[i].kind == CKPT_EXCLUDE_RANGE && o->excludes[i].pid)
 			ret = dump_exclude_shm_lookup(d, &o->excludes[i], st.st_dev);
 	if (d->nr_excluded_inos)
-		qsort(d->excluded_inos, d->nr_excluded_inos, sizeof(*d->excluded_inos), dump_exclude_shm_compare);
+		qsort(d->excluded_inos, d->nr_excluded_inos, sizeof(*d->excluded_inos),
+		      dump_exclude_shm_compare);
 	return ret;
 }
 
@@ -84,8 +85,8 @@ bool dump_is_excluded(const struct dump *d, const struct stat *st)
 	const struct state *state = d->cap.state;
 	uint64_t ino = st->st_ino;
 
-	if (!d->nr_excluded_inos ||
-	    !bsearch(&ino, d->excluded_inos, d->nr_excluded_inos, sizeof(ino), dump_exclude_shm_compare))
+	if (!d->nr_excluded_inos || !bsearch(&ino, d->excluded_inos, d->nr_excluded_inos,
+					     sizeof(ino), dump_exclude_shm_compare))
 		return false;
 	for (unsigned int i = 0; i < state->nr_files; i++)
 		if (state->files[i].rec->ino == ino && state->files[i].rec->dev == st->st_dev)

@@ -106,7 +106,8 @@ static const struct dump_external *find_tty(const struct dump *d, int index)
 	return first;
 }
 
-static const struct dump_external *dump_externals_find(const struct dump *d, const struct ckpt_rec_file *rec)
+static const struct dump_external *dump_externals_find(const struct dump *d,
+						       const struct ckpt_rec_file *rec)
 {
 	if (rec->kind == CKPT_FILE_PTS || rec->kind == CKPT_FILE_PTM)
 		return find_tty(d, (int)rec->object);

@@ -94,7 +94,8 @@ static int dump_files_find_inodes(struct dump *d)
 	}
 	for (unsigned int i = 0; i < state->nr_files; i++) {
 		state->files[i].user = 0;
-		if (dump_files_has_content(&state->files[i]) && !dump_external_name(d, &state->files[i]))
+		if (dump_files_has_content(&state->files[i]) &&
+		    !dump_external_name(d, &state->files[i]))
 			files[nr++] = &state->files[i];
 	}
 	qsort(files, nr, sizeof(*files), dump_files_by_inode);

@@ -184,7 +184,8 @@ static bool dump_pages_continues(const struct batch *b, uint64_t addr, uint64_t 
 }
 
 /* Add a range to the batch. @cookie: of the first page; 0: no other process shares the pages */
-static int dump_pages_want(struct page_reader *r, uint64_t addr, uint64_t len, uint64_t cookie, bool clean)
+static int dump_pages_want(struct page_reader *r, uint64_t addr, uint64_t len, uint64_t cookie,
+			   bool clean)
 {
 	uint64_t left = 0, n;
 	int ret;

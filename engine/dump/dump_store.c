@@ -135,7 +135,8 @@ static int verify_base(struct page_store *s, uint64_t addr, uint64_t len, const 
 	return 0;
 }
 
-static int dump_store_pages(struct page_store *s, uint64_t addr, uint64_t len, const char *data, bool clean)
+static int dump_store_pages(struct page_store *s, uint64_t addr, uint64_t len, const char *data,
+			    bool clean)
 {
 	uint64_t done;
 	int ret = 0;
@@ -230,7 +231,8 @@ static int store_shared(struct page_store *s, const struct ckpt_iovec *iov,
 		if (!ret)
 			ret = dump_store_refer(s, iov->addr + at, known->mm_id, known->addr);
 	}
-	return ret ? ret : dump_store_pages(s, iov->addr + from, iov->len - from, data + from, clean);
+	return ret ? ret
+		   : dump_store_pages(s, iov->addr + from, iov->len - from, data + from, clean);
 }
 
 int page_store_put(struct page_store *s, const struct ckpt_iovec *iov, uint64_t cookie,

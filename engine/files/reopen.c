@@ -368,7 +368,8 @@ int reopen_init(struct reopen *r, const struct state *state, struct image_reader
 	r->masters = malloc(nr * sizeof(*r->masters));
 	r->first = calloc(nr, sizeof(*r->first));
 	r->pipes = malloc(nr_pipes * sizeof(*r->pipes));
-	if (!r->fds || !r->bases || !r->masters || !r->first || !r->pipes || reopen_find_inodes(r)) {
+	if (!r->fds || !r->bases || !r->masters || !r->first || !r->pipes ||
+	    reopen_find_inodes(r)) {
 		r->state = NULL;
 		reopen_done(r);
 		return error_fail(error, -ENOMEM, "out of memory");

@@ -141,7 +141,8 @@ static int check_regular(struct reopen *r, const struct state_file *file)
 		if (track && track->flags & ENGINE_TRACK_BUILD_ID)
 			refuse_build(r, file, CKPT_R_FILE_MISSING, NULL, 0);
 		else
-			reopen_check_refuse(r, file, CKPT_R_FILE_MISSING, strerror(fd < 0 ? -fd : errno));
+			reopen_check_refuse(r, file, CKPT_R_FILE_MISSING,
+					    strerror(fd < 0 ? -fd : errno));
 		return 0;
 	}
 	if (!S_ISREG(st.st_mode)) {

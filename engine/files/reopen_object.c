@@ -222,7 +222,8 @@ static int make_memfd(struct reopen *r, const struct state_file *file, unsigned 
 	if (ftruncate(fd, (off_t)size_of(file)))
 		ret = reopen_failed(r, file, -errno, "size");
 	if (!ret)
-		ret = flags & MFD_HUGETLB ? fill_mapped(r, file, fd) : reopen_object_fill(r, file, fd, NULL);
+		ret = flags & MFD_HUGETLB ? fill_mapped(r, file, fd)
+					  : reopen_object_fill(r, file, fd, NULL);
 	if (ret) {
 		close(fd);
 		return ret;
@@ -410,7 +411,8 @@ int reopen_object(struct reopen *r, const struct state_file *file)
 	int fd;
 
 	if (r->bases[first] < 0) {
-		fd = reopen_object_make(r, file);	/* not of the first file: that one may have a name */
+		fd = reopen_object_make(r,
+					file); /* not of the first file: that one may have a name */
 		if (fd < 0)
 			return fd;
 		r->bases[first] = fd;

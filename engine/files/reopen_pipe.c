@@ -473,11 +473,13 @@ int reopen_external(struct reopen *r, const struct state_file *file)
 
 	if (fd < 0 || reopen_pipe_given(r, file->external->name) < 0)
 		return fd;
-	tty = file->rec->kind == CKPT_FILE_PTS ? reopen_pipe_tty_record(r, file->rec->object) : NULL;
+	tty = file->rec->kind == CKPT_FILE_PTS ? reopen_pipe_tty_record(r, file->rec->object)
+					       : NULL;
 	if (file->pipe)
 		ret = reopen_pipe_refill(r, file, fd);
 	else if (tty)
-		ret = keep_terminal(r, reopen_pipe_given(r, file->external->name), tty) ?: reopen_pipe_set_modes(fd, tty);
+		ret = keep_terminal(r, reopen_pipe_given(r, file->external->name), tty)
+			      ?: reopen_pipe_set_modes(fd, tty);
 	if (!ret)
 		return fd;
 	close(fd);

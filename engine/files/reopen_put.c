@@ -160,7 +160,8 @@ static int reopen_put_clear(int fd, uint64_t start, uint64_t end)
 	return 0;
 }
 
-static int reopen_put_copy_data(int from, uint64_t start, uint64_t end, int to, uint64_t shift, char *buf)
+static int reopen_put_copy_data(int from, uint64_t start, uint64_t end, int to, uint64_t shift,
+				char *buf)
 {
 	while (start < end) {
 		size_t want = end - start < CHUNK ? (size_t)(end - start) : CHUNK;
@@ -195,7 +196,8 @@ static int reopen_put_copy(int from, uint64_t start, uint64_t end, int to, uint6
 			data = (off_t)end;
 		ret = reopen_put_clear(to, start + shift, (uint64_t)data + shift);
 		if (!ret)
-			ret = reopen_put_copy_data(from, (uint64_t)data, (uint64_t)hole, to, shift, buf);
+			ret = reopen_put_copy_data(from, (uint64_t)data, (uint64_t)hole, to, shift,
+						   buf);
 		start = (uint64_t)hole;
 	}
 	return ret;
@@ -301,7 +303,8 @@ static int reopen_put_keep(struct reopen *r, struct reopen_put *put)
 		return ret;
 	if (put->kept < 0)
 		return ret;
-	ret = reopen_put_copy(put->fd, put->start, (uint64_t)put->old.st_size, put->kept, -put->start);
+	ret = reopen_put_copy(put->fd, put->start, (uint64_t)put->old.st_size, put->kept,
+			      -put->start);
 	if (!ret && ftruncate(put->kept, put->old.st_size - (off_t)put->start))
 		ret = -errno;
 	return ret ? ret : fsync(put->kept) ? -errno : 0;

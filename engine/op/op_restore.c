@@ -26,7 +26,8 @@ struct restore_args {
 };
 
 /* Put both lists of the subset into one array, args->pids. */
-static json_t *op_restore_take_subset(struct restore_args *args, const json_t *roots, const json_t *others)
+static json_t *op_restore_take_subset(struct restore_args *args, const json_t *roots,
+				      const json_t *others)
 {
 	size_t i, nr_roots = json_array_size(roots), nr = nr_roots + json_array_size(others);
 

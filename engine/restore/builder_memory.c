@@ -33,7 +33,8 @@ struct word {
 	char text[sizeof(((struct ckpt_error *)NULL)->text)];
 };
 
-static int builder_memory_fill(const struct builder *b, struct restore_records *s, uint64_t *ret_bytes)
+static int builder_memory_fill(const struct builder *b, struct restore_records *s,
+			       uint64_t *ret_bytes)
 {
 	const struct state *state = b->state;
 	struct restore_memory *m = NULL;

@@ -175,8 +175,9 @@ int builder_clocks(const struct ckpt_rec_system *system, pid_t beside,
 	begin->boottime_delta_ns = boottime - (int64_t)system->boottime_ns;
 	if (beside)
 		return join_clocks(beside, error);
-	builder_rights_split((int64_t)system->monotonic_ns + system->timens_monotonic_ns - monotonic,
-	      &msec, &mnsec);
+	builder_rights_split((int64_t)system->monotonic_ns + system->timens_monotonic_ns -
+				     monotonic,
+			     &msec, &mnsec);
 	builder_rights_split((int64_t)system->boottime_ns + system->timens_boottime_ns - boottime,
 	      &bsec, &bnsec);
 	snprintf(text, sizeof(text), "monotonic %lld %lld\nboottime %lld %lld\n", msec, mnsec,

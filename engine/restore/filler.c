@@ -423,7 +423,8 @@ static int filler_start(struct filler *f, unsigned int nr)
 
 	for (unsigned int i = 0; i < nr && !ret; i++) {
 		ret = filler_prepare(&f->workers[i], f);
-		if (!ret && pthread_create(&f->workers[i].thread, NULL, filler_work, &f->workers[i]))
+		if (!ret &&
+		    pthread_create(&f->workers[i].thread, NULL, filler_work, &f->workers[i]))
 			return 0;
 		f->nr_workers += !ret;
 	}

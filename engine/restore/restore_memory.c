@@ -281,7 +281,8 @@ static int restore_memory_share(struct sharing *s, const struct state_vma *vma)
 				   (unsigned long long)first->start,
 				   (unsigned long long)first->end,
 				   pid_of(first->mm), s->m->map.pid, strerror(-ret));
-	return cow_compare(s->runs, &first->runs, vma->rec->start, vma->rec->end, restore_memory_apply, s);
+	return cow_compare(s->runs, &first->runs, vma->rec->start, vma->rec->end,
+			   restore_memory_apply, s);
 }
 
 /* ---------------------------------------------------------------- maps */

@@ -39,10 +39,11 @@ static bool is_in(const pid_t *pids, unsigned int nr, pid_t pid)
 	return false;
 }
 
-__attribute__((format(printf, 3, 4)))
-static void restore_subset_refuse(const struct subset *s, const struct state_proc *proc, const char *what, ...);
+__attribute__((format(printf, 3, 4))) static void
+restore_subset_refuse(const struct subset *s, const struct state_proc *proc, const char *what, ...);
 
-static void restore_subset_refuse(const struct subset *s, const struct state_proc *proc, const char *what, ...)
+static void restore_subset_refuse(const struct subset *s, const struct state_proc *proc,
+				  const char *what, ...)
 {
 	struct error_refusal refusal = { .reason = CKPT_R_RANKS_SHARE };
 	char text[104];
@@ -85,7 +86,9 @@ static int mark_procs(const struct subset *s)
 		if (!mark)
 			mark = mark_of(s, p->rec->sid);
 		if (!mark)
-			restore_subset_refuse(s, p, "it is no rank's, and could be needed on several nodes");
+			restore_subset_refuse(s, p,
+					      "it is no rank's, and could be needed on several "
+					      "nodes");
 		p->user = mark;
 	}
 	return 0;
@@ -232,14 +235,16 @@ static int check_files(const struct subset *s)
 	}
 	qsort(files, state->nr_files, sizeof(struct state_file *), restore_subset_by_inode);
 	for (first = 0; first < state->nr_files; first = i) {
-		for (i = first + 1; i < state->nr_files && !restore_subset_by_inode(&files[first], &files[i]);)
+		for (i = first + 1;
+		     i < state->nr_files && !restore_subset_by_inode(&files[first], &files[i]);)
 			i++;
 		check_inode(s, files + first, i - first);
 	}
 	free(files);
 	for (i = 0; i < state->nr_pipes; i++) {
 		if (state->pipes[i].user == BOTH)
-			restore_subset_refuse(s, NULL, "a pipe leads to a rank that goes elsewhere");
+			restore_subset_refuse(s, NULL,
+					      "a pipe leads to a rank that goes elsewhere");
 	}
 	return 0;
 }

@@ -3,8 +3,9 @@
  * What only MPICH has: data symbols, the doors its Fortran library (which stays in the upper half)
  * comes in by, functions of MPI-4 with large counts that need a hand-written body.
  *
- * MPICH's Fortran library tells the language of callbacks by "proxies": functions that call the user's
- * Fortran procedure given a C caller. They are of the upper half, as their callers here are.
+ * MPICH's Fortran library tells the language of callbacks by "proxies": functions that call the
+ * user's Fortran procedure given a C caller. They are of the upper half, as their callers here
+ * are.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -20,8 +21,8 @@
 const char abi_soname[] = "libmpich.so.12";
 
 /*
- * Sizes and contents as the library's: programs have copies of them. Those of the weights are pointers, which
- * its Fortran library gives for its own two.
+ * Sizes and contents as the library's: programs have copies of them. Those of the weights are
+ * pointers, which its Fortran library gives for its own two.
  */
 static int unweighted[1], weights_empty[1];
 ABI_DATA(int *, MPIR_C_MPI_UNWEIGHTED) = unweighted;
@@ -206,7 +207,8 @@ EXPORT void MPII_Keyval_set_proxy(int keyval, void *copy_proxy, void *delete_pro
 EXPORT void MPII_Grequest_set_lang_f77(MPI_Request request);
 EXPORT void MPII_Op_set_cxx(MPI_Op op, void (*function)(void));
 EXPORT void MPII_Errhandler_set_cxx(MPI_Errhandler errhandler, void (*function)(void));
-EXPORT int MPIR_Dup_fn(MPI_Comm comm, int keyval, void *extra, void *value, void *ret_value, int *flag);
+EXPORT int MPIR_Dup_fn(MPI_Comm comm, int keyval, void *extra, void *value, void *ret_value,
+		       int *flag);
 EXPORT int MPIR_Err_create_code(int last, int fatal, const char name[], int line, int class,
 			 const char generic[], const char specific[], ...);
 EXPORT int MPIR_Err_return_comm(void *comm, const char name[], int code);
@@ -308,8 +310,8 @@ bool abi_fortran_op(const struct vop *op)
 /* void proxy(void *in, void *out, const int *len, MPI_Datatype, user function) */
 void abi_op_call(struct vop *op, void *in, void *out, void *len, MPI_Datatype dtype)
 {
-	((void (*)(void *, void *, int, MPI_Datatype, void *))op->proxy)(in, out, *(int *)len, dtype,
-									 op->function);
+	((void (*)(void *, void *, int, MPI_Datatype, void *))op->proxy)(in, out, *(int *)len,
+									 dtype, op->function);
 }
 
 bool abi_predefined_dtype(MPI_Datatype *dtype)

@@ -109,18 +109,27 @@ static inline MPI_File wrap_file(MPI_File real)
 #define wrap_session(session)	(session)
 
 #define ABI_BITS(handle)	((uintptr_t)(uint32_t)(handle))
-/* What communicators begin with, and inherit, and windows: 0 is whatever MPI_COMM_WORLD has when it is asked for. */
+/*
+ * What communicators begin with, and inherit, and windows: 0 is whatever MPI_COMM_WORLD has
+ * when it is asked for.
+ */
 #define ABI_ERRH_FIRST		0
 /* The C++ bindings throw the code that the call returns. */
 #define ABI_ERRH_THROWS(errh)	((errh) == MPIR_ERRORS_THROW_EXCEPTIONS)
-/* Of the calls that complete requests those of one request alone ask its communicator, the others MPI_COMM_WORLD. */
+/*
+ * Of the calls that complete requests those of one request alone ask its communicator, the
+ * others MPI_COMM_WORLD.
+ */
 #define ABI_ARRAY_FAILS_WORLD	1
 #define ABI_GET_STATUS_FAILS	1	/* with the request's code */
-/* Without statuses the test of all takes what the last 64 requests are for what all are, and ends the job if it was wrong. */
+/*
+ * Without statuses the test of all takes what the last 64 requests are for what all are, and
+ * ends the job if it was wrong.
+ */
 #define ABI_TESTALL_STATUS	(REQ_PERSISTENT | REQ_OTHER)
 #define ABI_ERRORS_LOST		0
 #define ABI_FILE_NAME_MAX	4095	/* the kernel's */
-#define ABI_ATTR_SET_IS_NEW	0	/* set again, it keeps its place among those that are deleted */
+#define ABI_ATTR_SET_IS_NEW 0 /* set again, it keeps its place among those that are deleted */
 #define ABI_ERRHANDLER_FN	MPI_Comm_errhandler_function
 
 /* The size of a basic type is in its handle; -1 when it must be asked. */
@@ -162,7 +171,10 @@ int abi_construct_large(const struct vdtype *d, const MPI_Datatype in[], MPI_Dat
 #define abi_delete_error(is_class, code) \
 	((is_class) ? lower_MPIX_Delete_error_class(code) : lower_MPIX_Delete_error_code(code))
 
-/* What MPI_Init asks for, by the environment; what the library does not understand it says itself. */
+/*
+ * What MPI_Init asks for, by the environment; what the library does not understand it says
+ * itself.
+ */
 int abi_thread_level(void);
 
 #define KEYVAL_OURS	0xe4000000u	/* plus the slot */

@@ -81,8 +81,8 @@ LOWER_TEXT int abi_construct_large(const struct vdtype *d, const MPI_Datatype in
 	case MPI_COMBINER_RESIZED:
 		return lower_MPI_Type_create_resized_c(in[0], c[0], c[1], type);
 	case MPI_COMBINER_SUBARRAY:
-		return lower_MPI_Type_create_subarray_c(n[0], c, c + n[0], c + 2 * n[0], n[1], in[0],
-							type);
+		return lower_MPI_Type_create_subarray_c(n[0], c, c + n[0], c + 2 * n[0], n[1],
+							in[0], type);
 	case MPI_COMBINER_DARRAY:
 		return lower_MPI_Type_create_darray_c(n[0], n[1], n[2], c, n + 3, n + 3 + n[2],
 						      n + 3 + 2 * n[2], n[3 + 3 * n[2]], in[0],
@@ -283,7 +283,8 @@ MPI_ALIAS(MPIX_Grequest_start);
 /* MPICH 4.0 has no events: what would register for one has none to name. */
 int PMPI_T_event_get_info(int event_index, char *name, int *name_len, int *verbosity,
 			  MPI_Datatype datatypes[], MPI_Aint displacements[], int *num_elements,
-			  MPI_T_enum *enumtype, MPI_Info *info, char *desc, int *desc_len, int *bind)
+			  MPI_T_enum *enumtype, MPI_Info *info, char *desc, int *desc_len,
+			  int *bind)
 {
 	return MPI_T_ERR_INVALID_INDEX;
 }

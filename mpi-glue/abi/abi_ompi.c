@@ -75,7 +75,10 @@ void *ompi_predefined(enum vkind kind, uintptr_t real)
 	return NULL;
 }
 
-/* In a restart threads outside MPI run on, and count their next collective by these: @self stays what it is. */
+/*
+ * In a restart threads outside MPI run on, and count their next collective by these: @self
+ * stays what it is.
+ */
 void abi_loaded(void)
 {
 	bool first = !glue.table[VK_COMM].top;
@@ -133,7 +136,8 @@ int abi_thread_level(void)
 	const char *text = getenv("OMPI_MPI_THREAD_LEVEL");
 	int level = text ? atoi(text) : MPI_THREAD_SINGLE;
 
-	return level < MPI_THREAD_SINGLE || level > MPI_THREAD_MULTIPLE ? MPI_THREAD_MULTIPLE : level;
+	return level < MPI_THREAD_SINGLE || level > MPI_THREAD_MULTIPLE ? MPI_THREAD_MULTIPLE
+									: level;
 }
 
 /* Its Fortran library looks at these. */

@@ -21,7 +21,7 @@
 #define ABI_ERRORS_LOST		REQ_PERSISTENT
 #define ABI_TESTALL_STATUS	ABI_ERRORS_LOST
 #define ABI_FILE_NAME_MAX	240	/* ".locktest.RANK" and the name in 256 bytes; it aborts */
-#define ABI_ATTR_SET_IS_NEW	1	/* set again, it is deleted before those that were set meanwhile */
+#define ABI_ATTR_SET_IS_NEW 1 /* set again, it is deleted before those that were set meanwhile */
 #define ABI_ERRHANDLER_FN	MPI_Handler_function
 
 /* Of a real handle, the predefined object it belongs to, or NULL. */

@@ -3,7 +3,8 @@
  * Open MPI's Fortran libraries (libmpi_mpifh and above) stay in the upper half, unchanged. They
  * call PMPI_ functions, which are ours, and a few internals of the library: those are here.
  * Where they look into an object, the Fortran procedure itself is replaced, as this library comes
- * first in the order of symbols: attributes, operations, generalised requests, MPI_Alltoallw and its forms.
+ * first in the order of symbols: attributes, operations, generalised requests, MPI_Alltoallw
+ * and its forms.
  *
  * Callbacks in Fortran get the integers of handles, and everything by address.
  */
@@ -20,8 +21,8 @@ extern char mpi_fortran_bottom_[], mpi_fortran_in_place_[];
 typedef void (*fortran_fn)(void *first, ...);
 
 /*
- * The procedure under the names that mpif.h, `use mpi` and `use mpi_f08` call it by, whatever the compiler
- * makes of a name: four manglings are exported, as the library does.
+ * The procedure under the names that mpif.h, `use mpi` and `use mpi_f08` call it by, whatever
+ * the compiler makes of a name: four manglings are exported, as the library does.
  */
 #define ALSO(alias_name, name, params)	EXPORT void alias_name params __attribute__((alias(#name)))
 #define MANGLED(lower, UPPER, name, params) \
@@ -121,14 +122,15 @@ static int create_win(int *keyval, void *copy, void *delete, void *extra)
 	return PMPI_Win_create_keyval(copy, delete, keyval, extra);
 }
 
-#define KEYVALS(kind, KIND) \
-FORTRAN(kind##_create_keyval, KIND##_CREATE_KEYVAL, (void *copy, void *delete, MPI_Fint *keyval, MPI_Aint *extra, \
-			       MPI_Fint *ierr)) \
-{ \
-	MPI_Fint rc = keyval_create(create_##kind, copy, delete, keyval, *extra, KEYVAL_AINT); \
-	if (ierr) \
-		*ierr = rc; \
-}
+#define KEYVALS(kind, KIND)                                                                      \
+	FORTRAN(kind##_create_keyval, KIND##_CREATE_KEYVAL,                                      \
+		(void *copy, void *delete, MPI_Fint *keyval, MPI_Aint *extra, MPI_Fint *ierr))   \
+	{                                                                                        \
+		MPI_Fint rc =                                                                    \
+			keyval_create(create_##kind, copy, delete, keyval, *extra, KEYVAL_AINT); \
+		if (ierr)                                                                        \
+			*ierr = rc;                                                              \
+	}
 KEYVALS(comm, COMM)
 KEYVALS(type, TYPE)
 KEYVALS(win, WIN)
@@ -139,21 +141,23 @@ FORTRAN(keyval_create, KEYVAL_CREATE, (void *copy, void *delete, MPI_Fint *keyva
 	*ierr = keyval_create(create_comm, copy, delete, keyval, *extra, KEYVAL_FINT);
 }
 
-#define ATTRIBUTES(kind, KIND, Kind, desc) \
-FORTRAN(kind##_set_attr, KIND##_SET_ATTR, (MPI_Fint *obj, MPI_Fint *key, MPI_Aint *value, MPI_Fint *ierr)) \
-{ \
-	MPI_Fint rc = attr_##desc##_set(PMPI_##Kind##_f2c(*obj), *key, (uint64_t)*value, \
-					ATTR_AINT); \
-	if (ierr) \
-		*ierr = rc; \
-} \
-FORTRAN(kind##_get_attr, KIND##_GET_ATTR, (MPI_Fint *obj, MPI_Fint *key, MPI_Aint *value, int *flag, \
-			  MPI_Fint *ierr)) \
-{ \
-	MPI_Fint rc = attr_##desc##_get(PMPI_##Kind##_f2c(*obj), *key, value, flag, ATTR_AINT); \
-	if (ierr) \
-		*ierr = rc; \
-}
+#define ATTRIBUTES(kind, KIND, Kind, desc)                                                        \
+	FORTRAN(kind##_set_attr, KIND##_SET_ATTR,                                                 \
+		(MPI_Fint * obj, MPI_Fint * key, MPI_Aint * value, MPI_Fint * ierr))              \
+	{                                                                                         \
+		MPI_Fint rc = attr_##desc##_set(PMPI_##Kind##_f2c(*obj), *key, (uint64_t)*value,  \
+						ATTR_AINT);                                       \
+		if (ierr)                                                                         \
+			*ierr = rc;                                                               \
+	}                                                                                         \
+	FORTRAN(kind##_get_attr, KIND##_GET_ATTR,                                                 \
+		(MPI_Fint * obj, MPI_Fint * key, MPI_Aint * value, int *flag, MPI_Fint *ierr))    \
+	{                                                                                         \
+		MPI_Fint rc =                                                                     \
+			attr_##desc##_get(PMPI_##Kind##_f2c(*obj), *key, value, flag, ATTR_AINT); \
+		if (ierr)                                                                         \
+			*ierr = rc;                                                               \
+	}
 ATTRIBUTES(comm, COMM, Comm, comm)
 ATTRIBUTES(type, TYPE, Type, dtype)
 ATTRIBUTES(win, WIN, Win, win)
@@ -163,7 +167,8 @@ FORTRAN(attr_put, ATTR_PUT, (MPI_Fint *comm, MPI_Fint *key, MPI_Fint *value, MPI
 	*ierr = attr_comm_set(PMPI_Comm_f2c(*comm), *key, (uint64_t)*value, ATTR_FINT);
 }
 
-FORTRAN(attr_get, ATTR_GET, (MPI_Fint *comm, MPI_Fint *key, MPI_Fint *value, int *flag, MPI_Fint *ierr))
+FORTRAN(attr_get, ATTR_GET,
+	(MPI_Fint * comm, MPI_Fint *key, MPI_Fint *value, int *flag, MPI_Fint *ierr))
 {
 	MPI_Aint wide = 0;
 
@@ -316,8 +321,9 @@ static int abi_ompi_fortran_grequest_cancel(void *state, int complete)
 	return ierr;
 }
 
-FORTRAN(grequest_start, GREQUEST_START, (fortran_fn query, fortran_fn release, fortran_fn cancel, MPI_Aint *extra,
-			 MPI_Fint *request, MPI_Fint *ierr))
+FORTRAN(grequest_start, GREQUEST_START,
+	(fortran_fn query, fortran_fn release, fortran_fn cancel, MPI_Aint *extra,
+	 MPI_Fint *request, MPI_Fint *ierr))
 {
 	struct grequest *greq = malloc(sizeof(*greq));
 	MPI_Request made = MPI_REQUEST_NULL;
@@ -325,8 +331,9 @@ FORTRAN(grequest_start, GREQUEST_START, (fortran_fn query, fortran_fn release, f
 
 	if (greq) {
 		*greq = (struct grequest){ query, release, cancel, *extra };
-		rc = PMPI_Grequest_start(abi_ompi_fortran_grequest_query, abi_ompi_fortran_grequest_free, abi_ompi_fortran_grequest_cancel, greq,
-					 &made);
+		rc = PMPI_Grequest_start(abi_ompi_fortran_grequest_query,
+					 abi_ompi_fortran_grequest_free,
+					 abi_ompi_fortran_grequest_cancel, greq, &made);
 	}
 	if (!rc)
 		*request = PMPI_Request_c2f(made);
@@ -360,13 +367,14 @@ static MPI_Fint alltoallw(void *sendbuf, MPI_Fint *counts, MPI_Fint *places, MPI
 {
 	MPI_Comm c = PMPI_Comm_f2c(*comm);
 	void *from = buffer_of(sendbuf), *to = buffer_of(recvbuf);
-	MPI_Datatype *out = types_of(types, n_w_send(c, from)), *in = types_of(recvtypes, n_w_recv(c));
+	MPI_Datatype *out = types_of(types, n_w_send(c, from)),
+		     *in = types_of(recvtypes, n_w_recv(c));
 	MPI_Request made = MPI_REQUEST_NULL;
 	int rc = MPI_ERR_NO_MEM;
 
 	if (out && in && info)
-		rc = PMPIX_Alltoallw_init(from, counts, places, out, to, recvcounts, recvplaces, in, c,
-					  PMPI_Info_f2c(*info), &made);
+		rc = PMPIX_Alltoallw_init(from, counts, places, out, to, recvcounts, recvplaces, in,
+					  c, PMPI_Info_f2c(*info), &made);
 	else if (out && in && request)
 		rc = PMPI_Ialltoallw(from, counts, places, out, to, recvcounts, recvplaces, in, c,
 				     &made);
@@ -413,7 +421,8 @@ PROCEDURE(mpix, MPIX, alltoallw_init, ALLTOALLW_INIT,
 		*ierr = rc;
 }
 
-FORTRAN(type_match_size, TYPE_MATCH_SIZE, (MPI_Fint *typeclass, MPI_Fint *size, MPI_Fint *type, MPI_Fint *ierr))
+FORTRAN(type_match_size, TYPE_MATCH_SIZE,
+	(MPI_Fint * typeclass, MPI_Fint *size, MPI_Fint *type, MPI_Fint *ierr))
 {
 	MPI_Datatype found = MPI_DATATYPE_NULL;
 	MPI_Fint rc = PMPI_Type_match_size(*typeclass, *size, &found);
@@ -486,7 +495,8 @@ int ompi_fortran_string_c2f(const char *from, char *to, int len)
 	return 0;
 }
 
-int ompi_fortran_argv_count_f2c(const char *array, int count, int len, int advance, char ***ret_argv)
+int ompi_fortran_argv_count_f2c(const char *array, int count, int len, int advance,
+				char ***ret_argv)
 {
 	char **argv = calloc((size_t)count + 1, sizeof(*argv));
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * dlopen() of the MPI library, which MPI.jl, Python's ctypes and plugins do, gives ours. The dynamic linker
- * knows ours by its SONAME alone: asked by a path, or as libmpi.so, it would load the real library
- * into the upper half, and calls would go past us.
+ * dlopen() of the MPI library, which MPI.jl, Python's ctypes and plugins do, gives ours. The
+ * dynamic linker knows ours by its SONAME alone: asked by a path, or as libmpi.so, it would
+ * load the real library into the upper half, and calls would go past us.
  *
- * The real dlopen() looks at its return address for whose RUNPATH and namespace count. So it is jumped to, not
- * called (tests/mpi/dlopen.t), and with anything but a name of the MPI library it sees what it would
- * have seen. May be called before this library's context is there, and keeps nothing.
+ * The real dlopen() looks at its return address for whose RUNPATH and namespace count. So it is
+ * jumped to, not called (tests/mpi/dlopen.t), and with anything but a name of the MPI library
+ * it sees what it would have seen. May be called before this library's context is there, and
+ * keeps nothing.
  */
 #include <alloca.h>
 #include <dlfcn.h>

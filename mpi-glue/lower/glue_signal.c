@@ -57,7 +57,10 @@ LOWER_TEXT static void glue_signal_deliver(int sig, siginfo_t *info, void *conte
 		return;
 	}
 	upper = *(const unsigned long *)(fs + upper_word);
-	/* threads that the library made have all signals blocked but their libc's; no frame of ours is under its handler */
+	/*
+	 * threads that the library made have all signals blocked but their libc's; no frame of
+	 * ours is under its handler
+	 */
 	if (!upper) {
 		if (sig == LOWER_SIGNAL_CANCEL)
 			lower_syscall_handle(sig, info, context);
@@ -88,7 +91,8 @@ static void take_in(int sig)
 
 	if (lower_raw4(SYS_rt_sigaction, sig, 0, &action, 8) < 0)
 		return;
-	if ((unsigned long)action.handler <= (unsigned long)SIG_IGN || action.handler == glue_signal_deliver)
+	if ((unsigned long)action.handler <= (unsigned long)SIG_IGN ||
+	    action.handler == glue_signal_deliver)
 		return;
 	handlers[sig] = action.handler;
 	action.handler = glue_signal_deliver;
@@ -100,7 +104,8 @@ void lower_signal_share(int sig)
 	struct kernel_action action;
 
 	take_in(sig);
-	if (lower_raw4(SYS_rt_sigaction, sig, 0, &action, 8) < 0 || action.handler == glue_signal_deliver)
+	if (lower_raw4(SYS_rt_sigaction, sig, 0, &action, 8) < 0 ||
+	    action.handler == glue_signal_deliver)
 		return;
 	action = (struct kernel_action){
 		.handler = glue_signal_deliver,

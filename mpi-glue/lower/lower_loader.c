@@ -45,12 +45,14 @@ static int check_machine(char *ret_why)
 {
 	if (!(getauxval(AT_HWCAP2) & HWCAP2_FSGSBASE)) {
 		snprintf(ret_why, LOWER_WHY_SIZE,
-			 "the kernel does not let programs write the FS base (no FSGSBASE, or nofsgsbase on its command line)");
+			 "the kernel does not let programs write the FS base (no FSGSBASE, or "
+			 "nofsgsbase on its command line)");
 		return -ENOTSUP;
 	}
 	if (*(pid_t *)(lower_fs_read() + PTHREAD_TID) != gettid()) {
 		snprintf(ret_why, LOWER_WHY_SIZE,
-			 "the application's libc does not keep a thread's id where glibc 2.36 does");
+			 "the application's libc does not keep a thread's id where glibc 2.36 "
+			 "does");
 		return -ENOTSUP;
 	}
 	return 0;
@@ -94,7 +96,8 @@ static void describe_refusal(int err, char *ret_why)
 
 	if (err == -ENOTSUP && r->file)
 		snprintf(ret_why, LOWER_WHY_SIZE,
-			 "%s is a build not known here: %s is called in %u places, expected %u to %u",
+			 "%s is a build not known here: %s is called in %u places, expected %u to "
+			 "%u",
 			 r->file, r->what, r->found, r->least, r->most);
 }
 
@@ -233,14 +236,18 @@ static int lower_loader_discard(struct lower *lower)
 	/* nothing is given back into what is unmapped */
 	lower_pool_end(&lower->boot);
 	lower_raw(SYS_munmap, LOWER_BASE, LOWER_END - LOWER_BASE, 0);
-	/* One that was not patched may have moved it. Else it is not touched: other threads allocate. */
+	/*
+	 * One that was not patched may have moved it. Else it is not touched: other threads
+	 * allocate.
+	 */
 	if (!lower_patch_libc_done())
 		lower_raw(SYS_brk, sbrk(0), 0, 0);
 	lower_forget(lower);
 	return 0;
 }
 
-static int lower_loader_prepare(struct lower *lower, const struct lower_config *config, char *ret_why)
+static int lower_loader_prepare(struct lower *lower, const struct lower_config *config,
+				char *ret_why)
 {
 	int err;
 
@@ -353,7 +360,10 @@ size_t lower_threads(struct lower *lower, int *ret_tids, size_t max)
 	for (unsigned int i = 0; i < LOWER_THREADS_MAX; i++) {
 		int tid = lower->boot.tids[i];
 
-		/* on its way in or out: by its stack, as the id may be an application's thread's by now */
+		/*
+		 * on its way in or out: by its stack, as the id may be an application's
+		 * thread's by now
+		 */
 		if (tid <= 0)
 			continue;
 		if (nr < max)

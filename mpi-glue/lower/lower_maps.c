@@ -100,8 +100,8 @@ static int compare_break(char *ret_why)
 
 	if (kernel == libc)
 		return 0;
-	snprintf(ret_why, LOWER_WHY_SIZE, "the break is at %lx, the application's libc left it at %lx",
-		 kernel, libc);
+	snprintf(ret_why, LOWER_WHY_SIZE,
+		 "the break is at %lx, the application's libc left it at %lx", kernel, libc);
 	return -EXDEV;
 }
 
@@ -115,8 +115,9 @@ int lower_maps_compare(const struct lower_maps *before, char *ret_why)
 	if (!f)
 		return -errno;
 	while (!err && fgets(line, sizeof(line), f)) {
-		if (sscanf(line, "%lx-%lx", &start, &end) != 2 || lower_maps_known(before, start, end) ||
-		    lower_in_range(start) || strstr(line, "[heap]") || strstr(line, "[stack]"))
+		if (sscanf(line, "%lx-%lx", &start, &end) != 2 ||
+		    lower_maps_known(before, start, end) || lower_in_range(start) ||
+		    strstr(line, "[heap]") || strstr(line, "[stack]"))
 			continue;
 		line[strcspn(line, "\n")] = 0;
 		snprintf(ret_why, LOWER_WHY_SIZE, "mapped outside the range: %.200s", line);

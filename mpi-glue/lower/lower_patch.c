@@ -282,7 +282,7 @@ static void write_stub(uint8_t *stub, const uint8_t *hook, const struct found *f
 	unsigned int len = f->site->len;
 
 	p = lower_patch_put(p, f->site->bytes, len);
-	p = lower_patch_put(p, down, sizeof(down));		/* lea -0x88(%rsp),%rsp: below the red zone */
+	p = lower_patch_put(p, down, sizeof(down)); /* lea -0x88(%rsp),%rsp: below the red zone */
 	p = lower_patch_put(p, call, sizeof(call));		/* call *hook(%rip) */
 	p = put_rel(p, hook);
 	p = lower_patch_put(p, up, sizeof(up));

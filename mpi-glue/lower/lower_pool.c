@@ -75,7 +75,10 @@ static void lower_pool_give_back(void *unused)
 		c = &pool.boot->companions[i];
 		if (c->owner != &lower_fs_base)
 			continue;
-		/* its word stays: there may be no lower half any more in the next moment, after a restart */
+		/*
+		 * its word stays: there may be no lower half any more in the next moment,
+		 * after a restart
+		 */
 		c->owner = NULL;
 		break;
 	}

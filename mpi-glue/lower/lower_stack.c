@@ -39,8 +39,9 @@ static const char *const forced[] = {
 	 */
 	"MPIR_CVAR_ASYNC_PROGRESS=0",
 	/*
-	 * What was registered with a network is kept for the next message from the same address, and forgotten when
-	 * that is unmapped: but of the application's munmap() nobody below hears.  UCX; libfabric; Open MPI's own.
+	 * What was registered with a network is kept for the next message from the same
+	 * address, and forgotten when that is unmapped: but of the application's munmap()
+	 * nobody below hears.  UCX; libfabric; Open MPI's own.
 	 */
 	"UCX_MEM_EVENTS=no",
 	"FI_MR_CACHE_MAX_COUNT=0",

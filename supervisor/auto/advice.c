@@ -58,7 +58,8 @@ static double background_ns(const json_t *row)
 	double rest;
 
 	if (!json_object_get(row, "total_ns"))
-		return advice_number(row, "pages_ns") + advice_number(row, "contents_ns") + advice_number(row, "sync_ns");
+		return advice_number(row, "pages_ns") + advice_number(row, "contents_ns") +
+		       advice_number(row, "sync_ns");
 	rest = advice_number(row, "total_ns") - advice_number(row, "pause_ns");
 	return rest > 0 ? rest : 0;
 }
@@ -196,7 +197,9 @@ static json_t *take_level(const json_t *asked, unsigned int i, const json_t *row
 		ret_level->cost = fmax(took * rates->slowdown / 100, COST_MIN);
 		ret_level->least = took;
 	} else {
-		return outcome_error(-ENODATA, "what level %s costs was never measured: say it, as in --level %s=MTBF,COST",
+		return outcome_error(-ENODATA,
+				     "what level %s costs was never measured: say it, as in "
+				     "--level %s=MTBF,COST",
 				     name ? name : "?", name ? name : "?");
 	}
 	return NULL;
@@ -217,7 +220,8 @@ static json_t *describe_levels(const json_t *asked, const struct interval_level 
 
 		if (how->every[i])
 			json_object_set_new(row, "interval_ms",
-					    json_integer(advice_milliseconds(how->interval * how->every[i])));
+					    json_integer(advice_milliseconds(how->interval *
+									     how->every[i])));
 		json_array_append_new(list, row);
 	}
 	return list;
@@ -259,9 +263,15 @@ static json_t *add_levels(json_t *result, const json_t *rows, const struct inter
 static json_t *nothing_measured(int64_t job, const struct advice_costs *costs)
 {
 	if (costs->left_out)
-		return outcome_error(-ENODATA, "job %lld was only checkpointed with --kill or --stop-and-copy, which says nothing about one that it runs through: take one (ckptctl checkpoint %lld)",
+		return outcome_error(-ENODATA,
+				     "job %lld was only checkpointed with --kill or "
+				     "--stop-and-copy, which says nothing about one that it runs "
+				     "through: take one (ckptctl checkpoint %lld)",
 				     (long long)job, (long long)job);
-	return outcome_error(-ENODATA, "job %lld has no checkpoint yet, so what one costs is not known: take one (ckptctl checkpoint %lld), or let ckptd begin with a guess (ckptctl auto %lld on)",
+	return outcome_error(-ENODATA,
+			     "job %lld has no checkpoint yet, so what one costs is not known: take "
+			     "one (ckptctl checkpoint %lld), or let ckptd begin with a guess "
+			     "(ckptctl auto %lld on)",
 			     (long long)job, (long long)job, (long long)job);
 }
 
@@ -294,16 +304,16 @@ json_t *advice_make(int64_t job, const json_t *rows, const struct advice_rates *
 	err = interval_advise(&c, &advice, &why);
 	if (err)
 		return outcome_error(err, "no interval for job %lld: %s", (long long)job, why);
-	result = json_pack("{s:I, s:I, s:s, s:b, s:b, s:I, s:I, s:f, s:I, s:s, s:i, s:o}",
-			   "job", (json_int_t)job,
-			   "interval_ms", (json_int_t)advice_milliseconds(advice.interval),
-			   "formula", "daly", "valid", advice.valid, "limited", advice.limited,
-			   "daly_ms", (json_int_t)advice_milliseconds(advice.daly),
-			   "young_ms", (json_int_t)advice_milliseconds(advice.young),
-			   "efficiency", advice.efficiency,
-			   "mtbf_ms", (json_int_t)advice_milliseconds(c.mtbf),
-			   "mtbf_from", rates->from, "nodes", (int)(rates->nodes ? rates->nodes : 1),
-			   "based_on", based_on(&costs, &c, rates));
+	result = json_pack("{s:I, s:I, s:s, s:b, s:b, s:I, s:I, s:f, s:I, s:s, s:i, s:o}", "job",
+			   (json_int_t)job, "interval_ms",
+			   (json_int_t)advice_milliseconds(advice.interval), "formula", "daly",
+			   "valid", advice.valid, "limited", advice.limited, "daly_ms",
+			   (json_int_t)advice_milliseconds(advice.daly), "young_ms",
+			   (json_int_t)advice_milliseconds(advice.young), "efficiency",
+			   advice.efficiency, "mtbf_ms", (json_int_t)advice_milliseconds(c.mtbf),
+			   "mtbf_from", rates->from, "nodes",
+			   (int)(rates->nodes ? rates->nodes : 1), "based_on",
+			   based_on(&costs, &c, rates));
 	outcome = add_levels(result, rows, &c, rates);
 	if (!outcome)
 		return outcome_ok(result);
@@ -330,7 +340,8 @@ json_t *advice_medians(const json_t *rows)
 			if (json_is_integer(one))
 				values[n++] = (double)json_integer_value(one);
 		}
-		json_object_set_new(medians, name, json_integer((json_int_t)advice_median(values, n)));
+		json_object_set_new(medians, name,
+				    json_integer((json_int_t)advice_median(values, n)));
 	}
 	json_decref(names);
 	free(values);

@@ -2,9 +2,10 @@
 /*
  * A fetch in a worker; see fetching.h.
  *
- * Owns nothing beyond the call.  The promoter is held, but for a dry run: its worker reads in L1 what may have to be
- * replaced, and a job that is waited for comes before copies that are not.  Not for a user's job that is not known here:
- * L1 has nothing of it, and asking for jobs that do not exist must not keep others from being copied.
+ * Owns nothing beyond the call.  The promoter is held, but for a dry run: its worker reads in
+ * L1 what may have to be replaced, and a job that is waited for comes before copies that are
+ * not.  Not for a user's job that is not known here: L1 has nothing of it, and asking for jobs
+ * that do not exist must not keep others from being copied.
  */
 #include "supervisor/auto/fetching.h"
 
@@ -121,7 +122,10 @@ int fetching_start(struct daemon *daemon, const struct fetching_options *options
 
 	if (!g)
 		return -ENOMEM;
-	*g = (struct fetching) { .daemon = daemon, .options = *options, .ops = fetching_ops, .arg = arg };
+	*g = (struct fetching){.daemon = daemon,
+			       .options = *options,
+			       .ops = fetching_ops,
+			       .arg = arg};
 	if (options->job) {
 		job_label(options->job, g->label);
 		g->tombstones = json_incref(json_object_get(options->job->record, "unwanted"));

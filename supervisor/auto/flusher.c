@@ -2,12 +2,13 @@
 /*
  * Promotion in the background; see flusher.h.
  *
- * Owns the worker that copies, and when the next one is started.  Which generations there are is found
- * out here, when no checkpoint of the job is being decided, and handed to the worker; what is missing
- * on which level the worker asks the levels.  So nothing has to be remembered over a restart of ckptd:
- * what is kept here is only how long a level that failed is left alone.  Ending a worker is safe
- * at any instant (levels/level.h), and that is how it is ended.  A commit ends it after the copy under way: what is
- * new comes before what has been left so far, and its worker does not know of it.
+ * Owns the worker that copies, and when the next one is started.  Which generations there are
+ * is found out here, when no checkpoint of the job is being decided, and handed to the worker;
+ * what is missing on which level the worker asks the levels.  So nothing has to be remembered
+ * over a restart of ckptd: what is kept here is only how long a level that failed is left
+ * alone.  Ending a worker is safe at any instant (levels/level.h), and that is how it is ended.
+ * A commit ends it after the copy under way: what is new comes before what has been left so
+ * far, and its worker does not know of it.
  */
 #include "supervisor/auto/flusher.h"
 
@@ -104,13 +105,21 @@ static json_t *flusher_run(struct channel_reporter *reporter, void *arg)
 {
 	const struct flusher *p = arg;
 	const struct flush flush = {
-		.catalog = &p->daemon->catalog, .levels = levels_of(p),
+		.catalog = &p->daemon->catalog,
+		.levels = levels_of(p),
 
-		.node = p->daemon->config.node, .state_dir = p->daemon->config.state_dir, .targets = p->targets, .bad = p->bad,
-		.usable = p->usable, .merge_limit = p->daemon->config.merge_limit,
+		.node = p->daemon->config.node,
+		.state_dir = p->daemon->config.state_dir,
+		.targets = p->targets,
+		.bad = p->bad,
+		.usable = p->usable,
+		.merge_limit = p->daemon->config.merge_limit,
 		.merge_memory = p->daemon->config.pipeline_memory,
-		.secret = p->daemon->config.encryption_key, .event = report_event, .progress = flusher_report_progress,
-		.stop = worker_is_to_stop, .arg = reporter,
+		.secret = p->daemon->config.encryption_key,
+		.event = report_event,
+		.progress = flusher_report_progress,
+		.stop = worker_is_to_stop,
+		.arg = reporter,
 	};
 
 	worker_hold_sigterm();
@@ -127,8 +136,8 @@ static void log_event(const struct log *log, const json_t *event)
 	const char *level = json_string_value(json_object_get(event, "level"));
 
 	if (json_object_get(event, "copied"))
-		log_info(log, "job %lld: generation %lld is on level %s: %lld bytes in %.2f s", job, n,
-			 level, (long long)json_integer_value(json_object_get(event, "bytes")),
+		log_info(log, "job %lld: generation %lld is on level %s: %lld bytes in %.2f s", job,
+			 n, level, (long long)json_integer_value(json_object_get(event, "bytes")),
 			 (double)json_integer_value(json_object_get(event, "total_ns")) / 1e9);
 	else if (json_object_get(event, "merged"))
 		merger_log(log, job, n, json_integer_value(json_object_get(event, "bytes")),
@@ -137,7 +146,8 @@ static void log_event(const struct log *log, const json_t *event)
 		log_info(log, "job %lld: generation %lld removed from level %s", job, n, level);
 	else
 		log_warning(log, "job %lld: generation %lld cannot be copied to %s%s: %s", job, n,
-			    level ? "level " : "other levels", level ? level : "", json_string_value(json_object_get(event, "text")));
+			    level ? "level " : "other levels", level ? level : "",
+			    json_string_value(json_object_get(event, "text")));
 }
 
 /* Of several nodes the first one's stands for all. */
@@ -157,7 +167,8 @@ static void flusher_remember(const struct flusher *p, const json_t *event)
 			json_object_get(event, "total_ns"));
 	err = history_append(&p->daemon->catalog, job, row);
 	if (err)
-		log_warning(&p->daemon->log, "job %lld: what the copy has cost cannot be written down: %s",
+		log_warning(&p->daemon->log,
+			    "job %lld: what the copy has cost cannot be written down: %s",
 			    (long long)job, strerror(-err));
 	json_decref(row);
 }
@@ -201,7 +212,9 @@ static void put_off(struct flusher *p, unsigned int t, const json_t *why)
 	off->until_ms = clock_monotonic_ms() + wait;
 	/* Once, not each time it is tried. */
 	if (!off->text || strcmp(off->text, text ? text : ""))
-		log_warning(&p->daemon->log, "level %s does not work: %s; it is tried again in %lld s, then more rarely",
+		log_warning(&p->daemon->log,
+			    "level %s does not work: %s; it is tried again in %lld s, then more "
+			    "rarely",
 			    levels_of(p)->conf[t].name, text, (long long)wait / 1000);
 	free(off->text);
 	off->text = strdup(text ? text : "");
@@ -218,7 +231,8 @@ static void take_levels(struct flusher *p, const json_t *levels)
 		if (why) {
 			put_off(p, t, why);
 		} else if (p->usable & 1u << t && off->failures) {
-			log_info(&p->daemon->log, "level %s works again", levels_of(p)->conf[t].name);
+			log_info(&p->daemon->log, "level %s works again",
+				 levels_of(p)->conf[t].name);
 			free(off->text);
 			*off = (struct put_off) { 0 };
 		}
@@ -353,8 +367,8 @@ static void load_pending(const struct flusher *p)
 }
 
 /*
- * What somebody removed is noted by the home.  Of another node what is in memory is as it was when the part
- * was started; where all see one directory the record there is newer.
+ * What somebody removed is noted by the home.  Of another node what is in memory is as it was
+ * when the part was started; where all see one directory the record there is newer.
  */
 static json_t *flusher_tombstones(const struct flusher *p, const struct job *job)
 {
@@ -389,12 +403,13 @@ static json_t *make_targets(struct flusher *p)
 			json_object_set_new(busy, label, json_true());
 			continue;
 		}
-		json_array_append_new(targets, json_pack("{s:I, s:s, s:o, s:I, s:o*}", "job",
-							 (json_int_t)job->id, "label",
-							 job_label(job, label), "generations",
-							 catalog_generations(&daemon->catalog, job->id),
-							 "undecided", flusher_undecided(job), "unwanted",
-							 flusher_tombstones(p, job)));
+		json_array_append_new(targets,
+				      json_pack("{s:I, s:s, s:o, s:I, s:o*}", "job",
+						(json_int_t)job->id, "label", job_label(job, label),
+						"generations",
+						catalog_generations(&daemon->catalog, job->id),
+						"undecided", flusher_undecided(job), "unwanted",
+						flusher_tombstones(p, job)));
 	}
 	json_decref(p->pending);
 	p->pending = busy;
@@ -422,7 +437,8 @@ static void flusher_start(struct flusher *p)
 	if (!err)
 		return;
 	worker_ended(p);
-	log_warning(&p->daemon->log, "nothing is copied to other levels: no worker: %s", strerror(-err));
+	log_warning(&p->daemon->log, "nothing is copied to other levels: no worker: %s",
+		    strerror(-err));
 	json_decref(p->pending);
 	p->pending = NULL;
 	look_at(p, FAILED_MS);
@@ -461,7 +477,8 @@ static void look_at(struct flusher *p, int64_t ms)
 	p->timer = NULL;
 	p->timer_ms = 0;
 	if (reactor_timer(p->daemon->reactor, (uint64_t)ms, flusher_on_timer, p, &p->timer))
-		log_error(&p->daemon->log, "no timer: nothing is copied to other levels until the next checkpoint");
+		log_error(&p->daemon->log, "no timer: nothing is copied to other levels until the "
+					   "next checkpoint");
 	else
 		p->timer_ms = when;
 }
@@ -501,7 +518,8 @@ static void flusher_on_patience_over(void *arg)
 	struct flusher *p = arg;
 
 	p->patience = NULL;
-	log_warning(&p->daemon->log, "copying to other levels was to stop and hangs: gone on without waiting for that");
+	log_warning(&p->daemon->log, "copying to other levels was to stop and hangs: gone on "
+				     "without waiting for that");
 	worker_leave(p->worker);
 	flusher_stopped(p);
 }
@@ -514,8 +532,8 @@ bool flusher_hold(struct flusher *p, void (*fn)(void *arg), void *arg)
 	if (!p->worker)
 		return true;
 	w = calloc(1, sizeof(*w));
-	if (!w || (!p->patience && reactor_timer(p->daemon->reactor, PATIENCE_MS, flusher_on_patience_over, p,
-						 &p->patience))) {
+	if (!w || (!p->patience && reactor_timer(p->daemon->reactor, PATIENCE_MS,
+						 flusher_on_patience_over, p, &p->patience))) {
 		free(w);
 		worker_leave(p->worker);
 		flusher_stopped(p);
@@ -549,12 +567,15 @@ json_t *flusher_describe(const struct flusher *p)
 
 		if (off->failures)
 			json_object_set_new(levels, levels_of(p)->conf[t].name,
-					    json_pack("{s:i, s:s, s:I}", "failures", (int)off->failures,
-						      "text", off->text ? off->text : "", "again_ms",
-						      (json_int_t)(off->until_ms > now ? off->until_ms - now : 0)));
+					    json_pack("{s:i, s:s, s:I}", "failures",
+						      (int)off->failures, "text",
+						      off->text ? off->text : "", "again_ms",
+						      (json_int_t)(off->until_ms > now
+									   ? off->until_ms - now
+									   : 0)));
 	}
-	return json_pack("{s:b, s:I, s:O?, s:o, s:O}", "running", p->worker != NULL, "left", p->left,
-			 "now", p->now, "levels", levels, "bad", p->bad);
+	return json_pack("{s:b, s:I, s:O?, s:o, s:O}", "running", p->worker != NULL, "left",
+			 p->left, "now", p->now, "levels", levels, "bad", p->bad);
 }
 
 static void flusher_on_committed(const struct job_commit *commit, struct job *job, void *arg)

@@ -27,10 +27,12 @@ static int interval_check(double value, bool zero, const char *what, const char 
 
 static int check_pair(double cost, double mtbf, const char **ret_why)
 {
-	int err = interval_check(cost, false, "the cost of a checkpoint has to be above 0", ret_why);
+	int err =
+		interval_check(cost, false, "the cost of a checkpoint has to be above 0", ret_why);
 
-	return err ? err : interval_check(mtbf, false, "the time between failures has to be above 0",
-				 ret_why);
+	return err ? err
+		   : interval_check(mtbf, false, "the time between failures has to be above 0",
+				    ret_why);
 }
 
 static int check_range(double cost, double mtbf, const char **ret_why)
@@ -39,7 +41,8 @@ static int check_range(double cost, double mtbf, const char **ret_why)
 
 	if (err || cost <= mtbf)
 		return err;
-	*ret_why = "a checkpoint costs more than the time between two failures: hardly any work would last";
+	*ret_why = "a checkpoint costs more than the time between two failures: hardly any work "
+		   "would last";
 	return -ERANGE;
 }
 
@@ -73,7 +76,8 @@ int interval_efficiency(double interval, double cost, double restart, double mtb
 	if (!err)
 		err = interval_check(interval, false, "an interval has to be above 0", ret_why);
 	if (!err)
-		err = interval_check(restart, true, "the time of a restart must not be negative", ret_why);
+		err = interval_check(restart, true, "the time of a restart must not be negative",
+				     ret_why);
 	/* exp() of much too much is infinite, and the efficiency then 0, as it is. */
 	if (!err)
 		*ret_efficiency = interval / (mtbf * exp(restart / mtbf) *
@@ -88,8 +92,8 @@ int interval_advise(const struct interval_costs *costs, struct interval_advice *
 	int err = interval_young(costs->cost, costs->mtbf, &a.young, ret_why);
 
 	if (!err)
-		err = interval_check(costs->least, true, "the shortest interval must not be negative",
-			    ret_why);
+		err = interval_check(costs->least, true,
+				     "the shortest interval must not be negative", ret_why);
 	if (!err)
 		err = interval_daly(costs->cost, costs->mtbf, &a.daly, &a.valid, ret_why);
 	if (err)
@@ -126,16 +130,17 @@ static int interval_check_levels(const struct interval_level *levels, unsigned i
 		return -EINVAL;
 	}
 	for (i = 0; i < nr && !err; i++) {
-		err = interval_check(levels[i].least, true, "the shortest interval must not be negative",
-			    ret_why);
+		err = interval_check(levels[i].least, true,
+				     "the shortest interval must not be negative", ret_why);
 		if (!err)
-			err = interval_check(levels[i].mtbf, true, "the time between failures must not be negative",
-				    ret_why);
+			err = interval_check(levels[i].mtbf, true,
+					     "the time between failures must not be negative",
+					     ret_why);
 		if (!err && levels[i].mtbf > 0)
 			err = check_range(levels[i].cost, levels[i].mtbf, ret_why);
 		else if (!err)
-			err = interval_check(levels[i].cost, false, "the cost of a checkpoint has to be above 0",
-				    ret_why);
+			err = interval_check(levels[i].cost, false,
+					     "the cost of a checkpoint has to be above 0", ret_why);
 	}
 	return err;
 }
@@ -198,8 +203,8 @@ static void interval_multiples(const struct choice *c, unsigned int up, double *
 	}
 }
 
-static void interval_keep(const struct choice *c, const double *every, double interval, double overhead,
-		 struct interval_levels *best)
+static void interval_keep(const struct choice *c, const double *every, double interval,
+			  double overhead, struct interval_levels *best)
 {
 	unsigned int k;
 

@@ -2,9 +2,9 @@
 /*
  * Merging in the background; see merger.h.
  *
- * Owns the workers that merge: one of its own accord, any number that were asked for.  A worker knows
- * the job by number and label, as it may be forgotten meanwhile.  Ending a worker is safe at any
- * instant (image/merge.h), and that is how it is ended.
+ * Owns the workers that merge: one of its own accord, any number that were asked for.  A worker
+ * knows the job by number and label, as it may be forgotten meanwhile.  Ending a worker is safe
+ * at any instant (image/merge.h), and that is how it is ended.
  *
  * A base that turns out to be damaged is damaged in all that stand on it: so the job's next
  * checkpoint is a full one (job->bad_base).
@@ -64,7 +64,8 @@ static unsigned int merger_threshold(const struct config *config)
 	return config->merge_after < chain ? config->merge_after : chain;
 }
 
-static json_t *merger_describe(const struct merger_run *run, const struct image_merged *m, int64_t took_ms)
+static json_t *merger_describe(const struct merger_run *run, const struct image_merged *m,
+			       int64_t took_ms)
 {
 	json_t *result = json_pack("{s:I, s:I, s:b, s:i, s:I, s:I}", "job", (json_int_t)run->job,
 				   "generation", (json_int_t)run->generation, "merged",
@@ -86,7 +87,8 @@ static int merger_look(const struct merger_run *run, const struct merge_request 
 		struct image_merged *merged, struct ckpt_error *error)
 {
 	const struct config *config = &run->merger->daemon->config;
-	int err = merge_look(r, run->request ? UINT32_MAX : merger_threshold(config), merged, error);
+	int err =
+		merge_look(r, run->request ? UINT32_MAX : merger_threshold(config), merged, error);
 
 	if (run->request)
 		return err == -EFBIG || err == -EMLINK ? 0 : err;
@@ -100,9 +102,14 @@ static json_t *merger_run(struct channel_reporter *reporter, void *arg)
 	const struct merger_run *run = arg;
 	const struct daemon *daemon = run->merger->daemon;
 	struct merge_request r = {
-		.catalog = &daemon->catalog, .node = daemon->config.node, .job = run->job,
-		.generation = run->generation, .label = run->label,
-		.limit = daemon->config.merge_limit, .progress = merger_report_progress, .arg = reporter,
+		.catalog = &daemon->catalog,
+		.node = daemon->config.node,
+		.job = run->job,
+		.generation = run->generation,
+		.label = run->label,
+		.limit = daemon->config.merge_limit,
+		.progress = merger_report_progress,
+		.arg = reporter,
 		.memory = daemon->config.pipeline_memory,
 	};
 	const struct op_env env = {
@@ -143,8 +150,8 @@ static void merger_run_free(struct merger_run *run)
 }
 
 /*
- * Nor is one of any use as a base that cannot be read: each later one would need it. That it is the new one which
- * cannot be written looks the same here, and costs a full checkpoint.
+ * Nor is one of any use as a base that cannot be read: each later one would need it. That it is
+ * the new one which cannot be written looks the same here, and costs a full checkpoint.
  */
 static bool is_damaged(int err)
 {
@@ -154,7 +161,8 @@ static bool is_damaged(int err)
 static void log_failure(const struct merger_run *run, const json_t *outcome)
 {
 	const struct log *log = &run->merger->daemon->log;
-	const char *text = json_string_value(json_object_get(json_object_get(outcome, "error"), "text"));
+	const char *text =
+		json_string_value(json_object_get(json_object_get(outcome, "error"), "text"));
 	int err = outcome_errno(outcome);
 
 	/* Gone meanwhile; or the promoter is at it. */
@@ -162,7 +170,9 @@ static void log_failure(const struct merger_run *run, const json_t *outcome)
 		log_debug(log, "job %lld: generation %lld is not merged: %s", (long long)run->job,
 			  (long long)run->generation, text);
 	else if (is_damaged(err))
-		log_error(log, "job %lld: generation %lld is damaged or its disk fails, and its next checkpoint is a full one: %s",
+		log_error(log,
+			  "job %lld: generation %lld is damaged or its disk fails, and its next "
+			  "checkpoint is a full one: %s",
 			  (long long)run->job, (long long)run->generation, text);
 	else
 		log_warning(log, "job %lld: generation %lld is not merged and stays as it is: %s",
@@ -172,7 +182,9 @@ static void log_failure(const struct merger_run *run, const json_t *outcome)
 void merger_log(const struct log *log, int64_t job, int64_t generation, int64_t bytes,
 		int64_t took_ns)
 {
-	log_info(log, "job %lld: generation %lld is merged and needs no earlier one: %lld bytes in %.2f s",
+	log_info(log,
+		 "job %lld: generation %lld is merged and needs no earlier one: %lld bytes in %.2f "
+		 "s",
 		 (long long)job, (long long)generation, (long long)bytes, (double)took_ns / 1e9);
 }
 
@@ -270,7 +282,8 @@ static void start_pending(struct merger *merger)
 		json_object_del(merger->pending, id);
 		if (!job || job->busy)
 			continue;
-		err = merger_start(merger, NULL, job, catalog_last(&daemon->catalog, job->id), false);
+		err = merger_start(merger, NULL, job, catalog_last(&daemon->catalog, job->id),
+				   false);
 		if (!err)
 			return;
 		log_warning(&daemon->log, "job %lld: nothing is merged: no worker: %s",
@@ -311,7 +324,10 @@ void merger_stop(struct merger *merger, int64_t job, bool wait)
 			worker_leave(run->worker);
 		merger_run_free(run);
 		if (request)
-			request_answer(request, outcome_error(-EINTR, "something else was asked for job %lld: merging has stopped; the generation is what it was",
+			request_answer(request, outcome_error(-EINTR,
+							      "something else was asked for job "
+							      "%lld: merging has stopped; the "
+							      "generation is what it was",
 							      (long long)job));
 	}
 	start_pending(merger);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Generations that stand on earlier ones are made whole in the background, so that chains stay short
- * without a full checkpoint.
+ * Generations that stand on earlier ones are made whole in the background, so that chains stay
+ * short without a full checkpoint.
  *
  * After a commit the newest one is, if it needs as many earlier ones as merge_after says, or if
  * the next one could not stand on it.  One worker at a time does that, with the last priority
@@ -23,7 +23,10 @@ struct merger;
 int merger_open(struct daemon *daemon, struct merger **ret_merger);
 void merger_close(struct merger *merger);	/* NULL is fine */
 
-/* Its images are wanted, or the disk: nothing of it is merged any more; @wait: as worker_abort(). */
+/*
+ * Its images are wanted, or the disk: nothing of it is merged any more; @wait: as
+ * worker_abort().
+ */
 void merger_stop(struct merger *merger, int64_t job, bool wait);	/* NULL is fine */
 
 /* Merge this generation, and answer @request; @dry_run: say what there is to merge. */

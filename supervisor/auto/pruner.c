@@ -117,7 +117,9 @@ static void log_missed(const struct log *log, json_int_t job, const json_t *row)
 	size_t i;
 
 	json_array_foreach(json_object_get(row, "missed"), i, level)
-		log_warning(log, "job %lld: level %s never got generation %lld, which is gone now: copies take longer than the interval and retain_* allow for",
+		log_warning(log,
+			    "job %lld: level %s never got generation %lld, which is gone now: "
+			    "copies take longer than the interval and retain_* allow for",
 			    (long long)job, json_string_value(level),
 			    (long long)json_integer_value(json_object_get(row, "generation")));
 }
@@ -169,7 +171,9 @@ static void pruner_on_outcome(json_t *outcome, void *arg)
 	struct request *request = run->request;
 	const json_t *first = json_array_get(run->targets, 0);
 	struct job *job = run->again ? jobs_lookup(pruner->daemon->jobs,
-						  json_integer_value(json_object_get(first, "job"))) : NULL;
+						   json_integer_value(json_object_get(first, "jo"
+											     "b")))
+				     : NULL;
 
 	log_outcome(&pruner->daemon->log, run, outcome);
 	pruner_run_free(run);
@@ -235,7 +239,10 @@ void pruner_stop(struct pruner *pruner, int64_t job)
 		worker_abort(run->worker);
 		pruner_run_free(run);
 		if (request)
-			request_answer(request, outcome_error(-EINTR, "something else was asked for job %lld: pruning has stopped; what was not removed is whole",
+			request_answer(request, outcome_error(-EINTR,
+							      "something else was asked for job "
+							      "%lld: pruning has stopped; what was "
+							      "not removed is whole",
 							      (long long)job));
 	}
 }
@@ -248,8 +255,11 @@ json_t *pruner_yield(struct pruner *pruner, int64_t job)
 	err = catalog_lock(&pruner->daemon->catalog, job, &lock);
 	if (!err)
 		close(lock);
-	return err == -EBUSY ? outcome_error(err, "generations of job %lld are being removed just now; try again",
-					     (long long)job) : NULL;
+	return err == -EBUSY ? outcome_error(err,
+					     "generations of job %lld are being removed just now; "
+					     "try again",
+					     (long long)job)
+			     : NULL;
 }
 
 /* Published, as far as is known here, and not yet committed; 0: none; in doubt the last. */
@@ -366,7 +376,8 @@ void pruner_close(struct pruner *pruner)
 
 json_t *pruner_pinned(int64_t job, int64_t generation)
 {
-	return outcome_error(-EPERM, "generation %lld of job %lld is pinned: ckptctl unpin %lld:%lld first",
+	return outcome_error(-EPERM,
+			     "generation %lld of job %lld is pinned: ckptctl unpin %lld:%lld first",
 			     (long long)generation, (long long)job, (long long)job,
 			     (long long)generation);
 }

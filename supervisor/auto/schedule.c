@@ -3,8 +3,9 @@
  * Checkpoints that ckptd takes by itself; see schedule.h.
  *
  * A job that is to have them and runs here has an appointment; one timer waits for the first of
- * all.  Whatever changes (a job starts, ends, is checkpointed by somebody) ends in schedule_look(), which
- * sees from the jobs alone what there is to do: nothing is registered that could be forgotten.
+ * all.  Whatever changes (a job starts, ends, is checkpointed by somebody) ends in
+ * schedule_look(), which sees from the jobs alone what there is to do: nothing is registered
+ * that could be forgotten.
  *
  * What is refused or fails is tried again, later each time, and costs the job no more than that.
  * A job that somebody else is busy with is left alone for the moment.
@@ -89,7 +90,8 @@ json_t *schedule_check(const json_t *settings)
 		return outcome_usage("automatic checkpoints: an interval is at least %d ms",
 				     EVERY_MIN_MS);
 	if (mtbf <= 0 || mtbf > DURATION_MAX_MS || node_mtbf <= 0 || node_mtbf > DURATION_MAX_MS)
-		return outcome_usage("automatic checkpoints: the time between failures has to be above 0");
+		return outcome_usage("automatic checkpoints: the time between failures has to be "
+				     "above 0");
 	return NULL;
 }
 
@@ -148,7 +150,10 @@ static const struct log *log_of(const struct job *job)
 	return &jobs_daemon(job->jobs)->log;
 }
 
-/* When the last checkpoint was taken, in seconds since 1970; 0: none. Copies and restarts have rows of their own. */
+/*
+ * When the last checkpoint was taken, in seconds since 1970; 0: none. Copies and restarts have
+ * rows of their own.
+ */
 static int64_t last_taken(const json_t *rows)
 {
 	size_t n = json_array_size(rows);
@@ -199,7 +204,10 @@ static void find_due(struct schedule_entry *a)
 	int64_t last, since = schedule_setting(a->job->record, "since"), now = time(NULL), waited;
 
 	find_interval(a, &last);
-	/* It runs since then: what was before is another run's. The clock may have been put back. */
+	/*
+	 * It runs since then: what was before is another run's. The clock may have been put
+	 * back.
+	 */
 	if (since > last)
 		last = since;
 	waited = schedule_clamp((now - last) * 1000, 0, a->interval_ms);
@@ -278,7 +286,8 @@ static void schedule_failed(struct schedule_entry *a, const json_t *outcome)
 	a->failures++;
 	a->due_ms = clock_monotonic_ms() + wait;
 	snprintf(a->why, sizeof(a->why), "%s", text ? text : "out of memory");
-	log_warning(log_of(a->job), "job %lld: automatic checkpoint failed (%u in a row), next try in %s: %s",
+	log_warning(log_of(a->job),
+		    "job %lld: automatic checkpoint failed (%u in a row), next try in %s: %s",
 		    (long long)a->job->id, a->failures, duration_text(wait, buf), a->why);
 }
 

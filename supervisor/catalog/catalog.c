@@ -329,7 +329,8 @@ bool catalog_job_foreign(const struct catalog *catalog, int64_t job, char *ret_n
 	while (dir && (entry = readdir(dir))) {
 		const char *name = entry->d_name;
 
-		if (!strcmp(name, ".") || !strcmp(name, "..") || catalog_is_ours(name) || is_image(name))
+		if (!strcmp(name, ".") || !strcmp(name, "..") || catalog_is_ours(name) ||
+		    is_image(name))
 			continue;
 		snprintf(ret_name, size, "%s", name);
 		return true;

@@ -223,7 +223,8 @@ int catalog_index_remove(const char *path)
 	return unlink(path) && errno != ENOENT ? -errno : 0;
 }
 
-static int catalog_index_make(struct catalog_index *index, const struct catalog *catalog, uint64_t key)
+static int catalog_index_make(struct catalog_index *index, const struct catalog *catalog,
+			      uint64_t key)
 {
 	char *text = sqlite3_mprintf("%sINSERT INTO origin VALUES (%Q, %lld);"
 				     "PRAGMA application_id = %d; PRAGMA user_version = %d; COMMIT",
@@ -234,7 +235,8 @@ static int catalog_index_make(struct catalog_index *index, const struct catalog 
 	return err;
 }
 
-static bool catalog_index_is_of(struct catalog_index *index, const struct catalog *catalog, uint64_t key)
+static bool catalog_index_is_of(struct catalog_index *index, const struct catalog *catalog,
+				uint64_t key)
 {
 	char *text = sqlite3_mprintf("SELECT count(*) FROM origin WHERE dir = %Q AND key = %lld",
 				     catalog->dir, (long long)key);
@@ -248,7 +250,8 @@ static bool catalog_index_is_of(struct catalog_index *index, const struct catalo
  * 0: usable; -EPROTONOSUPPORT: of a newer version or foreign; other negative errno: not
  * usable now.
  */
-static int catalog_index_check(struct catalog_index *index, const struct catalog *catalog, uint64_t key)
+static int catalog_index_check(struct catalog_index *index, const struct catalog *catalog,
+			       uint64_t key)
 {
 	int64_t version, application = catalog_index_ask(index, "PRAGMA application_id", -1);
 
@@ -381,8 +384,8 @@ void catalog_index_close(struct catalog_index *index, char *problem, size_t size
 
 /* ------------------------------------------------------------------ rows */
 
-static sqlite3_stmt *catalog_index_start(struct catalog_index *index, enum statement which, int64_t job,
-			   int64_t generation)
+static sqlite3_stmt *catalog_index_start(struct catalog_index *index, enum statement which,
+					 int64_t job, int64_t generation)
 {
 	sqlite3_stmt *statement = index->statements[which];
 

@@ -385,7 +385,8 @@ json_t *generation_diff(const struct op_env *env, json_t *args)
 		json_t *one, *said, *result;
 
 		if (generation_is_away(part) || generation_is_away(other)) {
-			json_array_append_new(unchecked, text_away(generation_is_away(part) ? part : other));
+			json_array_append_new(unchecked,
+					      text_away(generation_is_away(part) ? part : other));
 			equal = false;	/* unknown */
 			continue;
 		}

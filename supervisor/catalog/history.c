@@ -214,8 +214,8 @@ int history_append(const struct catalog *catalog, int64_t job, const json_t *row
 		return -errno;
 	if (!S_ISREG(st.st_mode))
 		return -EBADMSG;
-	len = (size_t)snprintf(line, sizeof(line), "%s%s\n", history_torn(fd, st.st_size) ? "\n" : "",
-			       text);
+	len = (size_t)snprintf(line, sizeof(line), "%s%s\n",
+			       history_torn(fd, st.st_size) ? "\n" : "", text);
 	if (st.st_size + (off_t)len > (off_t)HISTORY_MAX) {
 		err = history_shorten(dir, fd);
 		if (err)

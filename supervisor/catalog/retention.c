@@ -38,7 +38,8 @@ static enum retention_verdict by_count(const struct retention_rule *rule,
 }
 
 /* Why the generation is protected; RETENTION_UNTOUCHED: it is not. */
-static enum retention_verdict retention_protection(const struct retention_item *items, size_t i, size_t last)
+static enum retention_verdict retention_protection(const struct retention_item *items, size_t i,
+						   size_t last)
 {
 	if (items[i].flags & RETENTION_FOREIGN)
 		return RETENTION_KEPT_FOREIGN;

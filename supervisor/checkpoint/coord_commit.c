@@ -2,10 +2,10 @@
 /*
  * Which generation counts: the machine's record on this node, and what the catalog has.
  *
- * A node's record says what it has prepared and what is committed. What the home's catalog has decides,
- * which all nodes see if they share it: of one node the image itself; over several nodes the home makes
- * their images a generation there before it records so, and takes it back if it then cannot. A ckptd
- * that begins brings the two together again.
+ * A node's record says what it has prepared and what is committed. What the home's catalog has
+ * decides, which all nodes see if they share it: of one node the image itself; over several
+ * nodes the home makes their images a generation there before it records so, and takes it back
+ * if it then cannot. A ckptd that begins brings the two together again.
  *
  * Where each node has an image directory of its own, each makes its image a part of the
  * generation there when the home has told it that it counts.
@@ -125,8 +125,8 @@ void driver_persist(struct coord_driver *d, const struct coord_action *act)
 }
 
 /*
- * What is in the catalog is a generation, even if the ckptd that made it one was killed before it recorded so: it is listed,
- * and may be pinned and counted on by now.
+ * What is in the catalog is a generation, even if the ckptd that made it one was killed before
+ * it recorded so: it is listed, and may be pinned and counted on by now.
  */
 void driver_settle(const struct coord_driver *d, struct coord_record *record)
 {

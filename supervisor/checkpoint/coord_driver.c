@@ -22,9 +22,10 @@
 #include "supervisor/job/rank_record.h"
 
 #define QUIESCE_MS	30000	/* until ranks that are behind in a collective have got there */
-#define RETRY_MS	200	/* connections lose nothing; what is slow on a busy node is not lost */
+#define RETRY_MS 200 /* connections lose nothing; what is slow on a busy node is not lost */
 #define PAUSE_MS	60000	/* if the configuration has none */
-#define STILL_MS	5000	/* beyond the pause: until ranks are silent, the worker has begun, all nodes know */
+#define STILL_MS \
+	5000 /* beyond the pause: until ranks are silent, the worker has begun, all nodes know */
 #define DUMP_MS		(4 * 3600 * 1000)
 #define RESTART_MS	300000
 #define MAX_COMMS	4096
@@ -317,7 +318,10 @@ bool coord_driver_wanted(const struct job *job)
 	return mpi && strcmp(mpi, "none");
 }
 
-/* All that ranks here may have with ranks elsewhere, and as many free, as it is looked for by hash. */
+/*
+ * All that ranks here may have with ranks elsewhere, and as many free, as it is looked for by
+ * hash.
+ */
 static uint32_t max_channels(const struct ranks *ranks)
 {
 	uint64_t most = 2ull * ranks->nr * (ranks->size - ranks->nr);
@@ -406,7 +410,8 @@ void coord_driver_resume(struct job *job)
 		return;
 	err = driver_open(job);
 	if (err)
-		log_error(&jobs_daemon(job->jobs)->log, "job %lld: what was under way of its checkpoint cannot be ended: %s",
+		log_error(&jobs_daemon(job->jobs)->log,
+			  "job %lld: what was under way of its checkpoint cannot be ended: %s",
 			  (long long)job->id, strerror(-err));
 }
 

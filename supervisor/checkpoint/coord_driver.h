@@ -4,9 +4,9 @@
  * checkpointed, between the sans-IO state machine (coord.h) and the ranks (rank_link.h),
  * the dump (job_dump.h), the disk, and the clock.
  *
- * It is made at the first checkpoint of a job that runs here, and goes when the job does. A ckptd that
- * finds such a job makes it at once: other nodes may be held, or in doubt, until ours speaks.
- * Its record is in STATE_DIR/ID/coord.
+ * It is made at the first checkpoint of a job that runs here, and goes when the job does. A
+ * ckptd that finds such a job makes it at once: other nodes may be held, or in doubt, until
+ * ours speaks. Its record is in STATE_DIR/ID/coord.
  */
 #ifndef STILLPOINT_COORD_DRIVER_H
 #define STILLPOINT_COORD_DRIVER_H
@@ -35,8 +35,9 @@ void coord_driver_resume(struct job *job);
 int coord_driver_checkpoint(struct job *job, const struct coord_checkpoint *checkpoint);
 
 /*
- * Nothing is heard of the job's home, which may be a while: what is not decided and holds ranks is given up here, and
- * they run on. What may have been decided there waits for it, as does a dump whose ranks run.
+ * Nothing is heard of the job's home, which may be a while: what is not decided and holds ranks
+ * is given up here, and they run on. What may have been decided there waits for it, as does a
+ * dump whose ranks run.
  */
 void coord_driver_alone(struct job *job);
 

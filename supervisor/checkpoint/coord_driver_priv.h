@@ -43,14 +43,14 @@ struct coord_driver {
 	struct job_dump *dump;
 	bool captured, stored;
 	json_t *dumped;			/* its outcome */
-	json_t *args;			/* of op_dump(), as this or the home's checkpoint has them */
+	json_t *args; /* of op_dump(), as this or the home's checkpoint has them */
 	/* the request */
 	bool asked;
 	struct coord_checkpoint checkpoint;
 	uint64_t ticket;
 	bool committed;
 	bool decided;			/* here, and in the catalog */
-	struct coord_id counts;		/* what our record has as committed, and the catalog with it */
+	struct coord_id counts; /* what our record has as committed, and the catalog with it */
 	struct reactor_source *watch;	/* of other nodes, while somebody waits */
 	unsigned int silent_looks;
 	bool closing;			/* to be freed when the dump has ended */
@@ -115,7 +115,8 @@ void driver_settle(const struct coord_driver *d, struct coord_record *record);
 
 /* coord_figures.c */
 /*
- * From the home's order to run on until all nodes have given it, and what the module took then, which
+ * From the home's order to run on until all nodes have given it, and what the module took then,
+ * which
  * @engine has: into @result.
  */
 void driver_add_thaw(const struct coord_driver *d, json_t *result, const json_t *engine);

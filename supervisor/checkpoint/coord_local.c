@@ -71,7 +71,8 @@ static void coord_local_on_sent(struct coord_driver *d, const struct shim_count 
 	d->nr_sent += nr;
 }
 
-static void coord_local_on_counts(bool received, const struct shim_count *counts, size_t nr, void *arg)
+static void coord_local_on_counts(bool received, const struct shim_count *counts, size_t nr,
+				  void *arg)
 {
 	if (received)
 		on_received(arg, counts, nr);
@@ -153,7 +154,9 @@ static void coord_local_on_reached(uint32_t state, void *arg)
 		d->silent_at = clock_monotonic_ns();
 		err = start_dump(d);
 		if (err && !d->failure && driver_explains(d))
-			d->failure = outcome_error(err, "the dump of job %lld cannot be begun: %s; the job runs on",
+			d->failure = outcome_error(err,
+						   "the dump of job %lld cannot be begun: %s; the "
+						   "job runs on",
 						   (long long)d->job->id, strerror(-err));
 		if (err)
 			driver_done(d, COORD_ACT_FREEZE, err, COORD_WHY_FAILED);
@@ -193,7 +196,10 @@ void driver_give_up(struct coord_driver *d, enum coord_reason reason, int error,
 	driver_feed(d, &event);
 }
 
-/* Ranks that run on after the thaw lose nothing by waiting; those that are to be killed stand still. */
+/*
+ * Ranks that run on after the thaw lose nothing by waiting; those that are to be killed stand
+ * still.
+ */
 void coord_driver_alone(struct job *job)
 {
 	struct coord_driver *d = job->coord;
@@ -205,7 +211,9 @@ void coord_driver_alone(struct job *job)
 	held = coord_level(d->coord) != COORD_IDLE || d->kind == COORD_ACT_QUIESCE;
 	driver_give_up(d, COORD_WHY_ROOT_LOST, -EHOSTUNREACH, COORD_NONE);
 	if (held && coord_level(d->coord) == COORD_IDLE && d->kind != COORD_ACT_QUIESCE)
-		log_warning(&d->daemon->log, "job %lld: nothing is heard of node %s, its home: the checkpoint is given up here, and the ranks run on",
+		log_warning(&d->daemon->log,
+			    "job %lld: nothing is heard of node %s, its home: the checkpoint is "
+			    "given up here, and the ranks run on",
 			    (long long)job->id, parts_name(job->parts, 0));
 }
 
@@ -230,13 +238,22 @@ static void coord_local_explain(struct coord_driver *d, int err)
 		return;
 	if (err == -EOPNOTSUPP)
 		d->failure = outcome_because(outcome_error(err,
-			"the ranks of job %lld run without our MPI library (--direct, --host-ns, or an MPI that is not supported), so they cannot be quiesced; start it without that option to have checkpoints",
-			id), CKPT_R_MPI);
+							   "the ranks of job %lld run without our "
+							   "MPI library (--direct, --host-ns, or "
+							   "an MPI that is not supported), so they "
+							   "cannot be quiesced; start it without "
+							   "that option to have checkpoints",
+							   id),
+					     CKPT_R_MPI);
 	else if (err == -EPIPE || err == -ECONNREFUSED || err == -ENOENT)
-		d->failure = outcome_error(-EPIPE, "the shim of job %lld has gone away; the job runs on, without checkpoints",
+		d->failure = outcome_error(-EPIPE,
+					   "the shim of job %lld has gone away; the job runs on, "
+					   "without checkpoints",
 					   id);
 	else
-		d->failure = outcome_error(err, "the shim of job %lld cannot be asked: %s; the job runs on",
+		d->failure = outcome_error(err,
+					   "the shim of job %lld cannot be asked: %s; the job runs "
+					   "on",
 					   id, strerror(-err));
 }
 
@@ -251,8 +268,12 @@ static void on_link_lost(int err, void *arg)
 }
 
 static const struct rank_link_ops link_ops = {
-	.begun = coord_local_on_begun, .counts = coord_local_on_counts, .reached = coord_local_on_reached,
-	.caught_up = coord_local_on_caught_up, .stuck = coord_local_on_stuck, .failed = coord_local_on_failed,
+	.begun = coord_local_on_begun,
+	.counts = coord_local_on_counts,
+	.reached = coord_local_on_reached,
+	.caught_up = coord_local_on_caught_up,
+	.stuck = coord_local_on_stuck,
+	.failed = coord_local_on_failed,
 	.lost = on_link_lost,
 };
 
@@ -312,7 +333,10 @@ void driver_tell_targets(struct coord_driver *d)
 	size_t at, n, nr = d->nr_targets;
 	int err = 0;
 
-	/* The order to quiesce may still be to come, and has the shim forget what it was told before. */
+	/*
+	 * The order to quiesce may still be to come, and has the shim forget what it was told
+	 * before.
+	 */
 	if (d->kind == COORD_ACT_QUIESCE)
 		return;
 	d->nr_targets = 0;
@@ -449,7 +473,8 @@ static void on_dump_ended(json_t *outcome, void *arg)
 	if (early && !d->failure)
 		d->failure = json_incref(outcome);
 	if (early && d->kind != COORD_ACT_NONE)
-		driver_done(d, d->kind, outcome_is_ok(outcome) ? -ECANCELED : outcome_errno(outcome),
+		driver_done(d, d->kind,
+			    outcome_is_ok(outcome) ? -ECANCELED : outcome_errno(outcome),
 			    COORD_WHY_FAILED);
 	else if (early)
 		driver_give_up(d, COORD_WHY_FAILED, outcome_errno(outcome), COORD_NONE);
@@ -457,6 +482,8 @@ static void on_dump_ended(json_t *outcome, void *arg)
 }
 
 static const struct job_dump_ops dump_ops = {
-	.captured = coord_local_on_captured, .stored = coord_local_on_stored, .progress = coord_local_on_progress,
+	.captured = coord_local_on_captured,
+	.stored = coord_local_on_stored,
+	.progress = coord_local_on_progress,
 	.ended = on_dump_ended,
 };

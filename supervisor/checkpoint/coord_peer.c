@@ -78,11 +78,11 @@ static void coord_peer_on_prepared(const json_t *outcome, void *arg)
 							     "text"));
 
 	if (!d->closing && !outcome_is_ok(outcome) && !d->prepare_failure)
-		d->prepare_failure = outcome_error(outcome_errno(outcome),
-						   "no checkpoint of job %lld: node %s: %s; the job runs on",
-						   (long long)d->job->id,
-						   parts_name(d->job->parts, p->node),
-						   text ? text : "it does not answer");
+		d->prepare_failure =
+			outcome_error(outcome_errno(outcome),
+				      "no checkpoint of job %lld: node %s: %s; the job runs on",
+				      (long long)d->job->id, parts_name(d->job->parts, p->node),
+				      text ? text : "it does not answer");
 	free(p);
 	d->preparing--;
 	coord_peer_settle(d);
@@ -122,10 +122,11 @@ void coord_peer_prepare(struct coord_driver *d, coord_prepared_fn fn)
 	for (node = 1; node < d->ranks.nr_nodes && !err; node++)
 		err = coord_peer_ask(d, node);
 	if (err && !d->prepare_failure)
-		d->prepare_failure = outcome_error(err, "no checkpoint of job %lld: node %s: %s; the job runs on",
-						   (long long)d->job->id,
-						   parts_name(d->job->parts, node - 1),
-						   strerror(-err));
+		d->prepare_failure =
+			outcome_error(err,
+				      "no checkpoint of job %lld: node %s: %s; the job runs on",
+				      (long long)d->job->id, parts_name(d->job->parts, node - 1),
+				      strerror(-err));
 	d->preparing--;
 	coord_peer_settle(d);
 }
@@ -156,8 +157,8 @@ static void coord_peer_on_why(const json_t *outcome, void *arg)
 	if (!d->closing && outcome_is_ok(outcome) && text) {
 		failure = json_deep_copy(theirs);
 		json_object_set_new(json_object_get(failure, "error"), "text",
-				    json_sprintf("node %s: %s", parts_name(d->job->parts, d->why_node),
-						 text));
+				    json_sprintf("node %s: %s",
+						 parts_name(d->job->parts, d->why_node), text));
 	}
 	give_why(d, failure);
 }
@@ -173,7 +174,8 @@ void coord_peer_why(struct coord_driver *d, uint32_t node, coord_prepared_fn fn)
 	if (host >= 0)
 		err = peer_ask(nodes_asks(d->daemon->nodes), (unsigned int)host, "failure",
 			       json_pack("{s:I, s:I}", "job", (json_int_t)d->job->id, "run",
-					 (json_int_t)parts->run), WHY_MS, coord_peer_on_why, d, NULL);
+					 (json_int_t)parts->run),
+			       WHY_MS, coord_peer_on_why, d, NULL);
 	if (err < 0)
 		give_why(d, NULL);
 }

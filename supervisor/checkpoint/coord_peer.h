@@ -5,7 +5,8 @@
  *
  *	checkpoint	{"job": J, "run": R, "args": {...}}	peer_ask.h; args of op_dump()
  *			but for pids, generation and directory, which are each node's own
- *	failure		{"job": J, "run": R}	why the last one failed there; {"outcome": {...}}, or
+ *	failure         {"job": J, "run": R}    why the last one failed there; {"outcome":
+ *	{...}}, or
  *			{} if it did not
  */
 #ifndef STILLPOINT_COORD_PEER_H

@@ -52,13 +52,14 @@ static json_t *coord_request_refusal(const struct coord_driver *d, const struct 
 	if (d->failure)
 		return json_incref(d->failure);
 	if (act->reason == COORD_WHY_TIMEOUT && ours && d->stuck.held == SHIM_WAIT_MUTE) {
-		snprintf(held, sizeof(held), "; it does not answer: stopped, or without a processor");
+		snprintf(held, sizeof(held),
+			 "; it does not answer: stopped, or without a processor");
 	} else if (act->reason == COORD_WHY_TIMEOUT && ours && !call && wait.rank != COORD_NONE) {
 		wait.peer = COORD_NONE;
 		if (act->wait.peer != COORD_NONE)
 			snprintf(who, sizeof(who), "rank %u waits", act->wait.peer);
-		snprintf(held, sizeof(held), "; it computes outside MPI while %s for it in a collective",
-			 who);
+		snprintf(held, sizeof(held),
+			 "; it computes outside MPI while %s for it in a collective", who);
 	} else if (act->reason == COORD_WHY_TIMEOUT && wait.rank == COORD_NONE) {
 		snprintf(held, sizeof(held), "; the shim of the job says nothing");
 	}
@@ -122,16 +123,19 @@ static json_t *why_unheard(const struct coord_driver *d, const char *ended, cons
 	long long id = (long long)d->job->id;
 
 	if (ended)
-		return outcome_error(-ESRCH, "no checkpoint of job %lld: the ranks of node %s have ended; the job runs on",
+		return outcome_error(-ESRCH,
+				     "no checkpoint of job %lld: the ranks of node %s have ended; "
+				     "the job runs on",
 				     id, ended);
-	return outcome_error(-EHOSTUNREACH, "no checkpoint of job %lld: node %s does not answer; the job runs on",
+	return outcome_error(-EHOSTUNREACH,
+			     "no checkpoint of job %lld: node %s does not answer; the job runs on",
 			     id, silent);
 }
 
 /*
  * A node that is not heard keeps nobody waiting: what is not decided is given up, which that node
- * is told when it is back; what is decided counts, whether or not it has said so. One whose ranks have
- * ended has no coordinator any more, so it will not be heard.
+ * is told when it is back; what is decided counts, whether or not it has said so. One whose
+ * ranks have ended has no coordinator any more, so it will not be heard.
  */
 static void coord_request_on_watch(void *arg)
 {

@@ -91,18 +91,24 @@ static void job_checkpoint_remember(const struct checkpoint *c, const json_t *re
 		json_object_set_new(row, "auto", json_true());
 	err = history_append(&c->daemon->catalog, c->job->id, row);
 	if (err)
-		log_warning(&c->daemon->log, "job %lld: what generation %lld has cost cannot be written down: %s",
+		log_warning(&c->daemon->log,
+			    "job %lld: what generation %lld has cost cannot be written down: %s",
 			    (long long)c->job->id, (long long)c->generation, strerror(-err));
 	json_decref(row);
 }
 
-/* Whatever becomes of its directory: levels may have one of that number, and restart from the newest. */
+/*
+ * Whatever becomes of its directory: levels may have one of that number, and restart from the
+ * newest.
+ */
 static void use_up_number(const struct checkpoint *c)
 {
 	char why[512];
 
 	if (job_raise_floor(c->job, c->generation, why, sizeof(why)))
-		log_error(&c->daemon->log, "job %lld: that generation %lld was taken cannot be written down, and its number may be used again: %s",
+		log_error(&c->daemon->log,
+			  "job %lld: that generation %lld was taken cannot be written down, and "
+			  "its number may be used again: %s",
 			  (long long)c->job->id, (long long)c->generation, why);
 }
 
@@ -264,8 +270,11 @@ static int job_checkpoint_begin(struct checkpoint *c)
 {
 	const struct job_dump_options options = { .args = c->args };
 	const struct coord_checkpoint coordinated = {
-		.args = c->args, .quiesce_ms = (unsigned int)c->quiesce_ms,
-		.progress = job_checkpoint_on_progress, .done = job_checkpoint_on_checkpoint, .arg = c,
+		.args = c->args,
+		.quiesce_ms = (unsigned int)c->quiesce_ms,
+		.progress = job_checkpoint_on_progress,
+		.done = job_checkpoint_on_checkpoint,
+		.arg = c,
 	};
 
 	if (coord_driver_wanted(c->job))
@@ -281,15 +290,20 @@ static json_t *job_checkpoint_check(const struct job *job)
 	if (!outcome)
 		outcome = job_check_running(job);
 	if (!outcome && catalog_next(&jobs_daemon(job->jobs)->catalog, job->id, job_floor(job)) < 0)
-		outcome = outcome_error(-ERANGE, "no checkpoint of job %lld: no number is left for a generation; start the job anew",
+		outcome = outcome_error(-ERANGE,
+					"no checkpoint of job %lld: no number is left for a "
+					"generation; start the job anew",
 					(long long)job->id);
 	/* Its images would lie among another's, and be none to either. */
-	if (!outcome && catalog_job_check(&jobs_daemon(job->jobs)->catalog, job->id, job->record, why,
-					  sizeof(why)))
-		outcome = outcome_error(-ESTALE, "no checkpoint of job %lld: %s", (long long)job->id,
-					why);
+	if (!outcome && catalog_job_check(&jobs_daemon(job->jobs)->catalog, job->id, job->record,
+					  why, sizeof(why)))
+		outcome = outcome_error(-ESTALE, "no checkpoint of job %lld: %s",
+					(long long)job->id, why);
 	if (!outcome && job->parts && !coord_driver_wanted(job))
-		outcome = outcome_error(-EOPNOTSUPP, "no checkpoint of job %lld: it is on several nodes and does not use MPI, so nothing tells what its processes have sent to each other",
+		outcome = outcome_error(-EOPNOTSUPP,
+					"no checkpoint of job %lld: it is on several nodes and "
+					"does not use MPI, so nothing tells what its processes "
+					"have sent to each other",
 					(long long)job->id);
 	return outcome;
 }
@@ -320,6 +334,8 @@ json_t *job_checkpoint_start(struct job *job, const struct job_checkpoint_option
 	job_note_saving(job, false);
 	checkpoint_free(c);
 	if (err == -ESRCH)
-		return outcome_error(err, "no checkpoint of job %lld: it has just ended", (long long)job->id);
-	return outcome_error(err, "the checkpoint of job %lld cannot be begun: %s", (long long)job->id, strerror(-err));
+		return outcome_error(err, "no checkpoint of job %lld: it has just ended",
+				     (long long)job->id);
+	return outcome_error(err, "the checkpoint of job %lld cannot be begun: %s",
+			     (long long)job->id, strerror(-err));
 }

@@ -62,8 +62,9 @@ static void ranks_up_on_failed(uint32_t state, const struct shim_failure *failur
 {
 	struct ranks_up *up = arg;
 
-	ranks_up_finish(up, outcome_error(-EIO, "job %lld was restored, but its rank %u cannot go on: %s",
-				 (long long)up->job->id, failure->rank, failure->text));
+	ranks_up_finish(up, outcome_error(-EIO,
+					  "job %lld was restored, but its rank %u cannot go on: %s",
+					  (long long)up->job->id, failure->rank, failure->text));
 }
 
 static void on_lost(int err, void *arg)
@@ -74,10 +75,13 @@ static void on_lost(int err, void *arg)
 	if (err == -EOPNOTSUPP)
 		ranks_up_finish(up, NULL);
 	else
-		ranks_up_finish(up, outcome_error(err, "job %lld was restored, but its ranks did not come to run: %s",
-					 (long long)up->job->id, err == -EPIPE ?
-					 "it has ended (see its standard error), or its shim has" :
-					 strerror(-err)));
+		ranks_up_finish(up, outcome_error(err,
+						  "job %lld was restored, but its ranks did not "
+						  "come to run: %s",
+						  (long long)up->job->id,
+						  err == -EPIPE ? "it has ended (see its standard "
+								  "error), or its shim has"
+								: strerror(-err)));
 }
 
 static void ranks_up_on_time(void *arg)
@@ -88,13 +92,15 @@ static void ranks_up_on_time(void *arg)
 	up->timer = NULL;
 	/* They wait for those of nodes whose memory is still being read. */
 	up->left_ms = parts_restoring(up->job->parts) ? UP_MS : up->left_ms - LOOK_MS;
-	if (up->left_ms > 0 && !reactor_timer(jobs_daemon(up->job->jobs)->reactor, LOOK_MS, ranks_up_on_time, up,
-					      &up->timer))
+	if (up->left_ms > 0 && !reactor_timer(jobs_daemon(up->job->jobs)->reactor, LOOK_MS,
+					      ranks_up_on_time, up, &up->timer))
 		return;
 	if (up->has_stuck)
 		snprintf(who, sizeof(who), "rank %u is not there yet", up->stuck.rank);
-	ranks_up_finish(up, outcome_error(-ETIMEDOUT, "job %lld was restored, but its ranks do not run after %d s: %s",
-				 (long long)up->job->id, UP_MS / 1000, who));
+	ranks_up_finish(up, outcome_error(-ETIMEDOUT,
+					  "job %lld was restored, but its ranks do not run after "
+					  "%d s: %s",
+					  (long long)up->job->id, UP_MS / 1000, who));
 }
 
 /* What only a checkpoint has. */
@@ -111,8 +117,13 @@ static void ranks_up_on_caught_up(void *arg)
 }
 
 static const struct rank_link_ops ops = {
-	.begun = ranks_up_on_begun, .counts = ranks_up_on_counts, .reached = ranks_up_on_reached,
-	.caught_up = ranks_up_on_caught_up, .stuck = ranks_up_on_stuck, .failed = ranks_up_on_failed, .lost = on_lost,
+	.begun = ranks_up_on_begun,
+	.counts = ranks_up_on_counts,
+	.reached = ranks_up_on_reached,
+	.caught_up = ranks_up_on_caught_up,
+	.stuck = ranks_up_on_stuck,
+	.failed = ranks_up_on_failed,
+	.lost = on_lost,
 };
 
 int ranks_up_wait(struct job *job, ranks_up_fn done, void *arg)

@@ -143,5 +143,8 @@ void channel_report_event(struct channel_reporter *reporter, json_t *event)
 void channel_report_outcome(struct channel_reporter *reporter, json_t *outcome)
 {
 	if (channel_report(reporter, outcome) == -EMSGSIZE)
-		channel_report(reporter, outcome_error(-EMSGSIZE, "the answer is too long to be handed on: ask for less, or with --standalone and the image's directory"));
+		channel_report(reporter, outcome_error(-EMSGSIZE, "the answer is too long to be "
+								  "handed on: ask for less, or "
+								  "with --standalone and the "
+								  "image's directory"));
 }

@@ -328,7 +328,9 @@ static void ctl_dispatch(struct ctl_connection *c, const char *body, size_t len)
 	if (fn)
 		fn(request);
 	else
-		request_answer(request, outcome_error(-ENOSYS, "ckptd does not know the request %s: is it older than ckptctl?",
+		request_answer(request, outcome_error(-ENOSYS,
+						      "ckptd does not know the request %s: is it "
+						      "older than ckptctl?",
 						      request->verb));
 }
 
@@ -440,10 +442,16 @@ static int ctl_is_full(const struct ctl *ctl, const struct ucred *peer, int sock
 	unsigned int own, all = ctl_count(ctl, peer->uid, &own);
 
 	if (peer->uid && own >= CONNECTIONS_PER_USER)
-		turn_away(sock, outcome_error(-EBUSY, "user %u has %u connections to ckptd and requests under way, which is as many as there may be: end some of the commands that wait (wait, attach, attached run)",
+		turn_away(sock, outcome_error(-EBUSY,
+					      "user %u has %u connections to ckptd and requests "
+					      "under way, which is as many as there may be: end "
+					      "some of the commands that wait (wait, attach, "
+					      "attached run)",
 					      (unsigned int)peer->uid, own));
 	else if (all >= (peer->uid ? CONNECTIONS_OTHERS : CONNECTIONS_MAX))
-		turn_away(sock, outcome_error(-EBUSY, "ckptd has %u connections, and takes no more: try again later",
+		turn_away(sock, outcome_error(-EBUSY,
+					      "ckptd has %u connections, and takes no more: try "
+					      "again later",
 					      all));
 	else
 		return 0;

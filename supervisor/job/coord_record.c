@@ -40,7 +40,8 @@ static int parse_number(const json_t *json, uint64_t *ret_value)
 
 static json_t *id_json(struct coord_id id)
 {
-	return json_pack("[o, o]", coord_record_number(id.generation), coord_record_number(id.attempt));
+	return json_pack("[o, o]", coord_record_number(id.generation),
+			 coord_record_number(id.attempt));
 }
 
 static int parse_id(const json_t *json, struct coord_id *ret_id)

@@ -85,7 +85,9 @@ json_t *job_check_free(const struct job *job, const char *what)
 {
 	if (!job->busy)
 		return NULL;
-	return outcome_error(-EBUSY, "no %s of job %lld now: a %s of it is under way; wait for it and try again",
+	return outcome_error(-EBUSY,
+			     "no %s of job %lld now: a %s of it is under way; wait for it and try "
+			     "again",
 			     what, (long long)job->id, job->busy);
 }
 
@@ -273,7 +275,10 @@ static void on_look_again(void *arg)
 		job_recover(job);
 }
 
-/* Without memory or descriptors nothing is known about the job: then it is not taken for gone, nor for lost. */
+/*
+ * Without memory or descriptors nothing is known about the job: then it is not taken for gone,
+ * nor for lost.
+ */
 static bool look_again(struct job *job, int err)
 {
 	if (err == -ENOENT || err == -ESTALE || err == -EBADMSG || err == -ESRCH)

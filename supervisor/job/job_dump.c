@@ -237,7 +237,9 @@ static json_t *dump_run(struct channel_reporter *reporter, void *arg)
 		return outcome;
 	/* Held ones have MPI ranks; what is to be left out of them only the shim knows. */
 	if (d->hold[1] >= 0 && d->externals.shim < 0)
-		return outcome_error(-EPIPE, "the shim of job %lld has gone away; the job runs on, without checkpoints",
+		return outcome_error(-EPIPE,
+				     "the shim of job %lld has gone away; the job runs on, without "
+				     "checkpoints",
 				     (long long)d->job->id);
 	/* One that ends now was part of what they agreed on: without it they could never go on. */
 	if (d->hold[1] >= 0) {
@@ -246,7 +248,9 @@ static json_t *dump_run(struct channel_reporter *reporter, void *arg)
 	}
 	err = job_exclude_find(&d->out, d->job->init, d->externals.shim);
 	if (err)
-		return outcome_error(err, "what belongs to the MPI libraries of job %lld cannot be told: %s",
+		return outcome_error(err,
+				     "what belongs to the MPI libraries of job %lld cannot be "
+				     "told: %s",
 				     (long long)d->job->id, strerror(-err));
 	d->record = record_text(d->job);
 	env.record = d->record;
@@ -281,7 +285,8 @@ static void job_dump_remove_image(const struct job_dump *d)
 	    !catalog_has(&daemon->catalog, d->id, generation))
 		return;
 	if (catalog_generation_remove(&daemon->catalog, d->id, generation, why, sizeof(why)))
-		log_error(&daemon->log, "job %lld: generation %lld was given up and cannot be removed: %s",
+		log_error(&daemon->log,
+			  "job %lld: generation %lld was given up and cannot be removed: %s",
 			  (long long)d->id, (long long)generation, why);
 }
 
@@ -360,8 +365,10 @@ int job_dump_start(struct job *job, const struct job_dump_options *options,
 {
 	struct daemon *daemon = jobs_daemon(job->jobs);
 	struct worker_spec spec = {
-		.name = "ckptd-dump", .run = dump_run,
-		.killed = "if the generation was complete by then it stays (ckptctl list), and with --kill the job may have ended (ckptctl ps --all)",
+		.name = "ckptd-dump",
+		.run = dump_run,
+		.killed = "if the generation was complete by then it stays (ckptctl list), and "
+			  "with --kill the job may have ended (ckptctl ps --all)",
 	};
 	struct job_dump *d = calloc(1, sizeof(*d));
 	int keep[2] = { -1, -1 }, err = 0;
@@ -382,7 +389,8 @@ int job_dump_start(struct job *job, const struct job_dump_options *options,
 	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, d->hold))
 		err = -errno;
 	if (!err && options->held)
-		err = reactor_fd(daemon->reactor, d->hold[0], EPOLLIN, job_dump_on_held, d, &d->source);
+		err = reactor_fd(daemon->reactor, d->hold[0], EPOLLIN, job_dump_on_held, d,
+				 &d->source);
 	keep[0] = d->hold[1];
 	spec.arg = d;
 	spec.keep = keep;

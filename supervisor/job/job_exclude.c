@@ -6,8 +6,8 @@
  * capture wants ours. Runs in the worker of a dump, just before the freeze, when the ranks
  * are silent: their lower halves start no threads and open nothing then. What a rank has
  * inherited for its lower half the script that started it has, too: of other processes of the
- * job the same sockets are left out. Pids of a job's namespace become ours by the last number of "NSpid" in
- * /proc/PID/status, among processes of that namespace only.
+ * job the same sockets are left out. Pids of a job's namespace become ours by the last number
+ * of "NSpid" in /proc/PID/status, among processes of that namespace only.
  */
 #include "supervisor/job/job_exclude.h"
 
@@ -27,7 +27,8 @@
 #include "mpi-glue/lower/lower.h"
 #include "shim/proto.h"
 
-static int job_exclude_add(struct job_exclude *out, uint32_t kind, pid_t pid, uint64_t start, uint64_t end)
+static int job_exclude_add(struct job_exclude *out, uint32_t kind, pid_t pid, uint64_t start,
+			   uint64_t end)
 {
 	if (out->nr == out->room) {
 		unsigned int room = out->room ? 2 * out->room : 64;
@@ -118,7 +119,8 @@ static int read_pids(struct pids *pids, const char *dir, const struct stat *name
 		snprintf(path, sizeof(path), "%s/%s/status", dir, entry->d_name);
 		inner = inner_pid(path, &parent);
 		if (inner > 0)
-			err = job_exclude_remember(pids, inner, (pid_t)strtol(entry->d_name, NULL, 10), parent);
+			err = job_exclude_remember(pids, inner,
+						   (pid_t)strtol(entry->d_name, NULL, 10), parent);
 	}
 	if (d)
 		closedir(d);
@@ -155,7 +157,8 @@ static int take_process(struct reading *r, int64_t inner)
 	r->pid = rank->outer;
 	snprintf(path, sizeof(path), "/proc/%d/task", (int)r->pid);
 	err = read_pids(&r->threads, path, NULL);
-	return err ? err : job_exclude_add(r->out, CKPT_EXCLUDE_RANGE, r->pid, LOWER_BASE, LOWER_END);
+	return err ? err
+		   : job_exclude_add(r->out, CKPT_EXCLUDE_RANGE, r->pid, LOWER_BASE, LOWER_END);
 }
 
 static int job_exclude_take(struct reading *r, const struct shim_exclude *entry)
@@ -170,7 +173,9 @@ static int job_exclude_take(struct reading *r, const struct shim_exclude *entry)
 		return job_exclude_add(r->out, CKPT_EXCLUDE_FD, r->pid, (uint64_t)entry->number, 0);
 	thread = job_exclude_lookup(&r->threads, entry->number);
 	/* One that has ended has nothing to leave out. */
-	return thread ? job_exclude_add(r->out, CKPT_EXCLUDE_THREAD, r->pid, (uint64_t)thread->outer, 0) : 0;
+	return thread ? job_exclude_add(r->out, CKPT_EXCLUDE_THREAD, r->pid,
+					(uint64_t)thread->outer, 0)
+		      : 0;
 }
 
 static int read_all(struct reading *r, int shim)

@@ -2,10 +2,10 @@
 /*
  * How a job ended, in its record; see jobs.h.
  *
- * Of a job on this node alone the record is written once: if that fails, what init wrote is still in
- * STATE_DIR, and who looks at the job next writes it. Of one over nodes the others keep how their
- * parts ended only until they are told that it is over, so that its home notes the end first, and
- * as often as it takes.
+ * Of a job on this node alone the record is written once: if that fails, what init wrote is
+ * still in STATE_DIR, and who looks at the job next writes it. Of one over nodes the others
+ * keep how their parts ended only until they are told that it is over, so that its home notes
+ * the end first, and as often as it takes.
  */
 #include "supervisor/job/jobs.h"
 

@@ -29,8 +29,8 @@ static void raise_fds(void)
 	}
 }
 
-static void take_externals(struct externals *externals, const struct shim_end *names, const int *fds,
-			   unsigned int nr)
+static void take_externals(struct externals *externals, const struct shim_end *names,
+			   const int *fds, unsigned int nr)
 {
 	unsigned int i;
 
@@ -56,8 +56,8 @@ static int ask_externals(struct externals *externals)
 			     sizeof(names), fds, &nr);
 		if (n < 0)
 			return n;
-		if ((size_t)n != nr * sizeof(names[0]) || nr > JOB_EXTERNALS_MAX - externals->nr_externals ||
-		    (msg.value && !nr))
+		if ((size_t)n != nr * sizeof(names[0]) ||
+		    nr > JOB_EXTERNALS_MAX - externals->nr_externals || (msg.value && !nr))
 			return -EPROTO;
 		take_externals(externals, names, fds, nr);
 	} while (msg.value);
@@ -102,7 +102,8 @@ static int job_externals_ask(struct externals *externals)
 	return externals->status.ended ? -ESRCH : ask_externals(externals);
 }
 
-json_t *job_externals_open(const struct job *job, struct externals *ret_ends, struct op_env *ret_env)
+json_t *job_externals_open(const struct job *job, struct externals *ret_ends,
+			   struct op_env *ret_env)
 {
 	char path[PATH_MAX];
 	int err;

@@ -31,7 +31,8 @@ struct externals {
  *
  * NULL, or the outcome that says why not.
  */
-json_t *job_externals_open(const struct job *job, struct externals *ret_ends, struct op_env *ret_env);
+json_t *job_externals_open(const struct job *job, struct externals *ret_ends,
+			   struct op_env *ret_env);
 
 /*
  * job_externals_drain() - the job stands still: have the shim log what it has written

@@ -60,7 +60,9 @@ static json_t *read_note(const struct gathering *g, unsigned int part, const jso
 	else if (outcome_is_ok(outcome) && g->was)
 		failure = generation_check_part(dir, note, part);
 	if (outcome_is_ok(outcome) && !note && !failure)
-		failure = outcome_error(-EBADMSG, "generation %lld was not taken of a job: use ckptctl restore",
+		failure = outcome_error(-EBADMSG,
+					"generation %lld was not taken of a job: use ckptctl "
+					"restore",
 					(long long)g->generation);
 	free(dir);
 	json_decref(args);
@@ -168,7 +170,9 @@ static json_t *take_source(const struct gathering *g, const json_t *source, json
 		return failure;
 	alive = rank_sources_pids(source, json_object_get(note, "pids"), pids, &roots, &others);
 	if (alive < 0)
-		return outcome_error(alive, "generation %lld: the image of node %u does not say which process is which rank",
+		return outcome_error(alive,
+				     "generation %lld: the image of node %u does not say which "
+				     "process is which rank",
 				     (long long)g->generation, part);
 	take_failed(g, source, note);
 	if (!json_object_get(g->note, "main_pid"))
@@ -187,10 +191,15 @@ static json_t *check_pids(const struct gathering *g, const json_t *pids)
 	int pid = rank_sources_clash(pids);
 
 	if (pid)
-		return outcome_error(-EEXIST, "generation %lld: ranks that were on several nodes have one process number, %d, and cannot be on one node: restart it on as many nodes as it was on",
+		return outcome_error(-EEXIST,
+				     "generation %lld: ranks that were on several nodes have one "
+				     "process number, %d, and cannot be on one node: restart it on "
+				     "as many nodes as it was on",
 				     (long long)g->generation, pid);
 	if (!json_array_size(g->images))
-		return outcome_error(-ESRCH, "generation %lld: all ranks that this node would have had ended: restart it with another --map",
+		return outcome_error(-ESRCH,
+				     "generation %lld: all ranks that this node would have had "
+				     "ended: restart it with another --map",
 				     (long long)g->generation);
 	return NULL;
 }
@@ -203,7 +212,9 @@ static json_t *gather_ranks(const struct gathering *g, const json_t *is)
 	size_t i, k;
 
 	if (!sources)
-		failure = outcome_error(-EBADMSG, "the rank maps of job %lld and of its generation %lld are not of one job",
+		failure = outcome_error(-EBADMSG,
+					"the rank maps of job %lld and of its generation %lld are "
+					"not of one job",
 					(long long)g->job->id, (long long)g->generation);
 	json_array_foreach(sources, i, source) {
 		for (k = 0; k < json_array_size(json_object_get(source, "take")); k++)

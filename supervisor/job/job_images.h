@@ -19,8 +19,9 @@
  * @args: as of op_restore(), without a directory
  *
  * {"images": [@args with directory, and roots and others where not all is taken, ...],
- *  "note": {"main_pid", "pids" (by index, of ranks), "failed" (if one had), "out", "err" (lengths of
- *  the node's logs), "logs" (at home: of nodes that the job does not have any more)}}
+ *  "note": {"main_pid", "pids" (by index, of ranks), "failed" (if one had), "out", "err"
+ *  (lengths of the node's logs), "logs" (at home: of nodes that the job does not have any
+ *  more)}}
  */
 json_t *job_images(const struct job *job, unsigned int node, const json_t *args,
 		   const struct op_env *env);

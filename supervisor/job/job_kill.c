@@ -22,16 +22,20 @@
 #include "base/proc_stat.h"
 
 #define LAST_RESORT_MS	5000
-#define TOLD_MS		25000	/* after that, for one that was told, and again while its processes go */
+#define TOLD_MS 25000 /* after that, for one that was told, and again while its processes go */
 #define EXITING		0x4	/* PF_EXITING of the kernel's: killed, and giving back its memory */
 
 static void kill_init(const struct job *job, const char *why)
 {
-	log_warning(&jobs_daemon(job->jobs)->log, "job %lld: %s; killing init", (long long)job->id, why);
+	log_warning(&jobs_daemon(job->jobs)->log, "job %lld: %s; killing init", (long long)job->id,
+		    why);
 	kill(job->init, SIGKILL);
 }
 
-/* All that init has were killed: much memory takes long to go, and who kills init loses how the job ended. */
+/*
+ * All that init has were killed: much memory takes long to go, and who kills init loses how
+ * the job ended.
+ */
 static bool is_going(pid_t init)
 {
 	bool some = false, all = true;
@@ -60,8 +64,9 @@ static void job_kill_on_told(void *arg)
 	struct job *job = arg;
 
 	job->last_resort = NULL;
-	if (!job->init || (is_going(job->init) && !reactor_timer(jobs_daemon(job->jobs)->reactor, TOLD_MS, job_kill_on_told, job,
-								 &job->last_resort)))
+	if (!job->init ||
+	    (is_going(job->init) && !reactor_timer(jobs_daemon(job->jobs)->reactor, TOLD_MS,
+						   job_kill_on_told, job, &job->last_resort)))
 		return;
 	kill_init(job, "it was to be killed, and does not end");
 }
@@ -76,7 +81,8 @@ static void on_last_resort(void *arg)
 		return;
 	if (job->shim < 0 || ioctl(job->shim, SIOCOUTQ, &unread) || unread)
 		kill_init(job, "its shim does not read that it is to be killed");
-	else if (reactor_timer(jobs_daemon(job->jobs)->reactor, TOLD_MS, job_kill_on_told, job, &job->last_resort))
+	else if (reactor_timer(jobs_daemon(job->jobs)->reactor, TOLD_MS, job_kill_on_told, job,
+			       &job->last_resort))
 		kill_init(job, "no timer to see it end");
 }
 
@@ -98,8 +104,11 @@ static json_t *kill_starting(struct job *job)
 		json_decref(why);
 		return NULL;
 	}
-	return err ? outcome_error(err, "job %lld is just being started, and has no process yet: try again",
-				   (long long)job->id) : NULL;
+	return err ? outcome_error(err,
+				   "job %lld is just being started, and has no process yet: try "
+				   "again",
+				   (long long)job->id)
+		   : NULL;
 }
 
 json_t *job_kill(struct job *job, int signo)

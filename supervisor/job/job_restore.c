@@ -91,7 +91,10 @@ static json_t *job_restore_launch(struct job_restore *r, const json_t *note)
 	json_t *spec;
 
 	if (!private_is_shown(r->job->record))
-		return outcome_error(-ENOKEY, "command line and environment of job %lld are encrypted with another key than encryption_key of ckptd.conf, or it is not there",
+		return outcome_error(-ENOKEY,
+				     "command line and environment of job %lld are encrypted with "
+				     "another key than encryption_key of ckptd.conf, or it is not "
+				     "there",
 				     (long long)r->job->id);
 	err = job_prepare(r->job);
 	if (err)
@@ -200,9 +203,9 @@ static struct job_restore *job_restore_parse(struct job *job, const json_t *how)
 		.job = job, .any_rights = any_rights, .dry_run = dry_run, .attach = -1,
 		.node = node < 0 ? 0 : (unsigned int)node,
 	};
-	r->args = json_pack("{s:I, s:s, s:b, s:s}", "generation", generation, "job", job_label(job, label),
-			    "accept_changed", accept,
-			    "pidns", job->host_ns ? "auto" : "caller");
+	r->args = json_pack("{s:I, s:s, s:b, s:s}", "generation", generation, "job",
+			    job_label(job, label), "accept_changed", accept, "pidns",
+			    job->host_ns ? "auto" : "caller");
 	if (files)
 		json_object_set_new(r->args, "files", json_string(files));
 	r->env = json_incref(json_object_get(how, "env"));
@@ -248,7 +251,9 @@ void job_restore_add_figures(json_t *sum, const json_t *figures)
 
 	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		json_object_set_new(sum, names[i],
-				    json_integer(json_integer_value(json_object_get(sum, names[i])) +
-						 json_integer_value(json_object_get(figures, names[i]))));
+				    json_integer(
+					    json_integer_value(json_object_get(sum, names[i])) +
+					    json_integer_value(
+						    json_object_get(figures, names[i]))));
 	json_object_set_new(sum, "total_ns", json_integer(total > longest ? total : longest));
 }

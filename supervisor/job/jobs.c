@@ -310,8 +310,9 @@ static bool is_missed(struct jobs *jobs, const char *name)
 	    !jobs_load(jobs, id, &job, why, sizeof(why)))
 		return false;
 	if (!jobs->missed)
-		log_error(&jobs->daemon->log, "processes of job %lld run here, but: %s; looking again",
-			  (long long)id, why);
+		log_error(&jobs->daemon->log,
+			  "processes of job %lld run here, but: %s; looking again", (long long)id,
+			  why);
 	return true;
 }
 

@@ -67,9 +67,9 @@ struct job {
 	struct reactor_source *init_source;	/* or the timer until it is looked for again */
 	struct reactor_source *last_resort;	/* timer of job_kill.c */
 	struct parts *parts;	/* its ranks are on several nodes (parts.h); NULL */
-	unsigned int node_index;	/* of this node among the job's while parts is set; 0: home */
+	unsigned int node_index; /* of this node among the job's while parts is set; 0: home */
 	const char *busy;	/* "checkpoint", "restart": one thing at a time */
-	bool bad_base;		/* what it stands on was found damaged: the next one is a full one */
+	bool bad_base; /* what it stands on was found damaged: the next one is a full one */
 	bool floor_noted;	/* the record's floor was raised, which is not on the disk yet */
 	bool saving;		/* a checkpoint has ended it, or is about to */
 	struct coord_driver *coord;	/* of MPI ranks, once they were to be checkpointed */
@@ -153,7 +153,10 @@ const char *job_label(const struct job *job, char *buf);
 json_t *job_check_free(const struct job *job, const char *what);
 json_t *job_check_running(const struct job *job);
 
-/* Make STATE_DIR/ID for a start on this node, without what the last one left; of which run it is is noted. */
+/*
+ * Make STATE_DIR/ID for a start on this node, without what the last one left; of which run it
+ * is is noted.
+ */
 int job_prepare(const struct job *job);
 void job_unprepare(const struct job *job);
 /* State and when and where, in the record and on disk. */

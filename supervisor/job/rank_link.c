@@ -127,7 +127,8 @@ static void rank_link_on_shim(uint32_t events, void *arg)
 	}
 }
 
-static int rank_link_send(struct rank_link *link, uint32_t type, int32_t value, const void *data, size_t len)
+static int rank_link_send(struct rank_link *link, uint32_t type, int32_t value, const void *data,
+			  size_t len)
 {
 	struct shim_msg msg = { .type = type, .value = value, .number = ++link->number };
 
@@ -159,7 +160,8 @@ int rank_link_open(struct reactor *reactor, const char *path, unsigned int nr_ra
 	err = link->sock < 0 ? link->sock :
 	      shim_send(link->sock, &msg, NULL, 0, NULL, 0);
 	if (!err)
-		err = reactor_fd(reactor, link->sock, EPOLLIN, rank_link_on_shim, link, &link->source);
+		err = reactor_fd(reactor, link->sock, EPOLLIN, rank_link_on_shim, link,
+				 &link->source);
 	if (err) {
 		rank_link_close(link);
 		return err;

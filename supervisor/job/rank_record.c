@@ -56,9 +56,10 @@ json_t *rank_record_check_auto(const json_t *record)
 
 	if (has_glue(record, &mpi) || mpi == RANKS_NONE)
 		return NULL;
-	return outcome_because(outcome_error(-EOPNOTSUPP,
-			"a job that runs without our MPI library (--direct) cannot be checkpointed, and none are taken by themselves"),
-			CKPT_R_MPI);
+	return outcome_because(outcome_error(-EOPNOTSUPP, "a job that runs without our MPI library "
+							  "(--direct) cannot be checkpointed, and "
+							  "none are taken by themselves"),
+			       CKPT_R_MPI);
 }
 
 json_t *rank_record_check_env(const json_t *record, const json_t *env)
@@ -72,7 +73,9 @@ json_t *rank_record_check_env(const json_t *record, const json_t *env)
 		return outcome_usage("restart: env: %s", why);
 	if (has_glue(record, &mpi))
 		return NULL;
-	return outcome_usage("the environment of a restart is for the MPI library, and this job has none of which a restart makes a new one; that of its program is in the image");
+	return outcome_usage("the environment of a restart is for the MPI library, and this job "
+			     "has none of which a restart makes a new one; that of its program is "
+			     "in the image");
 }
 
 /*
@@ -131,8 +134,9 @@ static json_t *check_library(const json_t *library, enum ranks_mpi mpi)
 		return NULL;
 	is = real_name(path, mpi, real);
 	if (!is)
-		return outcome_error(-errno, "%s: %s; is the MPI library of the job (%s) installed?",
-				     path, strerror(errno), was);
+		return outcome_error(-errno,
+				     "%s: %s; is the MPI library of the job (%s) installed?", path,
+				     strerror(errno), was);
 	if (strcmp(is, was))
 		return outcome_error(-ENOEXEC, "%s is %s here, and the job has another version: %s",
 				     path, is, was);
@@ -158,7 +162,9 @@ static json_t *rank_record_check_place(const json_t *record, const struct config
 	if (!json_object_get(record, "nodes") ||
 	    rank_record_is_apart(record) == !config->image_dir_shared)
 		return NULL;
-	return outcome_error(-EINVAL, "image_dir_shared is \"%s\" here and \"%s\" on the job's first node: it has to be the same on all of them",
+	return outcome_error(-EINVAL,
+			     "image_dir_shared is \"%s\" here and \"%s\" on the job's first node: "
+			     "it has to be the same on all of them",
 			     config->image_dir_shared ? "yes" : "no",
 			     config->image_dir_shared ? "no" : "yes");
 }
@@ -200,7 +206,8 @@ static json_t *rank_record_check_nodes(const json_t *nodes, const struct config 
 	}
 	name = json_string_value(json_array_get(nodes, 0));
 	if (nr && strcmp(name, config->node))
-		return outcome_usage("a job is started on the first of its nodes: this one is %s, not %s",
+		return outcome_usage("a job is started on the first of its nodes: this one is %s, "
+				     "not %s",
 				     config->node, name);
 	return NULL;
 }
@@ -223,7 +230,8 @@ static json_t *check_map(json_t *map, size_t nr_nodes, unsigned int n)
 	}
 	if (good)
 		return NULL;
-	return outcome_usage("the map does not give each of %u ranks one place, each node some (%d at most), and rank 0 to the first",
+	return outcome_usage("the map does not give each of %u ranks one place, each node some (%d "
+			     "at most), and rank 0 to the first",
 			     n, RANKS_NODE_MAX);
 }
 
@@ -256,7 +264,8 @@ json_t *rank_record_make(const json_t *request, const struct config *config,
 	nr_nodes = json_array_size(nodes) ? json_array_size(nodes) : 1;
 	*ret_outcome = rank_record_check_nodes(nodes, config);
 	if (!*ret_outcome && interruptible && (direct || !strcmp(name, "none")))
-		*ret_outcome = outcome_usage("interruptible collectives are done by our MPI library, and this job is to run without it");
+		*ret_outcome = outcome_usage("interruptible collectives are done by our MPI "
+					     "library, and this job is to run without it");
 	if (!*ret_outcome)
 		*ret_outcome = check_size(n, nr_nodes);
 	if (*ret_outcome)
@@ -288,7 +297,8 @@ json_t *rank_record_gathered(const json_t *record)
 }
 
 /* On these; the map stays if it can. */
-static json_t *rank_record_move(json_t *record, json_t *nodes, json_t *map, const struct config *config)
+static json_t *rank_record_move(json_t *record, json_t *nodes, json_t *map,
+				const struct config *config)
 {
 	size_t nr = json_array_size(nodes);
 	unsigned int size = rank_record_size(record);
@@ -328,7 +338,9 @@ json_t *rank_record_place(json_t *record, json_t *nodes, json_t *map, const stru
 	if (!nodes && map)
 		return outcome_usage("restart: a map without nodes");
 	if (!nodes && home && strcmp(home, config->node))
-		return outcome_error(-EINVAL, "the job was on %s and others: name the nodes with --nodes, this one (%s) first, or ask there",
+		return outcome_error(-EINVAL,
+				     "the job was on %s and others: name the nodes with --nodes, "
+				     "this one (%s) first, or ask there",
 				     home, config->node);
 	if (nodes)
 		outcome = rank_record_move(record, nodes, map, config);

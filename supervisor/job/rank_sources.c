@@ -89,7 +89,8 @@ int rank_sources_pids(const json_t *from, const json_t *pids, json_t *here, json
 	others = json_array();
 	for (i = 0; i < nr; i++) {
 		const json_t *pair = json_array_get(take, i);
-		json_t *pid = json_array_get(pids, (size_t)json_integer_value(json_array_get(pair, 0)));
+		json_t *pid =
+			json_array_get(pids, (size_t)json_integer_value(json_array_get(pair, 0)));
 
 		json_array_set(here, (size_t)json_integer_value(json_array_get(pair, 1)), pid);
 		if (json_integer_value(pid) <= 0)
@@ -98,7 +99,8 @@ int rank_sources_pids(const json_t *from, const json_t *pids, json_t *here, json
 		alive++;
 	}
 	for (i = 0; i < nr_leave; i++) {
-		json_t *pid = json_array_get(pids, (size_t)json_integer_value(json_array_get(leave, i)));
+		json_t *pid =
+			json_array_get(pids, (size_t)json_integer_value(json_array_get(leave, i)));
 
 		if (json_integer_value(pid) > 0)
 			json_array_append(others, pid);

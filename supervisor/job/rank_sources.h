@@ -18,14 +18,16 @@
  * @node: which of @is
  *
  * [{"part": K, "take": [[index there, index here], ...], "leave": [index there, ...]}, ...], an
- * index being the number of a rank among its node's, ascending. NULL: these are not maps of one job.
+ * index being the number of a rank among its node's, ascending. NULL: these are not maps of one
+ * job.
  */
 json_t *rank_sources(const json_t *was, const json_t *is, unsigned int node);
 
 /*
  * rank_sources_pids() - of one of them, whose image has the processes @pids (by index there)
  * @here: by index here; what is taken is written into it
- * @ret_roots, @ret_others: as in op_restore(), new references; both NULL if the whole image is taken
+ * @ret_roots, @ret_others: as in op_restore(), new references; both NULL if the whole image is
+ * 	taken
  *
  * How many processes there are to restore; -EBADMSG: @pids are not those of that node.
  */

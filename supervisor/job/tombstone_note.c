@@ -2,8 +2,8 @@
 /*
  * Notes of removals; see tombstone_note.h.
  *
- * The record is that of this node: the job's, or, where image directories are not shared, what this node
- * has of it, which its promoter goes by.
+ * The record is that of this node: the job's, or, where image directories are not shared, what
+ * this node has of it, which its promoter goes by.
  */
 #include "supervisor/job/tombstone_note.h"
 
@@ -40,8 +40,9 @@ int tombstone_note_make(struct tombstone_note *note, struct job *job, char *why,
 	note->made = true;
 	note->before = json_incref(json_object_get(job->record, "unwanted"));
 	json_object_set_new(job->record, "unwanted",
-			    tombstone_add(note->before, levels, level, note->whole ? NULL : note->generations,
-					 top > floor ? top : floor));
+			    tombstone_add(note->before, levels, level,
+					  note->whole ? NULL : note->generations,
+					  top > floor ? top : floor));
 	return tombstone_note_save(job, why, size);
 }
 

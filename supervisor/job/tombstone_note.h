@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The note of a removal in its job's record ("unwanted", tombstone.h): made before something goes, and
- * taken back when it turns out that nobody has to know.
+ * The note of a removal in its job's record ("unwanted", tombstone.h): made before something
+ * goes, and taken back when it turns out that nobody has to know.
  */
 #ifndef STILLPOINT_TOMBSTONE_NOTE_H
 #define STILLPOINT_TOMBSTONE_NOTE_H
@@ -21,8 +21,8 @@ struct tombstone_note {
 };
 
 /*
- * tombstone_note_make() - by its rule a level would have it again at once, and one that cannot remove it
- * now would offer it to the next restart
+ * tombstone_note_make() - by its rule a level would have it again at once, and one that cannot
+ * remove it now would offer it to the next restart
  *
  * Of what goes from L1 alone, and without levels, there is none. 0 or negative errno, with @why.
  */
@@ -30,8 +30,8 @@ int tombstone_note_make(struct tombstone_note *note, struct job *job, char *why,
 /*
  * tombstone_note_end() - the removal has ended like that
  *
- * The note stays where something may be left, which the promoter then goes on with, and where L1 still
- * has what was removed.
+ * The note stays where something may be left, which the promoter then goes on with, and where
+ * L1 still has what was removed.
  */
 void tombstone_note_end(struct tombstone_note *note, struct job *job, const json_t *outcome);
 void tombstone_note_take_back(struct tombstone_note *note, struct job *job);

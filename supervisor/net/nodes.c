@@ -187,8 +187,8 @@ static bool clock_differs(const struct health *h)
 }
 
 /* A remark on a node for people, with what to do about it; NULL: there is nothing to say. */
-static json_t *nodes_advice(const struct nodes *nodes, const struct peer_node *node, const struct health *h,
-		      bool fresh)
+static json_t *nodes_advice(const struct nodes *nodes, const struct peer_node *node,
+			    const struct health *h, bool fresh)
 {
 	char key[NODES_KEY_NAME];
 
@@ -196,34 +196,43 @@ static json_t *nodes_advice(const struct nodes *nodes, const struct peer_node *n
 	case PEER_SELF:
 		return NULL;
 	case PEER_REFUSED:
-		return json_string("its line in the hosts files is not the one that ckptctl keygen --show prints there, or this node's is not there: copy the same file to all nodes and restart ckptd");
+		return json_string("its line in the hosts files is not the one that ckptctl keygen "
+				   "--show prints there, or this node's is not there: copy the "
+				   "same file to all nodes and restart ckptd");
 	case PEER_OTHER_VERSION:
-		return json_sprintf("it speaks version %u of the protocol, this one %u: install the same version on both",
+		return json_sprintf("it speaks version %u of the protocol, this one %u: install "
+				    "the same version on both",
 				    node->version, PEER_VERSION);
 	case PEER_UP:
 		break;
 	default:
-		return json_string("is it on, does ckptd run there, does a firewall let its port through?");
+		return json_string("is it on, does ckptd run there, does a firewall let its port "
+				   "through?");
 	}
 	if (!fresh)
 		return json_string("connected, but it has not answered in time");
 	if (h->api != CKPT_API)
-		return json_sprintf("its ckptd was built for API %u of the module, this one for %u: install the same version on both",
+		return json_sprintf("its ckptd was built for API %u of the module, this one for "
+				    "%u: install the same version on both",
 				    h->api, CKPT_API);
 	nodes->options.key_name(nodes->options.arg, key);
 	if (!strcmp(h->key, "-"))
 		return json_string("its key cannot be used: see the log of its ckptd");
 	/* an older ckptd sends no key name */
 	if (key[0] && h->key[0] && strcmp(key, h->key))
-		return json_sprintf("its key is not the one here: what one writes the other cannot read; copy %s of the node that has images to the others and restart ckptd there",
+		return json_sprintf("its key is not the one here: what one writes the other cannot "
+				    "read; copy %s of the node that has images to the others and "
+				    "restart ckptd there",
 				    nodes->options.image_key);
 	if (clock_differs(h))
-		return json_sprintf("its clock is %.1f s %s: set it (NTP); files' times will not agree after a restart",
+		return json_sprintf("its clock is %.1f s %s: set it (NTP); files' times will not "
+				    "agree after a restart",
 				    (double)llabs(h->clock_ns) / 1e9,
 				    h->clock_ns > 0 ? "ahead" : "behind");
 	if (h->module != h->api)
-		return json_string(h->module ? "its module is another version: install the matching one" :
-				   "it has no module: load it there (modprobe ckpt)");
+		return json_string(h->module ? "its module is another version: install the "
+					       "matching one"
+					     : "it has no module: load it there (modprobe ckpt)");
 	return NULL;
 }
 
@@ -295,7 +304,8 @@ bool nodes_check(const struct nodes *nodes, json_t *checks)
 
 	if (nodes->problem[0])
 		add_check(checks, json_string(nodes->problem),
-			  json_string("this node is on its own until ckptd is restarted with that put right"));
+			  json_string("this node is on its own until ckptd is restarted with that "
+				      "put right"));
 	for (i = 0; nodes->peer && i < nodes->hosts.nr; i++) {
 		const struct health *h = &nodes->health[i];
 		json_t *found, *what;
@@ -328,7 +338,9 @@ static int nodes_load(struct nodes *nodes, struct node_key *key)
 		return err;
 	self = hosts_find(&nodes->hosts, options->node);
 	if (self < 0) {
-		snprintf(nodes->problem, sizeof(nodes->problem), "%s has no node %s, the name of this one: add the line that ckptctl keygen --show prints, or set node in ckptd.conf",
+		snprintf(nodes->problem, sizeof(nodes->problem),
+			 "%s has no node %s, the name of this one: add the line that ckptctl "
+			 "keygen --show prints, or set node in ckptd.conf",
 			 options->hosts, options->node);
 		return self;
 	}
@@ -367,11 +379,14 @@ static int nodes_start_asking(struct nodes *nodes, const struct node_key *key, u
 		err = peer_zmq_open(&config, &nodes->peer);
 	} while (leftover_wait(err, &waited_ms));
 	if (err == -EKEYREJECTED)
-		snprintf(nodes->problem, sizeof(nodes->problem), "%s has another public key for this node than the one of %s: put in the line that ckptctl keygen --show prints",
+		snprintf(nodes->problem, sizeof(nodes->problem),
+			 "%s has another public key for this node than the one of %s: put in the "
+			 "line that ckptctl keygen --show prints",
 			 options->hosts, options->node_key);
 	else if (err)
-		snprintf(nodes->problem, sizeof(nodes->problem), "cannot listen for other nodes on %s, port %u: %s",
-			 options->listen, nodes->hosts.host[self].port, strerror(-err));
+		snprintf(nodes->problem, sizeof(nodes->problem),
+			 "cannot listen for other nodes on %s, port %u: %s", options->listen,
+			 nodes->hosts.host[self].port, strerror(-err));
 	if (err)
 		return err;
 	nodes->health = calloc(nodes->hosts.nr, sizeof(*nodes->health));

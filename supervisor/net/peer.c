@@ -212,7 +212,10 @@ static bool check_version(struct peer *peer, unsigned int host, uint32_t version
 		h->other_since = time(NULL);
 	h->version = version;
 	if (peer_may_say(peer, host))
-		log_warning(peer->log, "node %s speaks version %u of the protocol between ckptds, this ckptd version %u: nothing that it says is taken; install the same version on both",
+		log_warning(peer->log,
+			    "node %s speaks version %u of the protocol between ckptds, this ckptd "
+			    "version %u: nothing that it says is taken; install the same version "
+			    "on both",
 			    peer->hosts->host[host].name, version, peer->version);
 	return false;
 }
@@ -241,9 +244,10 @@ static bool check_job(struct peer *peer, unsigned int host,
 	    envelope->to_node == job->self)
 		return true;
 	if (peer_may_say(peer, host))
-		log_warning(peer->log, "node %s sent a message of job %lld as its node %u to node %u, and is or means another: dropped",
-			    name, (long long)envelope->job, envelope->from_node,
-			    envelope->to_node);
+		log_warning(peer->log,
+			    "node %s sent a message of job %lld as its node %u to node %u, and is "
+			    "or means another: dropped",
+			    name, (long long)envelope->job, envelope->from_node, envelope->to_node);
 	return false;
 }
 
@@ -262,7 +266,8 @@ static void peer_dispatch(struct peer *peer, unsigned int host,
 	if (envelope->type >= PEER_TYPES || !peer->receivers[envelope->type].fn ||
 	    of_job != !!envelope->job || msg.len > PEER_DATA_MAX) {
 		if (peer_may_say(peer, host))
-			log_warning(peer->log, "node %s sent a message of type %u that is not taken here",
+			log_warning(peer->log,
+				    "node %s sent a message of type %u that is not taken here",
 				    peer->hosts->host[host].name, envelope->type);
 		return;
 	}

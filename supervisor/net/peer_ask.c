@@ -221,7 +221,8 @@ void peer_question_answer(struct peer_question *question, json_t *outcome)
 
 	if (asks) {
 		/* An answer that cannot be sent is lost; the other node will ask again. */
-		peer_ask_send_json(asks->peer, question->node, PEER_ANSWER, question->cookie, outcome);
+		peer_ask_send_json(asks->peer, question->node, PEER_ANSWER, question->cookie,
+				   outcome);
 		for (at = &asks->questions; *at != question;)
 			at = &(*at)->next;
 		*at = question->next;
@@ -262,10 +263,14 @@ static void on_ask(const struct peer_msg *msg, void *arg)
 	if (!name || !json_is_object(args) || json_object_size(json) != 2)
 		peer_ask_refuse(asks, msg, outcome_error(-EPROTO, "this is no question"));
 	else if (!verb)
-		peer_ask_refuse(asks, msg, outcome_error(-ENOSYS, "ckptd there does not know the request %.40s: is it older?",
-						name));
+		peer_ask_refuse(asks, msg,
+				outcome_error(-ENOSYS,
+					      "ckptd there does not know the request %.40s: is it "
+					      "older?",
+					      name));
 	else if (msg->node >= asks->nr_nodes || asks->nr_questions[msg->node] >= PEER_ASK_MAX)
-		peer_ask_refuse(asks, msg, outcome_error(-EBUSY, "too many questions are open there"));
+		peer_ask_refuse(asks, msg,
+				outcome_error(-EBUSY, "too many questions are open there"));
 	else
 		q = calloc(1, sizeof(*q));
 	if (q) {

@@ -246,10 +246,14 @@ static void peer_link_refused(struct peer_link *link, bool by_it)
 		return;
 	link->said = now;
 	if (by_it)
-		log_warning(&link->zmq->log, "node %s refuses the key of this node: copy the hosts file with this node's line there",
+		log_warning(&link->zmq->log,
+			    "node %s refuses the key of this node: copy the hosts file with this "
+			    "node's line there",
 			    host->name);
 	else
-		log_warning(&link->zmq->log, "what listens at %s:%u has not the key that the hosts file has for node %s",
+		log_warning(&link->zmq->log,
+			    "what listens at %s:%u has not the key that the hosts file has for "
+			    "node %s",
 			    host->address, host->port, host->name);
 }
 

@@ -140,10 +140,14 @@ static void say_refused(struct peer_zmq *z, const struct zap_request *request, b
 		return;
 	name = name_at(z, address);
 	if (own)
-		log_warning(&z->log, "refused: a ckptd at %s has the key of this node; every node needs one of its own (ckptctl keygen --force there)",
+		log_warning(&z->log,
+			    "refused: a ckptd at %s has the key of this node; every node needs one "
+			    "of its own (ckptctl keygen --force there)",
 			    address);
 	else
-		log_warning(&z->log, "refused: a ckptd at %s%s%s%s has the public key %s, which is not in the hosts file of this node",
+		log_warning(&z->log,
+			    "refused: a ckptd at %s%s%s%s has the public key %s, which is not in "
+			    "the hosts file of this node",
 			    address, name ? " (where node " : "", name ? name : "",
 			    name ? " should be)" : "", key);
 }

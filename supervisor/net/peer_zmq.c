@@ -142,7 +142,9 @@ static void peer_zmq_on_watch(uint32_t events, void *arg)
 		     now - z->handshake_said < SAY_SECONDS))
 			continue;
 		z->handshake_said = now;
-		log_warning(&z->log, "somebody who connected was refused: not a ckptd, or one whose hosts file has another key for this node (protocol error 0x%x)",
+		log_warning(&z->log,
+			    "somebody who connected was refused: not a ckptd, or one whose hosts "
+			    "file has another key for this node (protocol error 0x%x)",
 			    value);
 	}
 }

@@ -274,7 +274,10 @@ bool parts_starts_here(const struct parts *p)
 	return p && p->start;
 }
 
-/* Its shim restores, however long that takes: it finds its first process dead, and undoes the start. */
+/*
+ * Its shim restores, however long that takes: it finds its first process dead, and undoes the
+ * start.
+ */
 static void end_start(const struct job *job)
 {
 	struct identity id;

@@ -21,20 +21,22 @@
  *		from its image? Nothing is. {"processes": N, "threads": N, ...}
  *	fetch	{"job": J, "node": k, "record": {...}, "token": T, "generation": N, "was": {...},
  *		"deep": bool, "dry_run": bool}: where image directories are not shared, have the
- *		images that node k needs of the generation, which had the ranks "was" (none: it is of
- *		one image). -EAGAIN: not yet, ask again; then as fetch_run(), with "run", the run of
- *		which the node's own record is
+ *		images that node k needs of the generation, which had the ranks "was" (none: it
+ *		is of one image). -EAGAIN: not yet, ask again; then as fetch_run(), with "run",
+ *		the run of which the node's own record is
  *	forget	{"job": J, "uuid": U, "generations": [N, ...], "level": NAME, "whole": bool,
- *		"force": bool, "ended": bool}: where image directories are not shared, remove what is there of these,
- *		or of the job; with "level" from that one only
- *	pin	{"job": J, "uuid": U, "generation": N, "pin": bool, "by": uid}: where image directories are not
+ *		"force": bool, "ended": bool}: where image directories are not shared, remove
+ *		what is there of these, or of the job; with "level" from that one only
+ *	pin     {"job": J, "uuid": U, "generation": N, "pin": bool, "by": uid}: where image
+ *	directories are not
  *		shared, pin what is there of it, or unpin it: {"here": was there anything}
- *	run	{"job": J, "uuid": U}	of which run that node's record of the job is: {"run": R (0)}
- *	signal	{"job": J, "run": R, "signal": N}	to the ranks here
+ *	run     {"job": J, "uuid": U}   of which run that node's record of the job is: {"run": R
+ *	(0)} signal     {"job": J, "run": R, "signal": N}       to the ranks here
  *	end	as there
- *	part	{"job": J, "run": R, "node": k, "state": "restoring" | "running" | "ended", "status": S,
- *		"rank": r (-1), "failed_ns": T, "lost": false}, to the home.  {"over": B, "restoring": is
- *		any other's image still being read}
+ *	part    {"job": J, "run": R, "node": k, "state": "restoring" | "running" | "ended",
+ *	"status": S,
+ *		"rank": r (-1), "failed_ns": T, "lost": false}, to the home.  {"over": B,
+ *		"restoring": is any other's image still being read}
  *	over	{"job": J, "run": R}	from the home: forget it
  */
 #ifndef STILLPOINT_PARTS_H
@@ -70,7 +72,10 @@ void parts_over(const struct job *job);
 
 /* Its start was cut off by our end: all of it is to end. */
 void parts_cut_off(struct parts *parts);
-/* Those of this node, which is not the home, have ended; whether the job has is the home's to say. False for NULL. */
+/*
+ * Those of this node, which is not the home, have ended; whether the job has is the home's to
+ * say. False for NULL.
+ */
 bool parts_has_ended(const struct parts *parts);
 /* This node, which is not the home, is starting or restoring its part; false for NULL. */
 bool parts_starts_here(const struct parts *parts);
@@ -93,7 +98,10 @@ typedef void (*parts_started_fn)(json_t *outcome, void *arg);
 void parts_start(struct parts *parts, const json_t *restore, parts_started_fn fn, void *arg);
 /* The start has failed here, for @why: it comes to nothing on all nodes. */
 void parts_cancel(struct parts *parts, json_t *why);
-/* Of the home: all have been asked, it has failed, and what began is being ended. False for NULL. */
+/*
+ * Of the home: all have been asked, it has failed, and what began is being ended. False for
+ * NULL.
+ */
 bool parts_gives_up(const struct parts *parts);
 
 /*
@@ -110,8 +118,8 @@ void parts_try(const struct job *job, const json_t *how, json_t *own, parts_trie
  *	have the images that it needs there (fetch.h)
  * @job: a draft, whose record says where its ranks are to be; stays the caller's until @fn
  * @was: as catalog_generation_parts() has it; NULL: the generation is of one image
- * @fn: once, later or at once: {"in_l1": all are there, "run": the highest that a node knows, "steps":
- *	[text, ...]}, or what is wrong anywhere
+ * @fn: once, later or at once: {"in_l1": all are there, "run": the highest that a node knows,
+ *	"steps": [text, ...]}, or what is wrong anywhere
  */
 struct parts_fetch {
 	int64_t generation;
@@ -125,7 +133,8 @@ void parts_fetch(const struct job *job, const struct parts_fetch *how, parts_fet
 		 void *arg);
 void parts_fetch_close(struct daemon *daemon);
 /*
- * parts_forget() - where image directories are not shared: @generations have been removed here, and the
+ * parts_forget() - where image directories are not shared: @generations have been removed here,
+ * and the
  *	job if @whole: the other nodes do the same. What goes wrong is in the log, later.
  */
 struct parts_forget {
@@ -137,10 +146,11 @@ struct parts_forget {
 
 void parts_forget(const struct job *job, const struct parts_forget *how);
 /*
- * parts_pin() - where image directories are not shared: @names pin what they have of a generation, or
+ * parts_pin() - where image directories are not shared: @names pin what they have of a
+ * generation, or
  *	unpin it
- * @fn: once, later or at once: {"nodes": {name: had it anything of it}, "failed": {name: why}}, NULL
- *	without memory; stays ours
+ * @fn: once, later or at once: {"nodes": {name: had it anything of it}, "failed": {name: why}},
+ *	NULL without memory; stays ours
  *
  * parts_pin_nodes() are the others that may have something of it, by what is known here; a new
  * reference to [name, ...], of which there is none where directories are shared.

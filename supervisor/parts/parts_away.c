@@ -72,7 +72,8 @@ static void parts_away_on_told(const json_t *outcome, void *arg)
 	if (outcome_is_ok(outcome)) {
 		part->parts->part[0].heard_ms = clock_monotonic_ms();
 		part->parts->others_restore =
-			json_is_true(json_object_get(json_object_get(outcome, "result"), "restoring"));
+			json_is_true(json_object_get(json_object_get(outcome, "result"), "restorin"
+											 "g"));
 	}
 	if (outcome_is_ok(outcome) &&
 	    json_is_true(json_object_get(json_object_get(outcome, "result"), "over")))
@@ -192,7 +193,8 @@ static bool take_question(struct peer_question *q, struct daemon *daemon, struct
 	if (!job && !(known && known->parts) && jobs_has_processes(daemon->jobs, id)) {
 		job = find_again(daemon, id, (uint64_t)run);
 		if (!job) {
-			peer_question_answer(q, outcome_error(-EAGAIN, "it runs here, and its record cannot be read"));
+			peer_question_answer(q, outcome_error(-EAGAIN, "it runs here, and its "
+								       "record cannot be read"));
 			return false;
 		}
 	}
@@ -255,8 +257,8 @@ static void on_ask_run(struct peer_question *q, void *arg)
 	json_int_t run = 0;
 	char why[512];
 
-	if (!catalog_job_read(&daemon->catalog, json_integer_value(json_object_get(args, "job")), &record,
-			      why, sizeof(why)) &&
+	if (!catalog_job_read(&daemon->catalog, json_integer_value(json_object_get(args, "job")),
+			      &record, why, sizeof(why)) &&
 	    json_equal(json_object_get(args, "uuid"), json_object_get(record, "uuid")))
 		run = json_integer_value(json_object_get(record, "run"));
 	json_decref(record);

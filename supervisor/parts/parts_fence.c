@@ -14,8 +14,8 @@
 
 #include "shim/pm.h"
 
-static void parts_fence_say(struct parts *p, unsigned int node, enum peer_type type, uint64_t number,
-		const void *data, size_t len)
+static void parts_fence_say(struct parts *p, unsigned int node, enum peer_type type,
+			    uint64_t number, const void *data, size_t len)
 {
 	const struct peer_msg msg = {
 		.job = p->job->id, .run = p->run, .node = node, .type = type,
@@ -140,8 +140,8 @@ static void on_fence_up(const struct peer_msg *msg, void *arg)
 	struct job *job = parts_job(arg, msg->job, msg->run);
 
 	if (job)
-		parts_fence_check(job->parts, fence_tree_up(job->parts->tree, msg->node, msg->number,
-						msg->data, msg->len));
+		parts_fence_check(job->parts, fence_tree_up(job->parts->tree, msg->node,
+							    msg->number, msg->data, msg->len));
 }
 
 static void on_fence_down(const struct peer_msg *msg, void *arg)
@@ -150,8 +150,8 @@ static void on_fence_down(const struct peer_msg *msg, void *arg)
 
 	if (job && job->parts->node &&
 	    msg->node == (job->parts->node - 1) / FENCE_TREE_ARITY)
-		parts_fence_check(job->parts, fence_tree_down(job->parts->tree, msg->number, msg->data,
-						  msg->len));
+		parts_fence_check(job->parts, fence_tree_down(job->parts->tree, msg->number,
+							      msg->data, msg->len));
 }
 
 int parts_fence_open(struct parts *p, bool fresh)

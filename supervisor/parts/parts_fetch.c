@@ -6,8 +6,8 @@
  * A fetch may take hours and a question may not: the node that is asked answers at once that it is
  * not ready, and is asked again. An outcome stays there until it is asked for, or until
  * something else is to be fetched of the job. A home that dies leaves what was fetched, which is
- * whole and does no harm. So does an answer that is lost, or a ckptd that is started anew meanwhile: asked again, that
- * node finds what it has.
+ * whole and does no harm. So does an answer that is lost, or a ckptd that is started anew
+ * meanwhile: asked again, that node finds what it has.
  */
 #include "supervisor/parts/parts_priv.h"
 
@@ -62,7 +62,8 @@ static json_t *parts_fetch_wanted(const json_t *was, const json_t *is, unsigned 
 
 static json_t *not_of_one_job(int64_t id)
 {
-	return outcome_error(-EBADMSG, "the rank maps of job %lld and of its generation are not of one job",
+	return outcome_error(-EBADMSG,
+			     "the rank maps of job %lld and of its generation are not of one job",
 			     (long long)id);
 }
 
@@ -100,8 +101,8 @@ static void parts_fetch_settle(struct gathering *g)
 		json_object_update_new(json_object_get(outcome, "error"),
 				       json_pack("{s:O, s:I}", "steps", g->steps, "run", g->run));
 	else
-		outcome = outcome_ok(json_pack("{s:b, s:I, s:O}", "in_l1", g->in_l1, "run", g->run, "steps",
-					       g->steps));
+		outcome = outcome_ok(json_pack("{s:b, s:I, s:O}", "in_l1", g->in_l1, "run", g->run,
+					       "steps", g->steps));
 	for (i = 0; i < g->nr; i++) {
 		json_decref(g->node[i].args);
 		json_decref(g->node[i].wanted);
@@ -167,8 +168,8 @@ static void parts_fetch_on_answer(const json_t *outcome, void *arg)
 	struct gathering_node *node = arg;
 	struct reactor_source *timer;
 
-	if (!is_open(node, outcome) ||
-	    reactor_timer(node->gathering->daemon->reactor, AGAIN_MS, parts_fetch_on_again, node, &timer))
+	if (!is_open(node, outcome) || reactor_timer(node->gathering->daemon->reactor, AGAIN_MS,
+						     parts_fetch_on_again, node, &timer))
 		parts_fetch_take(node, outcome);
 }
 
@@ -181,10 +182,13 @@ static void parts_fetch_ask(struct gathering_node *node)
 
 	if (host >= 0)
 		err = peer_ask(nodes_asks(daemon->nodes), (unsigned int)host, "fetch",
-			       json_incref(node->args), ANSWER_MS, parts_fetch_on_answer, node, NULL);
+			       json_incref(node->args), ANSWER_MS, parts_fetch_on_answer, node,
+			       NULL);
 	if (err >= 0)
 		return;
-	no = outcome_error(err, "%s", err == -EHOSTUNREACH ? "does not answer: see ckptctl nodes" : strerror(-err));
+	no = outcome_error(err, "%s",
+			   err == -EHOSTUNREACH ? "does not answer: see ckptctl nodes"
+						: strerror(-err));
 	parts_fetch_on_answer(no, node);
 	json_decref(no);
 }
@@ -230,16 +234,18 @@ static struct gathering *gathering_new(const struct job *job, json_t *names)
 	return g;
 }
 
-static json_t *parts_fetch_question(const struct job *job, const struct parts_fetch *how, unsigned int number,
-			int64_t token)
+static json_t *parts_fetch_question(const struct job *job, const struct parts_fetch *how,
+				    unsigned int number, int64_t token)
 {
-	return json_pack("{s:I, s:i, s:O, s:I, s:I, s:O*, s:O*, s:b, s:b}", "job", (json_int_t)job->id, "node",
-			 (int)number, "record", job->record, "token", (json_int_t)token, "generation",
-			 (json_int_t)how->generation, "was", how->was, "of_run", how->of_run, "deep", how->deep, "dry_run",
+	return json_pack("{s:I, s:i, s:O, s:I, s:I, s:O*, s:O*, s:b, s:b}", "job",
+			 (json_int_t)job->id, "node", (int)number, "record", job->record, "token",
+			 (json_int_t)token, "generation", (json_int_t)how->generation, "was",
+			 how->was, "of_run", how->of_run, "deep", how->deep, "dry_run",
 			 how->dry_run);
 }
 
-void parts_fetch(const struct job *job, const struct parts_fetch *how, parts_fetched_fn fn, void *arg)
+void parts_fetch(const struct job *job, const struct parts_fetch *how, parts_fetched_fn fn,
+		 void *arg)
 {
 	const json_t *ranks = json_object_get(job->record, "ranks");
 	json_t *names = json_object_get(ranks, "nodes"), *own = NULL;
@@ -313,8 +319,8 @@ static void on_fetched_away(json_t *outcome, void *arg)
 	struct away_fetch *f = arg;
 
 	f->outcome = outcome;
-	json_object_set_new(json_object_get(outcome, outcome_is_ok(outcome) ? "result" : "error"), "run",
-			    json_integer(f->run));
+	json_object_set_new(json_object_get(outcome, outcome_is_ok(outcome) ? "result" : "error"),
+			    "run", json_integer(f->run));
 }
 
 static const struct fetching_ops away_ops = { .ended = on_fetched_away };
@@ -363,8 +369,8 @@ static int begin_fetch(struct away_fetch *f, const json_t *args)
 }
 
 /* An outcome, or NULL: it is begun. */
-static json_t *parts_fetch_begin(struct parts_fetches *fetches, int64_t id, int64_t token, unsigned int node,
-		     const json_t *args)
+static json_t *parts_fetch_begin(struct parts_fetches *fetches, int64_t id, int64_t token,
+				 unsigned int node, const json_t *args)
 {
 	json_t *record = json_object_get(args, "record"), *outcome;
 	struct away_fetch *f;
@@ -421,8 +427,10 @@ static void on_fetch(struct peer_question *q, void *arg)
 	}
 	if (!f && !outcome)
 		outcome = parts_fetch_begin(fetches, id, token, (unsigned int)node, args);
-	peer_question_answer(q, outcome ? outcome :
-			     outcome_error(-EAGAIN, "images of job %lld are being fetched", (long long)id));
+	peer_question_answer(q, outcome ? outcome
+					: outcome_error(-EAGAIN,
+							"images of job %lld are being fetched",
+							(long long)id));
 }
 
 int parts_fetch_register(struct daemon *daemon)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Generations of a job that were removed at home, where each node has an image directory of its own:
- * the others remove what they have of them, there and on the levels; see parts.h.
+ * Generations of a job that were removed at home, where each node has an image directory of its
+ * own: the others remove what they have of them, there and on the levels; see parts.h.
  *
- * Nobody waits for it: a node that is off keeps what it has, which is said in the log. What is pinned
- * or in use on a node stays there. A part that runs there is left alone. What was unwanted the node notes in its
- * own record, as its promoter goes by that.
+ * Nobody waits for it: a node that is off keeps what it has, which is said in the log. What is
+ * pinned or in use on a node stays there. A part that runs there is left alone. What was
+ * unwanted the node notes in its own record, as its promoter goes by that.
  */
 #include "supervisor/parts/parts_priv.h"
 
@@ -32,10 +32,12 @@ struct asked_node {
 static void on_forgotten(const json_t *outcome, void *arg)
 {
 	struct asked_node *asked = arg;
-	const char *text = json_string_value(json_object_get(json_object_get(outcome, "error"), "text"));
+	const char *text =
+		json_string_value(json_object_get(json_object_get(outcome, "error"), "text"));
 
 	if (!outcome_is_ok(outcome))
-		log_warning(&asked->daemon->log, "job %lld: what node %s has of what was removed stays there: %s",
+		log_warning(&asked->daemon->log,
+			    "job %lld: what node %s has of what was removed stays there: %s",
 			    (long long)asked->job, asked->name, text ? text : "it does not answer");
 	free(asked);
 }
@@ -55,8 +57,8 @@ static void parts_forget_ask(struct daemon *daemon, unsigned int host, int64_t j
 	asked->daemon = daemon;
 	asked->job = job;
 	snprintf(asked->name, sizeof(asked->name), "%s", who.name);
-	err = peer_ask(nodes_asks(daemon->nodes), host, "forget", args, PARTS_START_MS, on_forgotten,
-		       asked, NULL);
+	err = peer_ask(nodes_asks(daemon->nodes), host, "forget", args, PARTS_START_MS,
+		       on_forgotten, asked, NULL);
 	if (!err)
 		return;
 	outcome = outcome_error(err, "%s", strerror(-err));
@@ -74,10 +76,11 @@ void parts_forget(const struct job *job, const struct parts_forget *how)
 		if (i == (int)peer_self(peer))
 			continue;
 		parts_forget_ask(daemon, (unsigned int)i, job->id,
-		    json_pack("{s:I, s:s, s:O, s:s*, s:b, s:b, s:b}", "job", (json_int_t)job->id, "uuid",
-			      job->uuid, "generations", how->generations, "level", how->level,
-			      "whole", how->whole, "force", how->force, "ended",
-			      job->state == JOB_ENDED));
+				 json_pack("{s:I, s:s, s:O, s:s*, s:b, s:b, s:b}", "job",
+					   (json_int_t)job->id, "uuid", job->uuid, "generations",
+					   how->generations, "level", how->level, "whole",
+					   how->whole, "force", how->force, "ended",
+					   job->state == JOB_ENDED));
 	}
 }
 
@@ -116,7 +119,8 @@ static json_t *forget_in_l1(const struct forgetting *f)
 		int64_t n = json_integer_value(number);
 
 		if (pin_has(catalog, f->job->id, n))
-			return outcome_error(-EBUSY, "generation %lld is pinned there", (long long)n);
+			return outcome_error(-EBUSY, "generation %lld is pinned there",
+					     (long long)n);
 		err = catalog_generation_remove(catalog, f->job->id, n, why, sizeof(why));
 		if (err)
 			return outcome_error(err, "%s", why);
@@ -125,8 +129,8 @@ static json_t *forget_in_l1(const struct forgetting *f)
 }
 
 /*
- * NULL, or what could not go, as an error that has begun.  What went from L1 by the home's word goes
- * here as well; of one level each node looks for itself whether its part is anywhere else.
+ * NULL, or what could not go, as an error that has begun.  What went from L1 by the home's word
+ * goes here as well; of one level each node looks for itself whether its part is anywhere else.
  */
 static json_t *forget_on_levels(const struct forgetting *f)
 {
@@ -213,11 +217,13 @@ static void parts_forget_on_held(void *arg)
 }
 
 /* What is meant, if it is here; NULL: there is nothing to do, or *@ret_outcome. */
-static struct job *parts_forget_find(struct daemon *daemon, const json_t *args, json_t **ret_outcome)
+static struct job *parts_forget_find(struct daemon *daemon, const json_t *args,
+				     json_t **ret_outcome)
 {
 	const char *uuid = json_string_value(json_object_get(args, "uuid"));
 	json_t *no = NULL;
-	struct job *job = jobs_reconcile(daemon->jobs, json_integer_value(json_object_get(args, "job")), &no);
+	struct job *job =
+		jobs_reconcile(daemon->jobs, json_integer_value(json_object_get(args, "job")), &no);
 
 	json_decref(no);
 	if (!job || !uuid || strcmp(job->uuid, uuid))
@@ -238,8 +244,9 @@ static void on_forget(struct peer_question *q, void *arg)
 	struct forgetting *f = job ? calloc(1, sizeof(*f)) : NULL;
 
 	if (!f) {
-		peer_question_answer(q, outcome ? outcome : job ? outcome_error(-ENOMEM, "out of memory") :
-				     outcome_ok(NULL));
+		peer_question_answer(q, outcome ? outcome
+					: job	? outcome_error(-ENOMEM, "out of memory")
+						: outcome_ok(NULL));
 		return;
 	}
 	*f = (struct forgetting) {

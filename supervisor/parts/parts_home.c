@@ -82,7 +82,8 @@ static void ask_to_end(struct parts *p)
 		args = of_job(p);
 		json_object_set_new(args, "signal", json_integer(p->end_code ? SIGTERM : SIGKILL));
 		json_object_set_new(args, "grace_ms", json_integer(p->end_code ? 1000 : 0));
-		parts_home_ask(p, i, "end", args, PARTS_ASK_MS, parts_home_on_end, &p->part[i], &p->part[i].cookie);
+		parts_home_ask(p, i, "end", args, PARTS_ASK_MS, parts_home_on_end, &p->part[i],
+			       &p->part[i].cookie);
 	}
 }
 
@@ -124,14 +125,15 @@ static void tell_over(struct parts *p, int status)
 	unsigned int i;
 
 	for (i = 1; i < p->nr; i++)
-		parts_home_ask(p, i, "over", of_job(p), PARTS_ASK_MS, parts_home_ignore, NULL, NULL);
+		parts_home_ask(p, i, "over", of_job(p), PARTS_ASK_MS, parts_home_ignore, NULL,
+			       NULL);
 	if (p->job->shim >= 0)
 		shim_send(p->job->shim, &msg, NULL, 0, NULL, 0);
 }
 
 /*
- * -EAGAIN: later; -ENOENT: the job's directory was removed, and with it the record that could say otherwise;
- * -ESTALE: it is another's, or of a later run.
+ * -EAGAIN: later; -ENOENT: the job's directory was removed, and with it the record that could
+ * say otherwise; -ESTALE: it is another's, or of a later run.
  */
 static int note_end(struct parts *p, const struct job_end *end)
 {
@@ -188,8 +190,8 @@ void parts_over(const struct job *job)
 	struct identity id;
 	int sock;
 
-	if (rank_record_node_index(json_object_get(job->record, "ranks"), node) || identity_read(job->state_dir, &id) || !id.shim_alive ||
-	    id.init_alive)
+	if (rank_record_node_index(json_object_get(job->record, "ranks"), node) ||
+	    identity_read(job->state_dir, &id) || !id.shim_alive || id.init_alive)
 		return;
 	snprintf(path, sizeof(path), "%s/shim.sock", job->state_dir);
 	sock = shim_connect(path);
@@ -231,7 +233,8 @@ static void check_stuck(struct parts *p)
 	}
 	if (++p->stuck < STUCK_TICKS)
 		return;
-	snprintf(text, sizeof(text), "the ranks of node %s have ended while others wait for them in MPI_Init",
+	snprintf(text, sizeof(text),
+		 "the ranks of node %s have ended while others wait for them in MPI_Init",
 		 parts_name(p, i));
 	log_info(&p->daemon->log, "job %lld: %s", (long long)p->job->id, text);
 	parts_end_all(p, 1, text);
@@ -261,7 +264,10 @@ void parts_home_tick(struct parts *p)
 {
 	if (p->abandoned)
 		mark_dead(p, PARTS_SILENT_MS);
-	/* What one of them may still have ends when it asks whether the job is over, as in parts_home_fail(). */
+	/*
+	 * What one of them may still have ends when it asks whether the job is over, as in
+	 * parts_home_fail().
+	 */
 	else if (parts_gives_up(p))
 		mark_dead(p, start_ms(p));
 	if (p->starting && ask_again(p)) {
@@ -346,7 +352,8 @@ static int ask_to_start(struct parts *p, unsigned int node)
 	json_object_set(args, "restore", p->restore);
 	first_key_name(&jobs_daemon(p->job->jobs)->catalog, key);
 	json_object_set_new(args, "key", json_string(key));
-	err = parts_home_ask(p, node, "start", args, start_ms(p), parts_home_on_start, &p->part[node], &p->part[node].start);
+	err = parts_home_ask(p, node, "start", args, start_ms(p), parts_home_on_start,
+			     &p->part[node], &p->part[node].start);
 	p->part[node].restoring = !err && p->restore;
 	p->part[node].heard_ms = clock_monotonic_ms();
 	return err;
@@ -374,7 +381,10 @@ static void not_asked(struct parts *p, unsigned int node, int err)
 	json_decref(outcome);
 }
 
-/* Those that had something else to end first, or may not have heard it. True: one could not be asked. */
+/*
+ * Those that had something else to end first, or may not have heard it. True: one could not be
+ * asked.
+ */
 static bool ask_again(struct parts *p)
 {
 	bool failed = false;
@@ -472,8 +482,9 @@ static json_t *whether_over(struct daemon *daemon, int64_t id, uint64_t run)
 	json_decref(outcome);
 	over = job ? parts_home_is_newer(job, run) : !jobs_has_traces(daemon->jobs, id);
 	if (!over && job && !job->parts)
-		over = parts_home_is_away(daemon, job) || (!job_is_alive(job) && job->state != JOB_ELSEWHERE &&
-						!jobs_has_processes(daemon->jobs, id));
+		over = parts_home_is_away(daemon, job) ||
+		       (!job_is_alive(job) && job->state != JOB_ELSEWHERE &&
+			!jobs_has_processes(daemon->jobs, id));
 	if (!over && (!job || !job_is_alive(job) || job->parts))
 		return outcome_error(-EAGAIN, "what became of job %lld cannot be told here now",
 				     (long long)id);
@@ -481,8 +492,8 @@ static json_t *whether_over(struct daemon *daemon, int64_t id, uint64_t run)
 }
 
 /*
- * However long it takes, while that node's ckptd is at it.  One that is not has answered, and that was
- * lost, or has been started anew since: it is asked again, which is answered at once.
+ * However long it takes, while that node's ckptd is at it.  One that is not has answered, and
+ * that was lost, or has been started anew since: it is asked again, which is answered at once.
  */
 static void hear_of_start(struct part *part, const json_t *args)
 {

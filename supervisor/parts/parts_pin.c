@@ -61,7 +61,9 @@ static void parts_pin_on_answer(const json_t *outcome, void *arg)
 	const json_t *result = json_object_get(outcome, "result");
 
 	if (!outcome_is_ok(outcome)) {
-		parts_pin_fail(node, json_string_value(json_object_get(json_object_get(outcome, "error"), "text")));
+		parts_pin_fail(node,
+			       json_string_value(
+				       json_object_get(json_object_get(outcome, "error"), "text")));
 		return;
 	}
 	json_object_set_new(node->pinning->nodes, node->name,
@@ -83,7 +85,8 @@ static void parts_pin_ask(struct daemon *daemon, struct pinning_node *node, json
 		err = peer_ask(nodes_asks(daemon->nodes), (unsigned int)host, "pin",
 			       json_incref(args), ANSWER_MS, parts_pin_on_answer, node, NULL);
 	if (err < 0)
-		parts_pin_fail(node, err == -EHOSTUNREACH ? "does not answer: see ckptctl nodes" : strerror(-err));
+		parts_pin_fail(node, err == -EHOSTUNREACH ? "does not answer: see ckptctl nodes"
+							  : strerror(-err));
 }
 
 /* Once each, in their order, without this one. */
@@ -109,10 +112,12 @@ json_t *parts_pin_nodes(const struct job *job, int64_t generation)
 	char why[512];
 
 	if (!daemon->config.image_dir_shared &&
-	    !catalog_generation_parts(&daemon->catalog, job->id, generation, &parts, why, sizeof(why))) {
+	    !catalog_generation_parts(&daemon->catalog, job->id, generation, &parts, why,
+				      sizeof(why))) {
 		parts_pin_add_names(names, json_object_get(parts, "nodes"), daemon->config.node);
-		parts_pin_add_names(names, json_object_get(json_object_get(job->record, "ranks"), "nodes"),
-			  daemon->config.node);
+		parts_pin_add_names(names,
+				    json_object_get(json_object_get(job->record, "ranks"), "nodes"),
+				    daemon->config.node);
 	}
 	json_decref(parts);
 	return names;
@@ -150,8 +155,8 @@ void parts_pin(const struct job *job, json_t *names, const struct parts_pin *how
 /* ------------------------------------------------------------ another node */
 
 /* 0: it was done, or (-ENOENT) there is nothing of it; negative errno with @why. */
-static int parts_pin_change(const struct daemon *daemon, const struct parts_pin *how, int64_t job, char *why,
-		  size_t size)
+static int parts_pin_change(const struct daemon *daemon, const struct parts_pin *how, int64_t job,
+			    char *why, size_t size)
 {
 	_cleanup_fd_ int lock = -1;
 	int err = catalog_lock(&daemon->catalog, job, &lock);
@@ -176,8 +181,8 @@ static void on_pin(struct peer_question *q, void *arg)
 	struct job *job;
 	int pin, err = -ENOENT;
 
-	if (json_unpack(peer_question_args(q), "{s:I, s:s, s:I, s:b, s:I}", "job", &id, "uuid", &uuid,
-			"generation", &generation, "pin", &pin, "by", &by)) {
+	if (json_unpack(peer_question_args(q), "{s:I, s:s, s:I, s:b, s:I}", "job", &id, "uuid",
+			&uuid, "generation", &generation, "pin", &pin, "by", &by)) {
 		peer_question_answer(q, outcome_error(-EPROTO, "pin: bad arguments"));
 		return;
 	}
@@ -188,7 +193,9 @@ static void on_pin(struct peer_question *q, void *arg)
 			 json_object_get(no, "error"), "text")) ?: strerror(-err));
 	}
 	if (job && !strcmp(job->uuid, uuid)) {
-		const struct parts_pin how = { .generation = generation, .pin = pin, .by = (uid_t)by };
+		const struct parts_pin how = {.generation = generation,
+					      .pin = pin,
+					      .by = (uid_t)by};
 
 		err = parts_pin_change(daemon, &how, id, why, sizeof(why));
 	}

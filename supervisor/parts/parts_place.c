@@ -29,7 +29,9 @@ json_t *parts_check_place(const struct job *job)
 {
 	if (!access(job->image_dir, F_OK))
 		return NULL;
-	return outcome_error(-errno, "%s: %s; is image_dir the same directory on all nodes? If each has its own, they need image_dir_shared = no",
+	return outcome_error(-errno,
+			     "%s: %s; is image_dir the same directory on all nodes? If each has "
+			     "its own, they need image_dir_shared = no",
 			     job->image_dir, strerror(errno));
 }
 
@@ -41,14 +43,17 @@ json_t *parts_check_key(const struct daemon *daemon, const struct peer_question 
 	first_key_name(&daemon->catalog, ours);
 	if (!theirs || !*theirs || !strcmp(theirs, ours))
 		return NULL;
-	return outcome_error(-EKEYREJECTED, *ours ?
-			     "its key is another: what one node writes the other could not read; copy %s of the node that has images to all others and restart ckptd there" :
-			     "its key %s cannot be used: see the log of its ckptd",
+	return outcome_error(-EKEYREJECTED,
+			     *ours ? "its key is another: what one node writes the other could not "
+				     "read; copy %s of the node that has images to all others and "
+				     "restart ckptd there"
+				   : "its key %s cannot be used: see the log of its ckptd",
 			     daemon->catalog.key);
 }
 
 /* Numbers are given out so that this does not happen, by one hosts file. */
-static json_t *parts_place_check_owner(const struct catalog *catalog, int64_t id, const json_t *record)
+static json_t *parts_place_check_owner(const struct catalog *catalog, int64_t id,
+				       const json_t *record)
 {
 	const json_t *uuid = json_object_get(record, "uuid");
 	json_t *had = NULL, *outcome = NULL;
@@ -58,7 +63,9 @@ static json_t *parts_place_check_owner(const struct catalog *catalog, int64_t id
 	if (err && err != -ENOENT)
 		outcome = outcome_error(err, "%s", why);
 	else if (!err && !json_equal(uuid, json_object_get(had, "uuid")))
-		outcome = outcome_error(-EEXIST, "another job has the number %lld here (%s): remove that one first, with ckptctl rm",
+		outcome = outcome_error(-EEXIST,
+					"another job has the number %lld here (%s): remove that "
+					"one first, with ckptctl rm",
 					(long long)id,
 					json_string_value(json_object_get(had, "name")) ?: "?");
 	json_decref(had);
@@ -66,8 +73,8 @@ static json_t *parts_place_check_owner(const struct catalog *catalog, int64_t id
 }
 
 /* @record, of no earlier run than @run. */
-static int parts_place_write_record(const struct catalog *catalog, int64_t id, const json_t *record, json_int_t run,
-			char *why, size_t size)
+static int parts_place_write_record(const struct catalog *catalog, int64_t id, const json_t *record,
+				    json_int_t run, char *why, size_t size)
 {
 	json_t *copy = json_copy((json_t *)record);
 	int err;
@@ -79,7 +86,8 @@ static int parts_place_write_record(const struct catalog *catalog, int64_t id, c
 	return err;
 }
 
-json_t *parts_make_place(const struct daemon *daemon, int64_t id, const json_t *record, json_int_t run)
+json_t *parts_make_place(const struct daemon *daemon, int64_t id, const json_t *record,
+			 json_int_t run)
 {
 	char *dir = catalog_job_dir(&daemon->catalog, id), why[512] = "out of memory";
 	json_t *outcome = parts_place_check_owner(&daemon->catalog, id, record);

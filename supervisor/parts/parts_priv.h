@@ -13,10 +13,11 @@
 
 #define PARTS_TICK_MS	250
 #define PARTS_SILENT_MS	8000
-#define PARTS_ALONE_MS	16000	/* the home may have looked away, and be about to give up by itself */
+#define PARTS_ALONE_MS 16000 /* the home may have looked away, and be about to give up by itself \
+			      */
 #define PARTS_ALONE_TICKS 8	/* and so may we, who did not read what it says */
 #define PARTS_START_MS	30000
-#define PARTS_RESTORE_MS	(360 * 1000)	/* since it was heard; longer than ranks_up.h waits */
+#define PARTS_RESTORE_MS (360 * 1000) /* since it was heard; longer than ranks_up.h waits */
 #define PARTS_ASK_MS	4000
 #define PARTS_QUESTIONS	8
 #define PARTS_LOOK_TICKS	(4000 / PARTS_TICK_MS)	/* at the run, if somebody is silent */
@@ -65,7 +66,8 @@ struct parts {
 	parts_started_fn fn;
 	void *arg;
 	unsigned int stuck;	/* ticks that a fence waits for a part that has ended */
-	unsigned int note_again;	/* tick from which on its end is written once more; 0: it was not yet */
+	unsigned int
+		note_again; /* tick from which on its end is written once more; 0: it was not yet */
 	/* of another node */
 	struct away_start *start;	/* under way; NULL */
 	bool restart;		/* it is being started from its image */
@@ -116,15 +118,19 @@ int parts_start_register(struct daemon *daemon);
 /* parts_place.c */
 /* An outcome, if @job has no place in our image directory. */
 json_t *parts_check_place(const struct job *job);
-/* Is the key of the home that asks ours, too? NULL, or an outcome: nothing that is saved could be restarted. */
+/*
+ * Is the key of the home that asks ours, too? NULL, or an outcome: nothing that is saved could
+ * be restarted.
+ */
 json_t *parts_check_key(const struct daemon *daemon, const struct peer_question *q);
 /* The same; where ours is not that of other nodes it is made, with the record. */
 json_t *parts_take_place(const struct job *job);
 /*
- * The last of that. @run: the highest that is known here; a record of an earlier one is written with it.
- * -EEXIST: another job has that number here.
+ * The last of that. @run: the highest that is known here; a record of an earlier one is written
+ * with it. -EEXIST: another job has that number here.
  */
-json_t *parts_make_place(const struct daemon *daemon, int64_t id, const json_t *record, json_int_t run);
+json_t *parts_make_place(const struct daemon *daemon, int64_t id, const json_t *record,
+			 json_int_t run);
 
 /* parts_fetch.c */
 int parts_fetch_register(struct daemon *daemon);

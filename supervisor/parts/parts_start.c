@@ -110,7 +110,9 @@ static void parts_start_on_launched(json_t *outcome, void *arg)
 	if (start->how)
 		err = job->ops->ranks_up(job, parts_start_on_ranks, start);
 	if (err < 0)
-		parts_start_on_ranks(outcome_error(err, "its ranks cannot be watched: %s", strerror(-err)), start);
+		parts_start_on_ranks(outcome_error(err, "its ranks cannot be watched: %s",
+						   strerror(-err)),
+				     start);
 	else if (err)
 		parts_start_started(start);
 }
@@ -123,10 +125,12 @@ static json_t *parts_start_on_checked(void *arg)
 	const struct away_start *start = arg;
 	const struct parts *p = start->job->parts;
 
-	return p->abandoned || p->nr_ends ? outcome_error(-ECANCELED, "its start was given up") : NULL;
+	return p->abandoned || p->nr_ends ? outcome_error(-ECANCELED, "its start was given up")
+					  : NULL;
 }
 
-static const struct job_restore_ops restore_ops = { .checked = parts_start_on_checked, .ended = parts_start_on_launched };
+static const struct job_restore_ops restore_ops = {.checked = parts_start_on_checked,
+						   .ended = parts_start_on_launched};
 
 static json_t *parts_start_launch(struct job *job, struct peer_question *q, const json_t *how)
 {
@@ -187,7 +191,9 @@ static json_t *parts_start_enter(struct daemon *daemon, json_int_t id, const jso
 		return outcome_error(-EBUSY, "job %lld is here already", (long long)id);
 	/* Of which run nobody knows; two of it must never run. */
 	if (jobs_has_processes(daemon->jobs, id))
-		return outcome_error(-EBUSY, "processes of job %lld run here, and its record could not be read when ckptd began: see its log",
+		return outcome_error(-EBUSY,
+				     "processes of job %lld run here, and its record could not be "
+				     "read when ckptd began: see its log",
 				     (long long)id);
 	if (job)
 		jobs_forget(job);
@@ -230,7 +236,8 @@ static void parts_start_on_start(struct peer_question *q, void *arg)
 	int node = 0;
 
 	if (json_unpack(peer_question_args(q), "{s:I, s:I, s:i, s:o, s?o}", "job", &id, "run", &run,
-			"node", &node, "record", &record, "restore", &how) || !parts_is_home(daemon, q, record, node)) {
+			"node", &node, "record", &record, "restore", &how) ||
+	    !parts_is_home(daemon, q, record, node)) {
 		peer_question_answer(q, outcome_error(-EPROTO, "this is no part of ours"));
 		return;
 	}
@@ -241,7 +248,9 @@ static void parts_start_on_start(struct peer_question *q, void *arg)
 	}
 	/* the home has not heard of us for a while; the first question has no taker any more */
 	if (job && job->parts->start) {
-		peer_question_answer(job->parts->start->question, outcome_error(-ECANCELED, "asked again"));
+		peer_question_answer(job->parts->start->question, outcome_error(-ECANCELED, "asked "
+											    "agai"
+											    "n"));
 		job->parts->start->question = q;
 		return;
 	}

@@ -110,12 +110,13 @@ static json_t *parts_try_ask(struct daemon *daemon, const struct job *job, const
 	json_t *args;
 
 	if (err == -ENOTCONN)
-		return outcome_error(err, "%s is on its own: see ckptctl nodes", daemon->config.node);
+		return outcome_error(err, "%s is on its own: see ckptctl nodes",
+				     daemon->config.node);
 	if (err < 0)
 		return outcome_error(err, "it is not in %s", daemon->config.hosts);
 	first_key_name(&daemon->catalog, key);
-	args = json_pack("{s:I, s:i, s:O, s:O, s:s}", "job", (json_int_t)job->id, "node", (int)number,
-			 "record", job->record, "restore", how, "key", key);
+	args = json_pack("{s:I, s:i, s:O, s:O, s:s}", "job", (json_int_t)job->id, "node",
+			 (int)number, "record", job->record, "restore", how, "key", key);
 	err = peer_ask(nodes_asks(daemon->nodes), (unsigned int)err, "try", args,
 		       TRY_MS, parts_try_on_tried, node, NULL);
 	if (!err)

@@ -2,9 +2,9 @@
 /*
  * Jobs that run here though they were restarted elsewhere; see stale_run.h.
  *
- * A worker reads the records, as a file system that hangs must not hold up the event loop; while it does,
- * no other is started. Other nodes are asked a few at a time, in turn, as there may be a thousand of them, all
- * with jobs.
+ * A worker reads the records, as a file system that hangs must not hold up the event loop;
+ * while it does, no other is started. Other nodes are asked a few at a time, in turn, as there
+ * may be a thousand of them, all with jobs.
  */
 #include "supervisor/parts/stale_run.h"
 
@@ -83,7 +83,9 @@ void stale_run_end_older(const struct job *job)
 
 	if (identity_read(job->state_dir, &id) || !id.init_alive || !is_older(job))
 		return;
-	log_error(&jobs_daemon(job->jobs)->log, "job %lld: it has ended or was restarted elsewhere since; what still runs of it here ends",
+	log_error(&jobs_daemon(job->jobs)->log,
+		  "job %lld: it has ended or was restarted elsewhere since; what still runs of it "
+		  "here ends",
 		  (long long)job->id);
 	kill(id.init, SIGKILL);
 }
@@ -92,8 +94,8 @@ void stale_run_end_older(const struct job *job)
 
 void stale_run_end(struct job *job)
 {
-	log_error(&jobs_daemon(job->jobs)->log, "job %lld: restarted on other nodes; what is here ends",
-		  (long long)job->id);
+	log_error(&jobs_daemon(job->jobs)->log,
+		  "job %lld: restarted on other nodes; what is here ends", (long long)job->id);
 	if (job->parts)
 		parts_abandon(job->parts);
 	else
@@ -116,8 +118,8 @@ static json_t *stale_run_look(struct channel_reporter *reporter, void *arg)
 	char why[512];
 
 	while ((job = jobs_next(stale_run->daemon->jobs, job))) {
-		if (!stale_run_is_ours(job) ||
-		    catalog_job_read(&stale_run->daemon->catalog, job->id, &record, why, sizeof(why)))
+		if (!stale_run_is_ours(job) || catalog_job_read(&stale_run->daemon->catalog,
+								job->id, &record, why, sizeof(why)))
 			continue;
 		if (same_uuid(job, record) && stale_run_of(record) > stale_run_of(job->record))
 			json_array_append_new(found, json_pack("[I, I]", (json_int_t)job->id,
@@ -164,8 +166,8 @@ static void on_run(const json_t *outcome, void *arg)
 	struct asked *asked = arg;
 	struct job *job = jobs_lookup(asked->daemon->jobs, asked->job);
 
-	if (job && stale_run_of(job->record) == asked->run && run > asked->run && job_is_alive(job) &&
-	    !job->busy && !parts_is_abandoned(job->parts))
+	if (job && stale_run_of(job->record) == asked->run && run > asked->run &&
+	    job_is_alive(job) && !job->busy && !parts_is_abandoned(job->parts))
 		stale_run_end(job);
 	free(asked);
 }
@@ -215,7 +217,8 @@ static void ask_who_is_back(const struct job *job)
 
 	for (i = 0; i < peer_nr_nodes(peer); i++) {
 		peer_node(peer, i, &node);
-		if (node.state == PEER_UP && now >= node.since && now - node.since <= LOOK_MS / 1000 + 1)
+		if (node.state == PEER_UP && now >= node.since &&
+		    now - node.since <= LOOK_MS / 1000 + 1)
 			stale_run_ask_node(job, i);
 	}
 }
@@ -227,8 +230,8 @@ void stale_run_ask(const struct job *job, unsigned int look)
 }
 
 /*
- * Whether or not somebody is silent: all nodes of a job may have been cut off together, and hear each
- * other all the time.
+ * Whether or not somebody is silent: all nodes of a job may have been cut off together, and
+ * hear each other all the time.
  */
 static void ask_for_all(struct stale_run *stale_run)
 {
@@ -247,16 +250,20 @@ static void stale_run_on_time(void *arg)
 {
 	static const struct channel_ops ops = { stale_run_on_progress, on_looked };
 	struct stale_run *stale_run = arg;
-	const struct worker_spec spec = { .name = "ckptd-past", .run = stale_run_look, .arg = stale_run };
+	const struct worker_spec spec = {.name = "ckptd-past",
+					 .run = stale_run_look,
+					 .arg = stale_run};
 	struct job *job = NULL;
 	bool some = false;
 
 	while ((job = jobs_next(stale_run->daemon->jobs, job)))
 		some = some || stale_run_is_ours(job);
-	if (some && !stale_run->worker && worker_start(stale_run->daemon, &spec, &ops, stale_run, &stale_run->worker))
+	if (some && !stale_run->worker &&
+	    worker_start(stale_run->daemon, &spec, &ops, stale_run, &stale_run->worker))
 		stale_run->worker = NULL;
 	ask_for_all(stale_run);
-	if (reactor_timer(stale_run->daemon->reactor, LOOK_MS, stale_run_on_time, stale_run, &stale_run->timer))
+	if (reactor_timer(stale_run->daemon->reactor, LOOK_MS, stale_run_on_time, stale_run,
+			  &stale_run->timer))
 		stale_run->timer = NULL;
 }
 
@@ -268,7 +275,8 @@ int stale_run_open(struct daemon *daemon, struct stale_run **ret_stale_run)
 	if (!stale_run)
 		return -ENOMEM;
 	stale_run->daemon = daemon;
-	err = reactor_timer(daemon->reactor, LOOK_MS, stale_run_on_time, stale_run, &stale_run->timer);
+	err = reactor_timer(daemon->reactor, LOOK_MS, stale_run_on_time, stale_run,
+			    &stale_run->timer);
 	if (err) {
 		free(stale_run);
 		return err;

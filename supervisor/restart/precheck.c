@@ -31,14 +31,19 @@ json_t *precheck_not_running(const struct job *job, bool node_lost)
 	const char *node = json_string_value(json_object_get(job->record, "node"));
 
 	if (job_is_alive(job) && parts_has_ended(job->parts))
-		return outcome_refused(CKPT_R_RUNNING, 0, "job %lld has ended on this node, and whether it has on all only node %.40s knows, which does not say so: if that is off, use --node-lost",
+		return outcome_refused(CKPT_R_RUNNING, 0,
+				       "job %lld has ended on this node, and whether it has on all "
+				       "only node %.40s knows, which does not say so: if that is "
+				       "off, use --node-lost",
 				       (long long)job->id, node ? node : "?");
 	if (job_is_alive(job))
 		return outcome_refused(CKPT_R_RUNNING, job->init, "job %lld on this node",
 				       (long long)job->id);
 	/* Found, and not understood: the log says why. */
 	if (jobs_has_processes(job->jobs, job->id))
-		return outcome_refused(CKPT_R_RUNNING, 0, "job %lld: processes of it run on this node, and ckptd could not take them over: see its log",
+		return outcome_refused(CKPT_R_RUNNING, 0,
+				       "job %lld: processes of it run on this node, and ckptd "
+				       "could not take them over: see its log",
 				       (long long)job->id);
 	if (job->state != JOB_ELSEWHERE || node_lost)
 		return NULL;
@@ -55,7 +60,10 @@ static bool is_here(const json_t *nodes, const struct daemon *daemon)
 				  daemon->config.node));
 }
 
-/* "ranks" as the generation had them, a new reference; NULL with an outcome, or of a job without. */
+/*
+ * "ranks" as the generation had them, a new reference; NULL with an outcome, or of a job
+ * without.
+ */
 static json_t *ranks_of(const struct daemon *daemon, const struct job *job, int64_t generation,
 			const json_t *nodes, json_t **ret_outcome)
 {
@@ -73,7 +81,9 @@ static json_t *ranks_of(const struct daemon *daemon, const struct job *job, int6
 	else if (record)
 		return rank_record_gathered(record);
 	else if (!is_here(nodes, daemon))
-		*ret_outcome = outcome_error(-EINVAL, "job %lld has no ranks: restart it on that node which is to run it, without --nodes",
+		*ret_outcome = outcome_error(-EINVAL,
+					     "job %lld has no ranks: restart it on that node which "
+					     "is to run it, without --nodes",
 					     (long long)job->id);
 	return NULL;
 }
@@ -95,12 +105,15 @@ json_t *precheck_place(const struct daemon *daemon, const struct job *job, int64
 	return NULL;
 }
 
-json_t *precheck_choose(const struct catalog *catalog, const struct job *job, json_int_t *generation)
+json_t *precheck_choose(const struct catalog *catalog, const struct job *job,
+			json_int_t *generation)
 {
 	int err = *generation ? 0 : catalog_readable(catalog, job->id);
 
 	if (err)
-		return outcome_error(err, "which generations job %lld has cannot be read just now: %s; try again, or say which (%lld:GENERATION)",
+		return outcome_error(err,
+				     "which generations job %lld has cannot be read just now: %s; "
+				     "try again, or say which (%lld:GENERATION)",
 				     (long long)job->id, strerror(-err), (long long)job->id);
 	if (!*generation)
 		*generation = catalog_last(catalog, job->id);
@@ -125,9 +138,12 @@ struct abandoned {
 static json_t *not_abandoned(const struct abandoned *p, int err)
 {
 	if (p->ending)
-		return outcome_error(err, "what is left of job %lld does not end; it is not restarted",
+		return outcome_error(err,
+				     "what is left of job %lld does not end; it is not restarted",
 				     (long long)p->id);
-	return outcome_refused(CKPT_R_RUNNING, 0, "job %lld on all its nodes, as far as this one hears; nothing was ended: if it shall be, use ckptctl kill",
+	return outcome_refused(CKPT_R_RUNNING, 0,
+			       "job %lld on all its nodes, as far as this one hears; nothing was "
+			       "ended: if it shall be, use ckptctl kill",
 			       (long long)p->id);
 }
 

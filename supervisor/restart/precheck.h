@@ -21,8 +21,8 @@ json_t *precheck_choose(const struct catalog *catalog, const struct job *job,
 		       json_int_t *generation);
 
 /*
- * precheck_place() - the ranks' part of the record as it will be: that of the generation, on @nodes or, without
- * any, on those it was on. NULL without an outcome: as it is, on one node.
+ * precheck_place() - the ranks' part of the record as it will be: that of the generation, on
+ * @nodes or, without any, on those it was on. NULL without an outcome: as it is, on one node.
  */
 json_t *precheck_place(const struct daemon *daemon, const struct job *job, int64_t generation,
 		      json_t *nodes, json_t *map, json_t **ret_outcome);
@@ -30,16 +30,17 @@ json_t *precheck_place(const struct daemon *daemon, const struct job *job, int64
 /*
  * precheck_abandon() - of a job that has lost a node (--node-lost), end what the others have of it
  *
- * Without the one that is off it is of no use.  Nothing is ended of a job whose nodes all answer, nor
- * for a restart that would be refused.  True: @then is called when it has ended, or the request
- * answered; false: there is nothing to end.
+ * Without the one that is off it is of no use.  Nothing is ended of a job whose nodes all
+ * answer, nor for a restart that would be refused.  True: @then is called when it has ended, or
+ * the request answered; false: there is nothing to end.
  */
 bool precheck_abandon(struct request *request, struct job *job,
 		      void (*then)(struct request *request));
 
 /*
- * precheck_await_over() - a job that was saved or has ended on its home, as who asks may know, only that this
- * node has not seen or heard yet that it is over everywhere: wait for that, some seconds at most
+ * precheck_await_over() - a job that was saved or has ended on its home, as who asks may know,
+ * only that this node has not seen or heard yet that it is over everywhere: wait for that, some
+ * seconds at most
  *
  * True: @then is called afterwards; false: there is nothing to wait for.
  */

@@ -157,7 +157,8 @@ static void restart_remember(const struct restart *r)
 	int err = history_append(&r->request->daemon->catalog, r->job->id, row);
 
 	if (err)
-		log_warning(&r->request->daemon->log, "job %lld: what the restart took cannot be written down: %s",
+		log_warning(&r->request->daemon->log,
+			    "job %lld: what the restart took cannot be written down: %s",
 			    (long long)r->job->id, strerror(-err));
 	json_decref(row);
 }
@@ -289,11 +290,12 @@ static void on_restored(json_t *outcome, void *arg)
 /* ---------------------------------------------------------------- the start */
 
 /*
- * Above that of every other, also of those nobody could be asked about: what is left of them is known by it.
+ * Above that of every other, also of those nobody could be asked about: what is left of them is
+ * known by it.
  *
- * The time is above that of all restarts before, but for clocks that differ. That counts where a node which
- * was restarted on last is lost, and no record here is as new: so its clock may be ahead by as much
- * as a day, unless it was itself one that began without others.
+ * The time is above that of all restarts before, but for clocks that differ. That counts where
+ * a node which was restarted on last is lost, and no record here is as new: so its clock may be
+ * ahead by as much as a day, unless it was itself one that began without others.
  */
 static json_int_t next_run(const struct restart *r)
 {
@@ -348,7 +350,9 @@ static json_t *restart_on_checked(void *arg)
 static void restart_start_parts(struct restart *r)
 {
 	static const struct job_restore_ops ops = {
-		.progress = restart_on_progress, .checked = restart_on_checked, .ended = on_restored,
+		.progress = restart_on_progress,
+		.checked = restart_on_checked,
+		.ended = on_restored,
 	};
 	int pair[2] = { -1, -1 }, err;
 
@@ -504,8 +508,9 @@ static void on_parts_fetched(json_t *outcome, void *arg)
 		return;
 	}
 	json_decref(outcome);
-	restart_finish(r, outcome_ok(json_pack("{s:I, s:b, s:b, s:I}", "job", (json_int_t)r->job->id, "dry_run", 1,
-				       "fetch", 1, "generation", (json_int_t)r->generation)));
+	restart_finish(r, outcome_ok(json_pack("{s:I, s:b, s:b, s:I}", "job",
+					       (json_int_t)r->job->id, "dry_run", 1, "fetch", 1,
+					       "generation", (json_int_t)r->generation)));
 }
 
 /* False: there is nothing to be fetched that is not here. */
@@ -534,8 +539,9 @@ static bool fetch_parts(struct restart *r)
 	return true;
 }
 
-json_t *restart_start(struct request *request, struct job *job, const struct restart_options *options,
-			 const struct restart_ops *ops, void *arg)
+json_t *restart_start(struct request *request, struct job *job,
+		      const struct restart_options *options, const struct restart_ops *ops,
+		      void *arg)
 {
 	json_t *outcome = NULL;
 	struct restart *r = restart_parse(request, job, &outcome);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A restart of a job whose generation is in L1, as far as that can be told: what follows the claim and
- * the fetch of the verb (verbs_restart.c).
+ * A restart of a job whose generation is in L1, as far as that can be told: what follows the
+ * claim and the fetch of the verb (verbs_restart.c).
  */
 #ifndef STILLPOINT_RESTART_H
 #define STILLPOINT_RESTART_H
@@ -16,7 +16,8 @@ struct restart_times;
 
 struct restart_options {
 	json_int_t run;	/* the highest run that is known of, beside the record's */
-	json_t *of_run;	/* of the generation's images; NULL: not known. A reference of ours while it lasts */
+	json_t *of_run; /* of the generation's images; NULL: not known. A reference of ours while it
+			   lasts */
 	bool deep;	/* fetch.h; for nodes that have image directories of their own */
 	struct restart_times *times;	/* outlives it */
 };
@@ -37,7 +38,8 @@ struct restart_ops {
  * NULL: ops->ended() is called, maybe before this returns; else an outcome, and it is not.
  * @request outlives it, and gets the progress.
  */
-json_t *restart_start(struct request *request, struct job *job, const struct restart_options *options,
-			 const struct restart_ops *ops, void *arg);
+json_t *restart_start(struct request *request, struct job *job,
+		      const struct restart_options *options, const struct restart_ops *ops,
+		      void *arg);
 
 #endif /* STILLPOINT_RESTART_H */

@@ -2,8 +2,8 @@
 /*
  * See restart_times.h.
  *
- * The total is what a job is without work for, so the interval advice goes by it (advice.h). What the
- * engine says of a restore is a part of one phase.
+ * The total is what a job is without work for, so the interval advice goes by it (advice.h).
+ * What the engine says of a restore is a part of one phase.
  */
 #include "supervisor/restart/restart_times.h"
 

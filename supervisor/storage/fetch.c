@@ -133,7 +133,8 @@ static bool fetch_gather(struct fetch_attempt *r, int missing)
 
 static bool have_part(struct fetch_attempt *r, int part)
 {
-	bool have = fetch_have_image(r, part) || (fetch_gather(r, part) && fetch_have_image(r, part));
+	bool have = fetch_have_image(r, part) ||
+		    (fetch_gather(r, part) && fetch_have_image(r, part));
 
 	r->all = false;
 	return have;
@@ -150,7 +151,8 @@ static bool have_parts(struct fetch_attempt *r)
 		if (!have_part(r, (int)i)) {
 			char of[128];
 
-			fetch_step(r, "%s: no good one is left anywhere", fetch_of_part(r, (int)i, of, sizeof(of)));
+			fetch_step(r, "%s: no good one is left anywhere",
+				   fetch_of_part(r, (int)i, of, sizeof(of)));
 			return false;
 		}
 	}
@@ -166,7 +168,8 @@ static bool commit_parts(struct fetch_attempt *r)
 	bool same;
 	int err;
 
-	err = catalog_generation_parts(r->f->catalog, r->f->job, r->generation, &parts, why, sizeof(why));
+	err = catalog_generation_parts(r->f->catalog, r->f->job, r->generation, &parts, why,
+				       sizeof(why));
 	same = !err && (!ranks || json_equal(ranks, parts));
 	json_decref(parts);
 	if (same) {
@@ -299,10 +302,12 @@ static bool is_of_job(const struct fetch_attempt *r, const char *node)
 
 	if (!*node || (r->f->label && !strcmp(node, r->f->node)))
 		return true;
-	json_object_foreach(json_object_get(json_object_get(r->scan, "jobs"), r->label), number, held) {
+	json_object_foreach(json_object_get(json_object_get(r->scan, "jobs"), r->label), number,
+			    held) {
 		json_object_foreach((json_t *)held, level, images) {
 			json_array_foreach(images, i, image) {
-				if (!strcmp(json_string_value(json_object_get(image, "node")), node))
+				if (!strcmp(json_string_value(json_object_get(image, "node")),
+					    node))
 					return true;
 			}
 		}
@@ -334,14 +339,18 @@ static json_t *not_silently(struct fetch_attempt *r, int64_t next, bool newest)
 	if (r->f->generation)
 		return NULL;
 	if (r->err && !fetch_is_lost(r->err)) {
-		snprintf(text, sizeof(text), "generation %lld of job %lld is there and cannot be had now: see to that, or name an older one (%lld:%lld)",
+		snprintf(text, sizeof(text),
+			 "generation %lld of job %lld is there and cannot be had now: see to that, "
+			 "or name an older one (%lld:%lld)",
 			 (long long)r->generation, (long long)r->f->job, (long long)r->f->job,
 			 (long long)next);
 		return fetch_failed(r, r->err, text);
 	}
 	if (!level || (newest && r->known))
 		return NULL;
-	snprintf(text, sizeof(text), "level %s could not be asked and may have a newer generation of job %lld: make it reachable, or name the one that is meant (%lld:%lld)",
+	snprintf(text, sizeof(text),
+		 "level %s could not be asked and may have a newer generation of job %lld: make it "
+		 "reachable, or name the one that is meant (%lld:%lld)",
 		 level, (long long)r->f->job, (long long)r->f->job, (long long)next);
 	return fetch_failed(r, -EHOSTUNREACH, text);
 }
@@ -352,8 +361,8 @@ static void say_errors(struct fetch_attempt *r)
 	const char *name;
 
 	json_object_foreach(json_object_get(r->scan, "errors"), name, text)
-		json_array_append_new(r->steps, json_sprintf("level %s could not be asked: %s", name,
-							     json_string_value(text)));
+		json_array_append_new(r->steps, json_sprintf("level %s could not be asked: %s",
+							     name, json_string_value(text)));
 }
 
 /* @newest: the newest generation that still exists, on whatever level; 0: none. */
@@ -362,12 +371,16 @@ static json_t *fetch_unreachable(const struct fetch_attempt *r, int64_t asked, i
 	char what[200];
 
 	if (!asked && newest) {
-		snprintf(what, sizeof(what), "job %lld: all that is left was removed, and is on levels that could not do that: name the one that is meant (%lld:%lld)",
+		snprintf(what, sizeof(what),
+			 "job %lld: all that is left was removed, and is on levels that could not "
+			 "do that: name the one that is meant (%lld:%lld)",
 			 (long long)r->f->job, (long long)r->f->job, (long long)newest);
 		return fetch_failed(r, -ENOENT, what);
 	}
-	snprintf(what, sizeof(what), asked ? "job %lld has no generation %lld" :
-		 "job %lld has no checkpoint to restart from", (long long)r->f->job, (long long)asked);
+	snprintf(what, sizeof(what),
+		 asked ? "job %lld has no generation %lld"
+		       : "job %lld has no checkpoint to restart from",
+		 (long long)r->f->job, (long long)asked);
 	return fetch_failed(r, -ENOENT, what);
 }
 
@@ -405,7 +418,8 @@ static void fetch_drop(const struct fetch_attempt *r)
 	char why[512];
 
 	if (r->fresh)
-		catalog_generation_remove(r->f->catalog, r->f->job, r->generation, why, sizeof(why));
+		catalog_generation_remove(r->f->catalog, r->f->job, r->generation, why,
+					  sizeof(why));
 }
 
 /*
@@ -429,7 +443,9 @@ static bool is_given_up(struct fetch_attempt *r)
 	json_decref(all);
 	if (other <= run)
 		return false;
-	fetch_step(r, ": is of a run that was given up before generation %lld was taken; name it if that one is meant",
+	fetch_step(r,
+		   ": is of a run that was given up before generation %lld was taken; name it if "
+		   "that one is meant",
 		   (long long)below);
 	return true;
 }
@@ -445,7 +461,8 @@ static json_t *try_all(struct fetch_attempt *r)
 	char text[120];
 
 	if (err)
-		return fetch_failed(r, err, "which generations the job has cannot be read just now");
+		return fetch_failed(r, err,
+				    "which generations the job has cannot be read just now");
 	nr = fetch_choose(r, all, nr);
 	r->known = nr && catalog_has(r->f->catalog, r->f->job, all[0]);
 	for (i = 0; i < nr; i++) {
@@ -462,25 +479,28 @@ static json_t *try_all(struct fetch_attempt *r)
 		     fetch_record_complete(r->f, r->key, r->label, r->generation, r->nodes, newest,
 					   r->steps, &run);
 		of_run = no || !r->has_run ? NULL : json_integer(r->run);
-		return no ? no : outcome_ok(json_pack("{s:I, s:b, s:I, s:I, s:I, s:O, s:o*}", "generation",
-						      (json_int_t)all[i], "in_l1",
-						      !r->f->dry_run || !r->remote, "bytes",
-						      (json_int_t)r->bytes, "newest",
-						      (json_int_t)newest, "run", run, "steps",
-						      r->steps, "of_run", of_run));
+		return no ? no
+			  : outcome_ok(json_pack("{s:I, s:b, s:I, s:I, s:I, s:O, s:o*}",
+						 "generation", (json_int_t)all[i], "in_l1",
+						 !r->f->dry_run || !r->remote, "bytes",
+						 (json_int_t)r->bytes, "newest", (json_int_t)newest,
+						 "run", run, "steps", r->steps, "of_run", of_run));
 	}
 	if (!nr)
 		return fetch_unreachable(r, r->f->generation, newest);
 	if (r->err && !fetch_is_lost(r->err)) {
-		snprintf(text, sizeof(text), "generation %lld of job %lld is there and cannot be had now",
+		snprintf(text, sizeof(text),
+			 "generation %lld of job %lld is there and cannot be had now",
 			 (long long)r->generation, (long long)r->f->job);
 		return fetch_failed(r, r->err, text);
 	}
 	if (r->f->generation)
-		snprintf(text, sizeof(text), "generation %lld of job %lld: no good one is left anywhere",
+		snprintf(text, sizeof(text),
+			 "generation %lld of job %lld: no good one is left anywhere",
 			 (long long)r->f->generation, (long long)r->f->job);
 	else
-		snprintf(text, sizeof(text), "job %lld: of no generation a good one is left anywhere",
+		snprintf(text, sizeof(text),
+			 "job %lld: of no generation a good one is left anywhere",
 			 (long long)r->f->job);
 	return fetch_failed(r, -EBADMSG, text);
 }
@@ -498,7 +518,9 @@ static json_t *find_label(struct fetch_attempt *r)
 		return NULL;
 	}
 	if (json_object_size(jobs) > 1)
-		return outcome_error(-ENOTUNIQ, "%zu jobs on the levels have the number %lld: more than one image directory was in use",
+		return outcome_error(-ENOTUNIQ,
+				     "%zu jobs on the levels have the number %lld: more than one "
+				     "image directory was in use",
 				     json_object_size(jobs), (long long)r->f->job);
 	json_object_foreach(jobs, label, held)
 		snprintf(r->label, sizeof(r->label), "%s", label);
@@ -520,13 +542,16 @@ static json_t *fetch_check_owner(const struct fetch_attempt *r)
 
 	if (r->f->label || !r->f->uid)
 		return NULL;
-	json_object_foreach(json_object_get(json_object_get(r->scan, "jobs"), r->label), number, held) {
+	json_object_foreach(json_object_get(json_object_get(r->scan, "jobs"), r->label), number,
+			    held) {
 		for (t = 0; t < r->f->levels->nr && !outcome; t++) {
 			const struct level_config *conf = &r->f->levels->conf[t];
 
 			json_array_foreach(json_object_get(held, conf->name), i, image) {
-				if (!outcome && level_config_is_dir(conf) && !json_object_get(image, "error"))
-					outcome = fetch_record_owner(r->f, r->key, level_config_dir(conf), image);
+				if (!outcome && level_config_is_dir(conf) &&
+				    !json_object_get(image, "error"))
+					outcome = fetch_record_owner(r->f, r->key,
+								     level_config_dir(conf), image);
 			}
 		}
 	}
@@ -551,8 +576,13 @@ static json_t *begin_unknown(const struct fetch *f, int *ret_lock, bool *ret_mad
 json_t *fetch_run(const struct fetch *f)
 {
 	struct inventory_scope scope = {
-		.levels = f->levels, .node = f->node, .label = f->label, .job = f->job, .hosts = f->hosts,
-		.patient = true, .state_dir = f->state_dir,
+		.levels = f->levels,
+		.node = f->node,
+		.label = f->label,
+		.job = f->job,
+		.hosts = f->hosts,
+		.patient = true,
+		.state_dir = f->state_dir,
 	};
 	struct fetch_attempt r = { .f = f, .steps = json_array() };
 	struct ckpt_error error = {};

@@ -62,7 +62,8 @@ char *fetch_place(const struct fetch_attempt *r, int part)
 
 const char *fetch_of_part(const struct fetch_attempt *r, int part, char *buf, size_t size)
 {
-	const char *node = json_string_value(json_array_get(r->nodes, (size_t)(part < 0 ? 0 : part)));
+	const char *node =
+		json_string_value(json_array_get(r->nodes, (size_t)(part < 0 ? 0 : part)));
 
 	buf[0] = '\0';
 	if (part >= 0 && node)
@@ -90,9 +91,11 @@ static int fetch_image_check_run(struct fetch_attempt *r, const char *dir, struc
 		r->has_run = true;
 		r->run = run;
 	}
-	return run == r->run ? 0 :
-	       error_set(error, -EBADMSG, "it is of run %lld of the job, which was given up: the others are of run %lld",
-			       (long long)run, (long long)r->run);
+	return run == r->run ? 0
+			     : error_set(error, -EBADMSG,
+					 "it is of run %lld of the job, which was given up: the "
+					 "others are of run %lld",
+					 (long long)run, (long long)r->run);
 }
 
 /* -------------------------------------------------------------------- copy */
@@ -168,7 +171,8 @@ static int copy_here(struct fetch_attempt *r, struct level *level, const json_t 
 	 * image.
 	 */
 	place_drop(got);
-	err = level_get(level, json_string_value(json_object_get(image, "name")), got, &options, error);
+	err = level_get(level, json_string_value(json_object_get(image, "name")), got, &options,
+			error);
 	if (!err)
 		err = fetch_image_check_run(r, got, error);
 	if (!err)
@@ -181,20 +185,20 @@ static int copy_here(struct fetch_attempt *r, struct level *level, const json_t 
 }
 
 /* Copy the image into L1, or only verify it if this node does not need it. */
-static int fetch_image_take(struct fetch_attempt *r, struct level *level, const json_t *image, int part,
-		struct ckpt_error *error)
+static int fetch_image_take(struct fetch_attempt *r, struct level *level, const json_t *image,
+			    int part, struct ckpt_error *error)
 {
 	struct image_expect expect = { .generation = (uint64_t)r->generation, .job = r->label };
 	const struct level_options options = { .expect = &expect };
 
 	if (!r->f->dry_run && fetch_is_wanted(r, part))
 		return copy_here(r, level, image, part, error);
-	return level_verify(level, json_string_value(json_object_get(image, "name")), false, &options,
-			    error);
+	return level_verify(level, json_string_value(json_object_get(image, "name")), false,
+			    &options, error);
 }
 
-static int take_from(struct fetch_attempt *r, const struct level_config *conf, const json_t *image, int part,
-		     struct ckpt_error *error)
+static int take_from(struct fetch_attempt *r, const struct level_config *conf, const json_t *image,
+		     int part, struct ckpt_error *error)
 {
 	const struct level_user user = {
 		.node = json_string_value(json_object_get(image, "node")), .key = r->key,
@@ -226,7 +230,8 @@ static int check_l1(struct fetch_attempt *r, int part)
 		return -ENOMEM;
 	if (access(dir, F_OK) && errno == ENOENT) {
 		if (fetch_is_wanted(r, part))
-			fetch_step(r, "%s: not in %s", fetch_of_part(r, part, of, sizeof(of)), LEVEL_CONFIG_L1);
+			fetch_step(r, "%s: not in %s", fetch_of_part(r, part, of, sizeof(of)),
+				   LEVEL_CONFIG_L1);
 		return -ENOENT;
 	}
 	err = image_verify(dir, r->key, &expect, r->f->deep, NULL, NULL, &error);
@@ -277,8 +282,8 @@ static bool fetch_from(struct fetch_attempt *r, int part, const char *node)
 	if (err == -EBUSY || image_is_unreadable(err))
 		fetch_note_failure(r, err);
 	if (err && err != -ENOENT && fetch_is_wanted(r, part))
-		fetch_step(r, "%s: " LEVEL_CONFIG_L1 " of node %s: %s", fetch_of_part(r, part, of, sizeof(of)), node,
-			   error.text);
+		fetch_step(r, "%s: " LEVEL_CONFIG_L1 " of node %s: %s",
+			   fetch_of_part(r, part, of, sizeof(of)), node, error.text);
 	return !err;
 }
 
@@ -293,8 +298,8 @@ static bool fetch_from_nodes(struct fetch_attempt *r, int part)
 
 	if (!r->f->parts)
 		return false;
-	return fetch_from(r, part, node) ||
-	       (r->f->home && (!node || strcmp(node, r->f->home)) && fetch_from(r, part, r->f->home));
+	return fetch_from(r, part, node) || (r->f->home && (!node || strcmp(node, r->f->home)) &&
+					     fetch_from(r, part, r->f->home));
 }
 
 /* Try the other nodes, then every copy on the levels, in the order of the levels. */
@@ -330,7 +335,8 @@ static bool fetch_image(struct fetch_attempt *r, int part)
 			}
 			fetch_note_failure(r, err);
 			if (fetch_is_wanted(r, part))
-				fetch_step(r, "%s: level %s: %s", of, conf->name, wrong ? wrong : error.text);
+				fetch_step(r, "%s: level %s: %s", of, conf->name,
+					   wrong ? wrong : error.text);
 		}
 	}
 	return false;

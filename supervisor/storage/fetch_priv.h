@@ -44,7 +44,8 @@ bool fetch_is_wanted(const struct fetch_attempt *r, int part);
 /* Record why an image could not be had; the most telling error is kept. */
 void fetch_note_failure(struct fetch_attempt *r, int err);
 /* Add a line for the user, which begins with "generation N". */
-void __attribute__((format(printf, 2, 3))) fetch_step(struct fetch_attempt *r, const char *format, ...);
+void __attribute__((format(printf, 2, 3)))
+fetch_step(struct fetch_attempt *r, const char *format, ...);
 /* The path in L1 of image @part; -1: the only image. The caller frees it; NULL: no memory. */
 char *fetch_place(const struct fetch_attempt *r, int part);
 /* Format ", image of node n1" into @buf and return it. */

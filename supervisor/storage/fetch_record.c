@@ -71,8 +71,8 @@ json_t *fetch_record_begin(const struct fetch *f, bool *ret_made)
 /* Make log @name with @len bytes of zeros. 1: made; 0: it exists; negative errno. */
 static int make_hole(int dir, const char *name, json_int_t len, const json_t *record)
 {
-	_cleanup_fd_ int fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
-				     0600);
+	_cleanup_fd_ int fd =
+		openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 
 	if (fd < 0)
 		return errno == EEXIST ? 0 : -errno;
@@ -96,7 +96,9 @@ static void restore_logs(int dir, unsigned int node, const json_t *note, const j
 		ranks_log_name(node, i, name, sizeof(name));
 		ret = len > 0 ? make_hole(dir, name, len, record) : 0;
 		if (ret > 0)
-			json_array_append_new(steps, json_sprintf("%s: the first %lld bytes that the job wrote there are lost; zeros are in their place",
+			json_array_append_new(steps, json_sprintf("%s: the first %lld bytes that "
+								  "the job wrote there are lost; "
+								  "zeros are in their place",
 								  name, (long long)len));
 		else if (ret < 0)
 			json_array_append_new(steps, json_sprintf("%s: %s", name, strerror(-ret)));
@@ -110,7 +112,8 @@ static void restore_logs(int dir, unsigned int node, const json_t *note, const j
  * what another node did with the job afterwards, so "saved" is set only for this node's own
  * job.
  */
-static void fetch_record_adjust(const struct fetch *f, json_t *record, const json_t *note, int64_t newest)
+static void fetch_record_adjust(const struct fetch *f, json_t *record, const json_t *note,
+				int64_t newest)
 {
 	const char *node = json_string_value(json_object_get(record, "node"));
 
@@ -125,8 +128,8 @@ static bool fetch_record_is_of(const json_t *record, const char *label)
 	const char *uuid = json_string_value(json_object_get(record, "uuid"));
 	char own[64];
 
-	snprintf(own, sizeof(own), "%lld-%s", (long long)json_integer_value(json_object_get(record, "job")),
-		 uuid ? uuid : "");
+	snprintf(own, sizeof(own), "%lld-%s",
+		 (long long)json_integer_value(json_object_get(record, "job")), uuid ? uuid : "");
 	return !strcmp(own, label);
 }
 
@@ -163,7 +166,10 @@ static json_t *fetch_record_write_record(const struct fetch *f, const char *labe
 	int err;
 
 	if (!record || !fetch_record_is_of(record, label))
-		return outcome_error(-ENODATA, "the images of job %lld do not say what the job is: it can only be restarted where its record is, or as a tree of processes with ckptctl restore",
+		return outcome_error(-ENODATA,
+				     "the images of job %lld do not say what the job is: it can "
+				     "only be restarted where its record is, or as a tree of "
+				     "processes with ckptctl restore",
 				     (long long)f->job);
 	outcome = not_owner(f, record);
 	if (outcome)
@@ -174,8 +180,8 @@ static json_t *fetch_record_write_record(const struct fetch *f, const char *labe
 }
 
 json_t *fetch_record_complete(const struct fetch *f, const struct image_key *key, const char *label,
-			      int64_t generation, const json_t *nodes, int64_t newest, json_t *steps,
-			      json_int_t *ret_run)
+			      int64_t generation, const json_t *nodes, int64_t newest,
+			      json_t *steps, json_int_t *ret_run)
 {
 	_cleanup_free_ char *job_dir = catalog_job_dir(f->catalog, f->job);
 	_cleanup_fd_ int dir = job_dir ? open(job_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
@@ -208,7 +214,8 @@ json_t *fetch_record_complete(const struct fetch *f, const struct image_key *key
 json_int_t fetch_record_run(const struct fetch *f, const struct image_key *key, int64_t generation)
 {
 	char *image = catalog_image_dir(f->catalog, f->job, generation);
-	json_t *record = image ? fetch_record_read(image, key, NULL) : NULL, *nodes = NULL, *outcome;
+	json_t *record = image ? fetch_record_read(image, key, NULL) : NULL, *nodes = NULL,
+	       *outcome;
 	json_int_t run = -1;
 	unsigned int k;
 

@@ -50,6 +50,7 @@ json_t *fetch_record_complete(const struct fetch *fetch, const struct image_key 
  * The run of the job (restart.c counts runs) in which @generation in L1 was taken, by the
  * record in one of its images; -1: not known.
  */
-json_int_t fetch_record_run(const struct fetch *fetch, const struct image_key *key, int64_t generation);
+json_int_t fetch_record_run(const struct fetch *fetch, const struct image_key *key,
+			    int64_t generation);
 
 #endif /* STILLPOINT_FETCH_RECORD_H */

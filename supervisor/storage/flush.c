@@ -39,7 +39,9 @@ int flush_name(const struct flush_run *r, size_t at, unsigned int t,
 	const struct flush_place *place = &r->places[at];
 
 	return level_image_name(place->label, r->items[at].generation,
-			       level_config_is_group(&r->p->levels->conf[t]) ? place->last : place->part, ret_name);
+				level_config_is_group(&r->p->levels->conf[t]) ? place->last
+									      : place->part,
+				ret_name);
 }
 
 void flush_put_off(struct flush_run *r, unsigned int t, int err,
@@ -86,7 +88,9 @@ int flush_open(struct flush_run *r, unsigned int t, struct ckpt_error *error)
 		.node = r->p->node, .key = r->key, .state_dir = r->p->state_dir,
 	};
 
-	return r->level[t] ? 0 : level_config_open_patiently(&r->p->levels->conf[t], &user, &r->level[t], error);
+	return r->level[t] ? 0
+			   : level_config_open_patiently(&r->p->levels->conf[t], &user,
+							 &r->level[t], error);
 }
 
 /* Close a level that is a connection: its other side does not wait for ever. */
@@ -236,7 +240,8 @@ static void forget_gone(struct flush_run *r)
 		json_array_foreach(r->p->targets, i, target) {
 			const char *its = json_string_value(json_object_get(target, "label"));
 
-			gone = gone || (its && !strcmp(its, label) && !is_listed(target, generation));
+			gone = gone ||
+			       (its && !strcmp(its, label) && !is_listed(target, generation));
 		}
 		if (gone)
 			json_object_del(r->bad, key);
@@ -251,7 +256,8 @@ static void mark_bad(struct flush_run *r)
 	size_t i;
 
 	for (i = 0; i < r->nr && json_object_size(r->bad); i++) {
-		if (level_image_name(r->places[i].label, r->items[i].generation, r->places[i].part, name))
+		if (level_image_name(r->places[i].label, r->items[i].generation, r->places[i].part,
+				     name))
 			continue;
 		for (t = 0; t < r->p->levels->nr; t++)
 			if (json_object_get(r->bad, flush_bad_key(r, t, name, key, sizeof(key))))
@@ -282,12 +288,14 @@ static int flush_decide(struct flush_run *r)
  * Stop trying to copy an image. If the image itself is at fault (no source), no level is
  * tried again. @of_image: the result of verifying the image, if it was verified; else 0.
  */
-static void give_up_on(struct flush_run *r, size_t at, unsigned int t, const char *text, int of_image)
+static void give_up_on(struct flush_run *r, size_t at, unsigned int t, const char *text,
+		       int of_image)
 {
 	char name[LEVEL_NAME_MAX + 1], key[BAD_KEY_MAX];
 
 	r->items[at].failed |= 1u << t;
-	if (!level_image_name(r->places[at].label, r->items[at].generation, r->places[at].part, name))
+	if (!level_image_name(r->places[at].label, r->items[at].generation, r->places[at].part,
+			      name))
 		flush_cannot_copy(r, &r->items[at], r->items[at].source ?
 				      flush_bad_key(r, t, name, key, sizeof(key)) : name,
 				      flush_level_name(r, t), text,
@@ -328,8 +336,8 @@ static void flush_failed(struct flush_run *r, size_t at, unsigned int t, int err
 	bool of_group = level_config_is_group(&r->p->levels->conf[t]);
 	int verified = 0;
 
-	of_image = of_image || (of_group && (err == -EBADMSG || err == -ENOENT || err == -EOPNOTSUPP ||
-					     err == -ESTALE));
+	of_image = of_image || (of_group && (err == -EBADMSG || err == -ENOENT ||
+					     err == -EOPNOTSUPP || err == -ESTALE));
 	if (!of_group && (err == -EBADMSG || err == -ENOENT || err == -EKEYREJECTED ||
 			  image_is_unreadable(err))) {
 		verified = image_verify(r->places[at].dir, r->key, NULL, true, NULL, NULL, &why);
@@ -362,8 +370,9 @@ static int flush_encode(struct flush_run *r, size_t at, unsigned int t, uint64_t
 		.arg = r->p->arg,
 	};
 
-	return level_config_group_encode(&r->p->levels->conf[t], r->level[t], r->p->node, place->label,
-				 r->items[at].generation, place->nodes, &options, ret_bytes, error);
+	return level_config_group_encode(&r->p->levels->conf[t], r->level[t], r->p->node,
+					 place->label, r->items[at].generation, place->nodes,
+					 &options, ret_bytes, error);
 }
 
 static int flush_copy(struct flush_run *r, size_t at, unsigned int t, uint64_t *ret_bytes,
@@ -401,8 +410,9 @@ static void flush_copied(struct flush_run *r, size_t at, unsigned int t, uint64_
 {
 	json_t *event = json_pack("{s:b, s:I, s:I, s:s, s:I, s:I}", "copied", true, "job",
 				  (json_int_t)r->items[at].job, "generation",
-				  (json_int_t)r->items[at].generation, "level", flush_level_name(r, t),
-				  "bytes", (json_int_t)bytes, "total_ns", (json_int_t)took_ms * 1000000);
+				  (json_int_t)r->items[at].generation, "level",
+				  flush_level_name(r, t), "bytes", (json_int_t)bytes, "total_ns",
+				  (json_int_t)took_ms * 1000000);
 
 	if (r->places[at].part >= 0)
 		json_object_set_new(event, "part", json_integer(r->places[at].part));
@@ -431,7 +441,8 @@ static void copy_all(struct flush_run *r)
 		if (err)
 			flush_failed(r, next.item, next.level_nr, err, &error);
 		else
-			flush_copied(r, next.item, next.level_nr, bytes, clock_monotonic_ms() - began);
+			flush_copied(r, next.item, next.level_nr, bytes,
+				     clock_monotonic_ms() - began);
 	}
 }
 

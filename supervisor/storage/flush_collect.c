@@ -27,7 +27,8 @@
 #define LISTS_MAX	8	/* each list reads the level's directory, or asks its nodes */
 
 /* Levels from which a user has removed the generation, as bits. */
-static unsigned int flush_collect_tombstones(const struct flush_run *r, const json_t *target, int64_t generation)
+static unsigned int flush_collect_tombstones(const struct flush_run *r, const json_t *target,
+					     int64_t generation)
 {
 	const json_t *by_level = json_object_get(target, "unwanted");
 	unsigned int t, bits = 0;
@@ -60,9 +61,12 @@ static size_t flush_collect_add_item(struct flush_run *r, size_t turn, int64_t g
 		.job = job, .generation = generation,
 		.pinned = pin_has(r->p->catalog, job, generation),
 	};
-	r->places[r->nr] = (struct flush_place) {
-		.label = json_string_value(json_object_get(target, "label")), .turn = turn, .part = -1,
-		.last = -1, .tombstones = flush_collect_tombstones(r, target, generation),
+	r->places[r->nr] = (struct flush_place){
+		.label = json_string_value(json_object_get(target, "label")),
+		.turn = turn,
+		.part = -1,
+		.last = -1,
+		.tombstones = flush_collect_tombstones(r, target, generation),
 	};
 	r->items[r->nr].failed = r->places[r->nr].tombstones;
 	return r->nr++;
@@ -72,7 +76,8 @@ static size_t flush_collect_add_item(struct flush_run *r, size_t turn, int64_t g
 static bool find_source(struct flush_run *r, struct flush_item *item,
 			struct flush_place *place)
 {
-	json_t *outcome = inventory_nodes(r->p->catalog, item->job, item->generation, &place->nodes);
+	json_t *outcome =
+		inventory_nodes(r->p->catalog, item->job, item->generation, &place->nodes);
 	size_t i;
 
 	if (outcome) {
@@ -202,8 +207,9 @@ static void flush_collect_conflict(struct flush_run *r, size_t at, unsigned int 
 	flush_bad_key(r, t, name, key, sizeof(key));
 	if (!json_object_get(r->bad, key))
 		flush_cannot_copy(r, &r->items[at], key, flush_level_name(r, t),
-				      "another image of that number is there: remove the one that is not wanted, with ckptctl rm --level",
-				      false);
+				  "another image of that number is there: remove the one that is "
+				  "not wanted, with ckptctl rm --level",
+				  false);
 }
 
 static int flush_collect_on_item(const struct level_item *item, void *arg)
@@ -232,7 +238,8 @@ static int flush_collect_on_item(const struct level_item *item, void *arg)
 	/* if L1 lacks the image, use the part that the level has below this node */
 	if (part > r->places[at].part && !level_config_is_group(&r->p->levels->conf[f->level_nr]))
 		r->places[at].part = part;
-	if (!item->err && r->items[at].source && memcmp(item->id, r->places[at].id, sizeof(item->id))) {
+	if (!item->err && r->items[at].source &&
+	    memcmp(item->id, r->places[at].id, sizeof(item->id))) {
 		flush_collect_conflict(r, at, f->level_nr, item->name);
 	} else if (!item->err && item->have < item->of) {
 		r->places[at].damaged |= 1u << f->level_nr;
@@ -259,7 +266,9 @@ static int list_level(struct flush_run *r, unsigned int t, struct ckpt_error *er
 	if (nr > LISTS_MAX)
 		return level_list(r->level[t], NULL, flush_collect_on_item, &found, error);
 	for (i = 0; i < nr && !err; i++) {
-		const char *label = json_string_value(json_object_get(json_array_get(r->p->targets, i), "label"));
+		const char *label =
+			json_string_value(json_object_get(json_array_get(r->p->targets, i), "labe"
+											    "l"));
 
 		if (!label)
 			continue;

@@ -49,15 +49,16 @@ static void flush_merge_merged(struct flush_run *r, const struct flush_item *ite
 }
 
 /* Give up in this run. Only lasting errors of the image are remembered. */
-static void flush_merge_failed(struct flush_run *r, size_t at, int err, const struct ckpt_error *error)
+static void flush_merge_failed(struct flush_run *r, size_t at, int err,
+			       const struct ckpt_error *error)
 {
 	char name[LEVEL_NAME_MAX + 1];
 
 	r->items[at].failed = ~0u;
 	if (err == -EBUSY || err == -ENOENT)
 		return;
-	if (!flush_is_lasting(err) ||
-	    level_image_name(r->places[at].label, r->items[at].generation, r->places[at].part, name))
+	if (!flush_is_lasting(err) || level_image_name(r->places[at].label, r->items[at].generation,
+						       r->places[at].part, name))
 		name[0] = '\0';
 	flush_cannot_copy(r, &r->items[at], name[0] ? name : NULL, NULL, error->text,
 			      err == -EBADMSG || image_is_unreadable(err));
@@ -88,8 +89,9 @@ bool flush_merge(struct flush_run *r, size_t at)
 	if (!err)
 		err = flush_look_unmerged(r, item, &r->places[at], &expect, &error);
 	if (!err && r->places[at].unmerged)
-		err = error_set(&error, -EOPNOTSUPP, "%.150s: stands on earlier ones, and cannot be merged",
-				      r->places[at].dir);
+		err = error_set(&error, -EOPNOTSUPP,
+				"%.150s: stands on earlier ones, and cannot be merged",
+				r->places[at].dir);
 	if (err)
 		flush_merge_failed(r, at, err, &error);
 	else

@@ -31,7 +31,8 @@ static bool is_due(const struct level_config *conf, const struct flush_item *ite
  * Apply the level's rule as if all images due there had been copied; mark those that would
  * stay.
  */
-static int want_on(const struct level_config *conf, unsigned int bit, struct flush_item *items, size_t nr)
+static int want_on(const struct level_config *conf, unsigned int bit, struct flush_item *items,
+		   size_t nr)
 {
 	_cleanup_free_ struct retention_item *there = calloc(nr + 1, sizeof(*there));
 	_cleanup_free_ size_t *index = calloc(nr + 1, sizeof(*index));
@@ -92,7 +93,8 @@ struct flush_choice flush_plan_next(const struct flush_item *items, size_t nr, u
 		unsigned int missing = items[i].wanted & ~items[i].here & ~items[i].failed & usable;
 
 		if (missing && items[i].source &&
-		    (choice.item == FLUSH_NONE || flush_plan_is_newer(&items[i], &items[choice.item])))
+		    (choice.item == FLUSH_NONE ||
+		     flush_plan_is_newer(&items[i], &items[choice.item])))
 			choice = (struct flush_choice) {
 				.item = i, .level_nr = (unsigned int)__builtin_ctz(missing),
 			};
@@ -102,8 +104,8 @@ struct flush_choice flush_plan_next(const struct flush_item *items, size_t nr, u
 
 /* --------------------------------------------------------------------- goes */
 
-int flush_plan_goes(const struct level_configs *levels, unsigned int level_nr, const struct flush_item *items,
-		 size_t nr, bool *ret_goes)
+int flush_plan_goes(const struct level_configs *levels, unsigned int level_nr,
+		    const struct flush_item *items, size_t nr, bool *ret_goes)
 {
 	_cleanup_free_ struct retention_item *there = calloc(nr + 1, sizeof(*there));
 	_cleanup_free_ size_t *index = calloc(nr + 1, sizeof(*index));
@@ -134,7 +136,8 @@ int flush_plan_goes(const struct level_configs *levels, unsigned int level_nr, c
 
 /* --------------------------------------------------------------------- look */
 
-static bool could_go(const struct level_configs *levels, unsigned int level_nr, const struct flush_item *items, size_t nr)
+static bool could_go(const struct level_configs *levels, unsigned int level_nr,
+		     const struct flush_item *items, size_t nr)
 {
 	_cleanup_free_ bool *goes = calloc(nr + 1, sizeof(*goes));
 	size_t i;
@@ -152,7 +155,8 @@ static bool could_go(const struct level_configs *levels, unsigned int level_nr, 
  * Fewer whole generations make fewer go: if none would go with all of them whole, none will
  * go.
  */
-static bool is_to_be_asked(const struct level_configs *levels, unsigned int level_nr, struct flush_item *items, size_t nr)
+static bool is_to_be_asked(const struct level_configs *levels, unsigned int level_nr,
+			   struct flush_item *items, size_t nr)
 {
 	unsigned int bit = 1u << level_nr;
 	size_t i;
@@ -162,11 +166,13 @@ static bool is_to_be_asked(const struct level_configs *levels, unsigned int leve
 	return could_go(levels, level_nr, items, nr);
 }
 
-void flush_plan_look(const struct level_configs *levels, unsigned int level_nr, struct flush_item *items, size_t nr,
-		  bool due, flush_whole_fn is_whole, void *arg)
+void flush_plan_look(const struct level_configs *levels, unsigned int level_nr,
+		     struct flush_item *items, size_t nr, bool due, flush_whole_fn is_whole,
+		     void *arg)
 {
 	const struct level_config *of = &levels->conf[level_nr];
-	bool ask = retention_is_rule(&of->retain) && (due || is_to_be_asked(levels, level_nr, items, nr));
+	bool ask = retention_is_rule(&of->retain) &&
+		   (due || is_to_be_asked(levels, level_nr, items, nr));
 	unsigned int bit = 1u << level_nr, counted = 0;
 	bool good = false;
 	size_t i = nr;

@@ -53,8 +53,9 @@ typedef bool (*flush_whole_fn)(size_t item, unsigned int level_nr, void *arg);
  * Sets @items[].whole for that level. The later decision is the same as if all had been
  * asked.
  */
-void flush_plan_look(const struct level_configs *levels, unsigned int level_nr, struct flush_item *items, size_t nr,
-		  bool due, flush_whole_fn is_whole, void *arg);
+void flush_plan_look(const struct level_configs *levels, unsigned int level_nr,
+		     struct flush_item *items, size_t nr, bool due, flush_whole_fn is_whole,
+		     void *arg);
 
 /*
  * flush_plan_want() - decide which images are to be on which level
@@ -79,7 +80,7 @@ struct flush_choice flush_plan_next(const struct flush_item *items, size_t nr, u
  *
  * Return: 0, or -ENOMEM, and then nothing goes.
  */
-int flush_plan_goes(const struct level_configs *levels, unsigned int level_nr, const struct flush_item *items,
-		 size_t nr, bool *ret_goes);
+int flush_plan_goes(const struct level_configs *levels, unsigned int level_nr,
+		    const struct flush_item *items, size_t nr, bool *ret_goes);
 
 #endif /* STILLPOINT_FLUSH_PLAN_H */

@@ -36,9 +36,10 @@ static void flush_remove_one(struct flush_run *r, size_t at, unsigned int t)
 	}
 	r->items[at].here &= ~(1u << t);
 	r->freed |= 1u << t;
-	flush_tell(r, json_pack("{s:b, s:I, s:I, s:s}", "removed", true, "job",
-				    (json_int_t)r->items[at].job, "generation",
-				    (json_int_t)r->items[at].generation, "level", flush_level_name(r, t)));
+	flush_tell(r,
+		   json_pack("{s:b, s:I, s:I, s:s}", "removed", true, "job",
+			     (json_int_t)r->items[at].job, "generation",
+			     (json_int_t)r->items[at].generation, "level", flush_level_name(r, t)));
 }
 
 /* True if the job could be restarted from it, even after all tombstones are carried out. */
@@ -74,8 +75,9 @@ static void remove_buried(struct flush_run *r, size_t from, size_t end)
 		good = stays_good(r, i);
 	for (i = from; good && i < end; i++) {
 		for (t = 0; t < r->p->levels->nr; t++) {
-			if (!r->items[i].pinned &&
-			    r->places[i].tombstones & flush_remove_there(r, i) & r->usable & 1u << t)
+			if (!r->items[i].pinned && r->places[i].tombstones &
+							   flush_remove_there(r, i) & r->usable &
+							   1u << t)
 				flush_remove_one(r, i, t);
 		}
 	}
@@ -114,8 +116,8 @@ static void remove_useless(struct flush_run *r, unsigned int t, size_t from, siz
 	size_t i;
 
 	for (i = end; i-- > from && r->usable & 1u << t; ) {
-		if (newer && !r->places[i].dir && !r->items[i].pinned && flush_remove_there(r, i) & 1u << t &&
-		    ask_parity(r, i, t) == -ENOENT)
+		if (newer && !r->places[i].dir && !r->items[i].pinned &&
+		    flush_remove_there(r, i) & 1u << t && ask_parity(r, i, t) == -ENOENT)
 			flush_remove_one(r, i, t);
 		newer = newer || r->items[i].source;
 	}

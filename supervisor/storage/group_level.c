@@ -98,7 +98,8 @@ static int on_piece(const struct level_item *item, void *arg)
 	set = malloc(sizeof(*set));
 	if (!set)
 		return -ENOMEM;
-	if (parity_parse(item->header, item->header_len, item->name, a->g->key, &index, set, &unread) ||
+	if (parity_parse(item->header, item->header_len, item->name, a->g->key, &index, set,
+			 &unread) ||
 	    group_piece_name(set->job, set->generation, index, name) || strcmp(name, item->name))
 		return 0;
 	s = set_of(a->survey, set);
@@ -267,8 +268,8 @@ int group_take_image(struct group_level *g, const char *job, uint64_t generation
 static int group_put(struct level *l, const char *name, const char *image,
 		     const struct level_options *options, struct ckpt_error *error)
 {
-	return error_set(error, -EOPNOTSUPP, "%.100s: parity is of all images of a group, and not of one",
-			       name);
+	return error_set(error, -EOPNOTSUPP,
+			 "%.100s: parity is of all images of a group, and not of one", name);
 }
 
 /* Names of the pieces of one generation, including damaged ones. */

@@ -37,15 +37,16 @@ struct rows {
 	char missing[TEXT_MAX];
 };
 
-static void group_rebuild_miss(struct rows *r, const char *what, const char *name, int err, const char *text)
+static void group_rebuild_miss(struct rows *r, const char *what, const char *name, int err,
+			       const char *text)
 {
 	size_t len = strlen(r->missing);
 
 	r->nr_missing++;
 	r->away = r->away || (err != -ENOENT && err != -EBADMSG && err != -ESTALE);
 	/* The first missing row is listed with its error, the others by name. */
-	snprintf(r->missing + len, sizeof(r->missing) - len, "%s%s%.63s%s%.90s", len ? ", " : "", what,
-		 name, len ? "" : ": ", len ? "" : text);
+	snprintf(r->missing + len, sizeof(r->missing) - len, "%s%s%.63s%s%.90s", len ? ", " : "",
+		 what, name, len ? "" : ": ", len ? "" : text);
 }
 
 static int take_piece(struct rows *r, unsigned int index, struct ckpt_error *error)
@@ -78,8 +79,8 @@ static int take_piece(struct rows *r, unsigned int index, struct ckpt_error *err
 static int take_member(struct rows *r, unsigned int i, struct ckpt_error *error)
 {
 	const struct parity_member *m = &r->s->set.members[i];
-	int err = group_take_image(r->g, r->s->set.job, r->s->set.generation, m->node, m->part, m->id,
-				   i, r->options, &r->images[r->nr_images], error);
+	int err = group_take_image(r->g, r->s->set.job, r->s->set.generation, m->node, m->part,
+				   m->id, i, r->options, &r->images[r->nr_images], error);
 
 	r->nr_images += !err;
 	return err;
@@ -102,7 +103,8 @@ static bool take_next(struct rows *r)
 		if (row < set->k) {
 			err = take_member(r, row, &error);
 			if (err)
-				group_rebuild_miss(r, "image of node ", set->members[row].node, err, error.text);
+				group_rebuild_miss(r, "image of node ", set->members[row].node, err,
+						   error.text);
 			continue;
 		}
 		snprintf(number, sizeof(number), "%u", row - set->k);
@@ -122,15 +124,16 @@ static int too_little(const struct rows *r, unsigned int lost, struct ckpt_error
 	const struct parity_set *set = &r->s->set;
 
 	return error_set(error, r->away ? -EHOSTUNREACH : -ENOENT,
-			       "%u of %u+%u lost or away, at most %u can be made up for: beside it %s",
-			       lost, set->k, set->m, set->m, r->missing);
+			 "%u of %u+%u lost or away, at most %u can be made up for: beside it %s",
+			 lost, set->k, set->m, set->m, r->missing);
 }
 
 static int group_rebuild_image(struct rows *r, const char *image, struct ckpt_error *error)
 {
 	const struct parity_set *set = &r->s->set;
 	struct erasure_inputs inputs = {
-		.images = (const char *const *)r->images, .parities = (const char *const *)r->pieces,
+		.images = (const char *const *)r->images,
+		.parities = (const char *const *)r->pieces,
 	};
 	const struct erasure_wanted wanted = { set->members[r->wanted].node, 0, image };
 	const struct erasure_options options = { .transfer = r->options };
@@ -162,8 +165,8 @@ static void rows_done(struct rows *r)
 
 /* ------------------------------------------------------------------- lookup */
 
-static bool group_rebuild_has_part(const struct parity_set *set, int part, const struct image_expect *expect,
-		     unsigned int *ret_member)
+static bool group_rebuild_has_part(const struct parity_set *set, int part,
+				   const struct image_expect *expect, unsigned int *ret_member)
 {
 	unsigned int i;
 
@@ -235,7 +238,8 @@ static int ask_member(struct rows *r, const struct parity_member *m, struct ckpt
 		.generation = r->s->set.generation, .job = r->s->set.job, .id = m->id,
 	};
 	const struct level_options options = { .expect = &expect };
-	_cleanup_free_ char *here = ways->find_image(expect.job, expect.generation, m->part, ways->arg);
+	_cleanup_free_ char *here =
+		ways->find_image(expect.job, expect.generation, m->part, ways->arg);
 	char name[LEVEL_NAME_MAX + 1];
 	struct source source;
 	struct level *there;
@@ -277,7 +281,8 @@ int group_verify(struct level *l, const char *name, bool deep, const struct leve
 			continue;
 		one = ask_member(&r, &r.s->set.members[i], &why);
 		if (one)
-			group_rebuild_miss(&r, "image of node ", r.s->set.members[i].node, one, why.text);
+			group_rebuild_miss(&r, "image of node ", r.s->set.members[i].node, one,
+					   why.text);
 		have += !one;
 	}
 	if (have < r.s->set.k)

@@ -37,8 +37,8 @@ json_t *inventory_nodes(const struct catalog *catalog, int64_t job, int64_t gene
 	return NULL;
 }
 
-int inventory_parts_on(const struct level_config *conf, const struct image_key *key, const char *label,
-		      int64_t generation, const json_t *nodes)
+int inventory_parts_on(const struct level_config *conf, const struct image_key *key,
+		       const char *label, int64_t generation, const json_t *nodes)
 {
 	struct level_options options = { NULL };
 	char name[LEVEL_NAME_MAX + 1];
@@ -163,7 +163,8 @@ static int scan_node(const char *node, void *arg)
 	s->node = node;
 	err = level_config_open(s->conf, &user, &level, &error);
 	if (!err) {
-		err = level_list(level, prefix_of(s->scope, prefix, sizeof(prefix)), inventory_on_item, s, &error);
+		err = level_list(level, prefix_of(s->scope, prefix, sizeof(prefix)),
+				 inventory_on_item, s, &error);
 		level_close(level);
 	}
 	/* Another directory is at the level's place: then no node's images can be asked for. */
@@ -205,7 +206,8 @@ json_t *inventory_scan(const struct inventory_scope *scope)
 		}
 		if (scan_node(scope->node, &s))
 			continue;
-		level_config_nodes(s.conf, scope->nodes ? scope->nodes : scope->hosts, scan_other, &s);
+		level_config_nodes(s.conf, scope->nodes ? scope->nodes : scope->hosts, scan_other,
+				   &s);
 	}
 	return json_pack("{s:o, s:o, s:o}", "jobs", s.jobs, "errors", s.errors, "silent", s.silent);
 }

@@ -24,8 +24,8 @@ json_t *inventory_nodes(const struct catalog *catalog, int64_t job, int64_t gene
  * The number of images of @nodes on the level, each below its node; if it is not shared,
  * only ours count.
  */
-int inventory_parts_on(const struct level_config *conf, const struct image_key *key, const char *label,
-		      int64_t generation, const json_t *nodes);
+int inventory_parts_on(const struct level_config *conf, const struct image_key *key,
+		       const char *label, int64_t generation, const json_t *nodes);
 
 /* Where to look, and for what. */
 struct inventory_scope {

@@ -76,7 +76,8 @@ static bool good_name(const char *name)
 	size_t len = strlen(name);
 
 	return len && len <= LEVEL_CONFIG_NAME_MAX && strcasecmp(name, LEVEL_CONFIG_L1) &&
-	       strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == len;
+	       strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") ==
+		       len;
 }
 
 /* The node behind "partner:"; NULL: there is none, so a node is chosen. */
@@ -103,7 +104,8 @@ static bool good_place(const char *place)
 		return !partner_node(place) || !host_name_check(partner_node(place));
 	if (level_config_group_parse(place, &k, &m))
 		return true;
-	return !strncmp(place, KIND_POSIX, skip) && place[skip] == '/' && strlen(place) < PATH_MAX / 2;
+	return !strncmp(place, KIND_POSIX, skip) && place[skip] == '/' &&
+	       strlen(place) < PATH_MAX / 2;
 }
 
 static int level_config_add(struct level_configs *levels, const char *name, const char *place)
@@ -220,9 +222,9 @@ static unsigned char *silence_of(const struct level_site *site, const char *node
 }
 
 /* If this node is the partner, its store is opened as a directory, read-only. */
-int level_config_open_store(const struct level_site *site, const char *node, const char *owner, bool read_only,
-		    const struct image_key *key, struct level **ret_level,
-		    struct ckpt_error *error)
+int level_config_open_store(const struct level_site *site, const char *node, const char *owner,
+			    bool read_only, const struct image_key *key, struct level **ret_level,
+			    struct ckpt_error *error)
 {
 	const struct ticket_ask ask = {
 		.socket = site ? site->socket : NULL, .node = node, .owner = owner,
@@ -241,8 +243,9 @@ int level_config_open_store(const struct level_site *site, const char *node, con
 		return error_set(error, -EINVAL, "images on other nodes: only within ckptd");
 	silent = silence_of(site, node, owner);
 	if (silent && *silent >= SILENT_MAX)
-		return error_set(error, -EHOSTUNREACH, "node %.63s does not answer: see ckptctl nodes",
-				       site->nodes[silent - site->silent].name);
+		return error_set(error, -EHOSTUNREACH,
+				 "node %.63s does not answer: see ckptctl nodes",
+				 site->nodes[silent - site->silent].name);
 	err = ticket_get(&ask, &ticket, &dir, error);
 	if (silent && (err == -ETIMEDOUT || err == -EHOSTUNREACH))
 		(*silent)++;		/* every further question would wait as long again */
@@ -253,25 +256,27 @@ int level_config_open_store(const struct level_site *site, const char *node, con
 	       level_partner_open(&there, ret_level, error);
 }
 
-int level_config_open_store_patiently(const struct level_site *site, const char *node, const char *owner,
-			      const struct image_key *key, struct level **ret_level,
-			      struct ckpt_error *error)
+int level_config_open_store_patiently(const struct level_site *site, const char *node,
+				      const char *owner, const struct image_key *key,
+				      struct level **ret_level, struct ckpt_error *error)
 {
 	unsigned int looks = SERVED_LOOKS;
 	int err;
 
-	while ((err = level_config_open_store(site, node, owner, true, key, ret_level, error)) == -EBUSY &&
+	while ((err = level_config_open_store(site, node, owner, true, key, ret_level, error)) ==
+		       -EBUSY &&
 	       looks--) {
 		/* random, so that waiting workers do not all ask again at once */
-		const struct timespec wait = { .tv_nsec = BUSY_NS + (long)randombytes_uniform(2 * BUSY_NS) };
+		const struct timespec wait = {.tv_nsec = BUSY_NS +
+							 (long)randombytes_uniform(2 * BUSY_NS)};
 
 		nanosleep(&wait, NULL);
 	}
 	return err;
 }
 
-int level_config_open(const struct level_config *conf, const struct level_user *user, struct level **ret_level,
-	      struct ckpt_error *error)
+int level_config_open(const struct level_config *conf, const struct level_user *user,
+		      struct level **ret_level, struct ckpt_error *error)
 {
 	struct level_posix_options options = {
 		.dir = level_config_dir(conf), .node = user->node, .key = user->key, .shared = true,
@@ -284,8 +289,8 @@ int level_config_open(const struct level_config *conf, const struct level_user *
 	if (level_config_is_group(conf))
 		return level_config_group_open(conf, user, ret_level, error);
 	if (!level_config_is_dir(conf) && user->patient)
-		return level_config_open_store_patiently(conf->site, partner_node(conf->place), user->node,
-						 user->key, ret_level, error);
+		return level_config_open_store_patiently(conf->site, partner_node(conf->place),
+							 user->node, user->key, ret_level, error);
 	if (!level_config_is_dir(conf))
 		return level_config_open_store(conf->site, partner_node(conf->place), user->node,
 				       user->read_only, user->key, ret_level, error);
@@ -324,10 +329,12 @@ int level_config_check(const struct level_config *conf, struct ckpt_error *error
 	if (!level_config_is_dir(conf))
 		return 0;
 	if (stat(level_config_dir(conf), &st))
-		return error_set(error, -errno, "%.150s: %m; is it mounted? (it is not made by itself)",
-				       level_config_dir(conf));
-	return S_ISDIR(st.st_mode) ? 0 : error_set(error, -ENOTDIR, "%.150s: %s",
-							  level_config_dir(conf), strerror(ENOTDIR));
+		return error_set(error, -errno,
+				 "%.150s: %m; is it mounted? (it is not made by itself)",
+				 level_config_dir(conf));
+	return S_ISDIR(st.st_mode) ? 0
+				   : error_set(error, -ENOTDIR, "%.150s: %s",
+					       level_config_dir(conf), strerror(ENOTDIR));
 }
 
 int level_config_nodes(const struct level_config *conf, const json_t *hosts,

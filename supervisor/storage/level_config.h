@@ -118,8 +118,8 @@ struct level_user {
  * is kept in STATE_DIR/level-NAME. From then on another directory at the same place is
  * refused (-ESTALE), as is a mount point without its file system.
  */
-int level_config_open(const struct level_config *conf, const struct level_user *user, struct level **ret_level,
-	      struct ckpt_error *error);
+int level_config_open(const struct level_config *conf, const struct level_user *user,
+		      struct level **ret_level, struct ckpt_error *error);
 
 /*
  * level_config_open_store() - open a node's copies of @owner's images: its partner server's
@@ -127,14 +127,14 @@ int level_config_open(const struct level_config *conf, const struct level_user *
  *	levels/partner_serve.h, locate)
  * @node: NULL: the partner of @owner
  */
-int level_config_open_store(const struct level_site *site, const char *node, const char *owner, bool read_only,
-		    const struct image_key *key, struct level **ret_level,
-		    struct ckpt_error *error);
+int level_config_open_store(const struct level_site *site, const char *node, const char *owner,
+			    bool read_only, const struct image_key *key, struct level **ret_level,
+			    struct ckpt_error *error);
 
 /* The same, for reading; waits for a node that serves as many as it may. For workers. */
-int level_config_open_store_patiently(const struct level_site *site, const char *node, const char *owner,
-			      const struct image_key *key, struct level **ret_level,
-			      struct ckpt_error *error);
+int level_config_open_store_patiently(const struct level_site *site, const char *node,
+				      const char *owner, const struct image_key *key,
+				      struct level **ret_level, struct ckpt_error *error);
 
 /* level_config_open() that waits up to two seconds for another user of the level. For workers. */
 int level_config_open_patiently(const struct level_config *conf, const struct level_user *user,

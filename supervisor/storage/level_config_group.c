@@ -43,8 +43,8 @@ bool level_config_group_parse(const char *place, unsigned int *ret_k, unsigned i
 
 /* ------------------------------------------------------------------- groups */
 
-static const struct levels_group *group_of(const struct level_config *conf, const struct levels_grouping *all,
-					   const char *node)
+static const struct levels_group *group_of(const struct level_config *conf,
+					   const struct levels_grouping *all, const char *node)
 {
 	unsigned int i, j;
 
@@ -60,15 +60,18 @@ static const struct levels_group *group_of(const struct level_config *conf, cons
 }
 
 /* The caller calls levels_groups_done() in any case. */
-static int find_group(const struct level_config *conf, const char *node, struct levels_grouping *ret_all,
-		      const struct levels_group **ret_group, struct ckpt_error *error)
+static int find_group(const struct level_config *conf, const char *node,
+		      struct levels_grouping *ret_all, const struct levels_group **ret_group,
+		      struct ckpt_error *error)
 {
 	const struct level_site *site = conf->site;
 	int err;
 
 	*ret_all = (struct levels_grouping) {};
 	if (!site || !site->nr_nodes)
-		return error_set(error, -ENOENT, "there is no hosts file, so there are no groups of nodes: see stillpoint-hosts(5)");
+		return error_set(error, -ENOENT,
+				 "there is no hosts file, so there are no groups of nodes: see "
+				 "stillpoint-hosts(5)");
 	err = levels_groups(site->nodes, site->nr_nodes, conf->k, conf->m, ret_all, error);
 	if (err)
 		return err;
@@ -87,7 +90,8 @@ int level_config_group_check(const struct level_config *conf, struct ckpt_error 
 	return err;
 }
 
-static bool is_in(const struct level_config *conf, const struct levels_group *group, const char *node)
+static bool is_in(const struct level_config *conf, const struct levels_group *group,
+		  const char *node)
 {
 	unsigned int j;
 
@@ -160,7 +164,8 @@ static char *find_image(const char *job, uint64_t generation, int part, const vo
 	return level_image_dir(site->catalog, job, (int64_t)generation, part);
 }
 
-char *level_image_dir(const struct catalog *catalog, const char *label, int64_t generation, int part)
+char *level_image_dir(const struct catalog *catalog, const char *label, int64_t generation,
+		      int part)
 {
 	int64_t job = strtoll(label, NULL, 10);
 
@@ -201,10 +206,10 @@ int level_config_group_open(const struct level_config *conf, const struct level_
 	return err;
 }
 
-int level_config_group_encode(const struct level_config *conf, struct level *level, const char *coder,
-		      const char *label, int64_t generation, const json_t *nodes,
-		      const struct level_options *options, uint64_t *ret_bytes,
-		      struct ckpt_error *error)
+int level_config_group_encode(const struct level_config *conf, struct level *level,
+			      const char *coder, const char *label, int64_t generation,
+			      const json_t *nodes, const struct level_options *options,
+			      uint64_t *ret_bytes, struct ckpt_error *error)
 {
 	struct group_member members[RS_DATA_MAX] = { { coder, -1 } };
 	unsigned int nr = nodes ? 0 : 1;

@@ -33,7 +33,8 @@ static inline bool level_config_is_group(const struct level_config *conf)
 int level_config_group_check(const struct level_config *conf, struct ckpt_error *error);
 
 /* The path in an image directory of the image of that label; the caller frees it. */
-char *level_image_dir(const struct catalog *catalog, const char *label, int64_t generation, int part);
+char *level_image_dir(const struct catalog *catalog, const char *label, int64_t generation,
+		      int part);
 
 /* Called by level_config_open() for erasure levels. */
 int level_config_group_open(const struct level_config *conf, const struct level_user *user,
@@ -52,9 +53,9 @@ const char *level_config_owner(const struct level_config *conf, const json_t *no
  *	coder
  * @nodes: as for level_config_owner(); NULL: the generation is one image, of @coder
  */
-int level_config_group_encode(const struct level_config *conf, struct level *level, const char *coder,
-		      const char *label, int64_t generation, const json_t *nodes,
-		      const struct level_options *options, uint64_t *ret_bytes,
-		      struct ckpt_error *error);
+int level_config_group_encode(const struct level_config *conf, struct level *level,
+			      const char *coder, const char *label, int64_t generation,
+			      const json_t *nodes, const struct level_options *options,
+			      uint64_t *ret_bytes, struct ckpt_error *error);
 
 #endif /* STILLPOINT_LEVEL_CONFIG_GROUP_H */

@@ -54,12 +54,12 @@ static bool may_go(const json_t *image)
 
 static bool is_others(const struct run *r, const struct level_config *conf, const json_t *image)
 {
-	return !level_config_is_dir(conf) && strcmp(json_string_value(json_object_get(image, "node")),
-					    r->o->daemon->config.node);
+	return !level_config_is_dir(conf) &&
+	       strcmp(json_string_value(json_object_get(image, "node")), r->o->daemon->config.node);
 }
 
-static int levels_remove_image(const struct run *r, const struct level_config *conf, const json_t *image,
-			struct ckpt_error *error)
+static int levels_remove_image(const struct run *r, const struct level_config *conf,
+			       const json_t *image, struct ckpt_error *error)
 {
 	struct level_user user = {
 		.node = json_string_value(json_object_get(image, "node")), .key = r->key,
@@ -99,14 +99,17 @@ static void remove_images(struct run *r, const struct level_config *conf, const 
 			if (!r->o->daemon->config.image_dir_shared)
 				continue;
 			json_object_set_new(r->left, conf->name,
-					    json_sprintf("node %s has its image there, and only it can remove that",
-							 json_string_value(json_object_get(image, "node"))));
+					    json_sprintf("node %s has its image there, and only it "
+							 "can remove that",
+							 json_string_value(
+								 json_object_get(image, "node"))));
 			continue;
 		}
 		err = levels_remove_image(r, conf, image, &error);
 		if (err)
 			json_object_set_new(r->failed, conf->name,
-					    json_string(error.text[0] ? error.text : strerror(-err)));
+					    json_string(error.text[0] ? error.text
+								      : strerror(-err)));
 		else
 			n++;
 	}
@@ -191,7 +194,8 @@ static int64_t only_here(const struct run *r)
  * True if a good image of that part is among those to be removed (@to_go), or among the
  * others.
  */
-static bool levels_remove_has_part(const struct run *r, const char *number, const json_t *held, int part, bool to_go)
+static bool levels_remove_has_part(const struct run *r, const char *number, const json_t *held,
+				   int part, bool to_go)
 {
 	const json_t *images;
 	const char *level;
@@ -269,11 +273,17 @@ static json_t *levels_remove_check(const struct run *r)
 	if (r->o->force)
 		return NULL;
 	if (only)
-		return outcome_error(-EBUSY, "generation %lld of job %lld is on level %s only; use --force if that is meant",
+		return outcome_error(-EBUSY,
+				     "generation %lld of job %lld is on level %s only; use --force "
+				     "if that is meant",
 				     (long long)only, (long long)r->o->job, r->o->level);
-	return takes_the_last(r) ?
-	       outcome_error(-EBUSY, "job %lld could not be restarted any more, so nothing was removed from the levels: no other good generation is left anywhere that can be asked; use --force if that is meant",
-			     (long long)r->o->job) : NULL;
+	return takes_the_last(r) ? outcome_error(-EBUSY,
+						 "job %lld could not be restarted any more, so "
+						 "nothing was removed from the levels: no other "
+						 "good generation is left anywhere that can be "
+						 "asked; use --force if that is meant",
+						 (long long)r->o->job)
+				 : NULL;
 }
 
 static json_t *levels_remove_answer(struct run *r)
@@ -283,14 +293,18 @@ static json_t *levels_remove_answer(struct run *r)
 
 	json_object_foreach(r->failed, name, text) {
 		if (!r->o->force && !outcome)
-			outcome = outcome_error(-EIO, "job %lld: what is on level %s was not removed: %s; try again, or leave it there with --force",
-						(long long)r->o->job, name, json_string_value(text));
+			outcome = outcome_error(-EIO,
+						"job %lld: what is on level %s was not removed: "
+						"%s; try again, or leave it there with --force",
+						(long long)r->o->job, name,
+						json_string_value(text));
 	}
 	json_object_update_missing(r->failed, r->left);
 	if (outcome)
 		json_object_set_new(json_object_get(outcome, "error"), "begun", json_true());
-	return outcome ? outcome : outcome_ok(json_pack("{s:O, s:O}", "levels", r->removed, "failed",
-							r->failed));
+	return outcome ? outcome
+		       : outcome_ok(json_pack("{s:O, s:O}", "levels", r->removed, "failed",
+					      r->failed));
 }
 
 json_t *levels_remove(const struct levels_removal *o)

@@ -42,7 +42,8 @@ static json_t *nodes_of(const json_t *jobs)
 
 		if (json_is_string(node))
 			json_object_set_new(set, json_string_value(node), json_true());
-		levels_report_add_names(set, json_object_get(json_object_get(job, "ranks"), "nodes"));
+		levels_report_add_names(set, json_object_get(json_object_get(job, "ranks"), "node"
+											    "s"));
 		json_array_foreach(json_object_get(job, "generations"), k, row)
 			levels_report_add_names(set, json_object_get(row, "nodes"));
 	}
@@ -129,8 +130,9 @@ static void add_to_job(const struct level_configs *levels, const json_t *scan, c
 		if (json_object_get(seen, number))
 			continue;
 		row = row_elsewhere(atoll(number), held);
-		json_object_set_new(row, "levels", inventory_levels(levels, scan, held,
-								   is_one_image(held) ? 0 : -1, false));
+		json_object_set_new(row, "levels",
+				    inventory_levels(levels, scan, held,
+						     is_one_image(held) ? 0 : -1, false));
 		levels_report_insert(rows, row);
 	}
 	json_decref(seen);
@@ -179,10 +181,12 @@ static const char *advice_for(int err)
 	case -ENOTUNIQ:
 		return "give each node a name of its own";
 	case -ESTALE:
-		return "mount the right file system; if this is the new one, remove the file that remembers the old";
+		return "mount the right file system; if this is the new one, remove the file that "
+		       "remembers the old";
 	case -EACCES:
 	case -EPERM:
-		return "it has to be root's, mode 0700 or 0755, and root has to be able to write there";
+		return "it has to be root's, mode 0700 or 0755, and root has to be able to write "
+		       "there";
 	case -EKEYREJECTED:
 		return "all nodes need the same key";
 	case -ERANGE:
@@ -192,7 +196,8 @@ static const char *advice_for(int err)
 	}
 }
 
-static const char *levels_report_remark(const struct daemon *daemon, const struct level_config *conf)
+static const char *levels_report_remark(const struct daemon *daemon,
+					const struct level_config *conf)
 {
 	struct stat l1, there;
 
@@ -203,7 +208,9 @@ static const char *levels_report_remark(const struct daemon *daemon, const struc
 	return ", on the file system of image_dir";
 }
 
-static json_t *levels_report_check_level(const struct daemon *daemon, const struct level_config *conf, const struct image_key *key)
+static json_t *levels_report_check_level(const struct daemon *daemon,
+					 const struct level_config *conf,
+					 const struct image_key *key)
 {
 	const struct level_user user = {
 		.node = daemon->config.node, .key = key, .state_dir = daemon->config.state_dir,
@@ -215,7 +222,8 @@ static json_t *levels_report_check_level(const struct daemon *daemon, const stru
 
 	if (level_config_is_group(conf) && !daemon->config.store)
 		return json_pack("{s:b, s:o, s:s}", "ok", 0, "found",
-				 json_sprintf("%s: this node has no store, so it keeps no parity and no other node can get its images",
+				 json_sprintf("%s: this node has no store, so it keeps no parity "
+					      "and no other node can get its images",
 					      conf->name),
 				 "advice", "set store = DIRECTORY in ckptd.conf, on all nodes");
 	err = level_config_open(conf, &user, &level, &error);
@@ -232,7 +240,8 @@ static json_t *levels_report_check_level(const struct daemon *daemon, const stru
 				 advice_for(err));
 	return json_pack("{s:b, s:o}", "ok", 1, "found",
 			 json_sprintf("%s: %s, %llu MiB free%s", conf->name, conf->place,
-				      (unsigned long long)space.free >> 20, levels_report_remark(daemon, conf)));
+				      (unsigned long long)space.free >> 20,
+				      levels_report_remark(daemon, conf)));
 }
 
 void levels_report_check(const struct daemon *daemon, json_t *checks)

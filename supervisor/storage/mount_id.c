@@ -85,7 +85,10 @@ void mount_id_write(const char *path, const char *place, const char *id, const s
 	int err = mount_id_replace(path, place, id);
 
 	if (err && log)
-		log_warning(log, "%s: cannot be written: %s; until it is, a mount point whose file system is not mounted would be taken for %s, and filled: make it writable, or make room there; the next copy tries again",
+		log_warning(log,
+			    "%s: cannot be written: %s; until it is, a mount point whose file "
+			    "system is not mounted would be taken for %s, and filled: make it "
+			    "writable, or make room there; the next copy tries again",
 			    path, strerror(-err), place);
 }
 
@@ -124,6 +127,7 @@ int mount_id_check(const char *store, const char *node, const char *state_dir,
 	if (err && err != -ENOENT)
 		return err;
 	return error_set(error, -ESTALE,
-			       "its store %.100s is not the directory it was: is its file system mounted? If it was replaced, remove %.80s there",
-			       store, memo);
+			 "its store %.100s is not the directory it was: is its file system "
+			 "mounted? If it was replaced, remove %.80s there",
+			 store, memo);
 }

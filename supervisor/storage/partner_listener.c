@@ -170,7 +170,8 @@ static void partner_listener_on_connection(uint32_t events, void *arg)
 
 static int try_listen(const struct addrinfo *info, int *ret_fd)
 {
-	_cleanup_fd_ int fd = socket(info->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	_cleanup_fd_ int fd =
+		socket(info->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	int one = 1, none = 0;
 
 	if (fd < 0)
@@ -241,8 +242,8 @@ int partner_listener_open(const struct partner_listener_options *options, partne
 	if (!err)
 		err = find_port(door);
 	if (!err)
-		err = reactor_fd(options->reactor, door->fd, EPOLLIN, partner_listener_on_connection, door,
-				 &door->source);
+		err = reactor_fd(options->reactor, door->fd, EPOLLIN,
+				 partner_listener_on_connection, door, &door->source);
 	if (err) {
 		partner_listener_close(door);
 		return err;

@@ -74,7 +74,8 @@ static void ticket_drop(struct ticket **at)
 }
 
 /* Drop expired tickets; returns how many are left, of all nodes and (@ret_node) of @node. */
-static unsigned int tickets_left(struct partner_server *store, unsigned int node, unsigned int *ret_node)
+static unsigned int tickets_left(struct partner_server *store, unsigned int node,
+				 unsigned int *ret_node)
 {
 	struct ticket **at = &store->tickets;
 	unsigned int nr = 0;
@@ -117,7 +118,8 @@ static bool partner_server_is_full(struct partner_server *store, unsigned int no
 		all += store->sessions[i].worker != NULL;
 		own += store->sessions[i].worker && store->sessions[i].node == node;
 	}
-	return (all >= PARTNER_SESSIONS_MAX || own >= PARTNER_NODE_MAX) && !ticket_drop_unused(store, node);
+	return (all >= PARTNER_SESSIONS_MAX || own >= PARTNER_NODE_MAX) &&
+	       !ticket_drop_unused(store, node);
 }
 
 static json_t *partner_server_describe(const struct ticket *t)
@@ -166,18 +168,23 @@ static json_t *partner_server_answer(struct partner_server *store, unsigned int 
 	if (json_unpack(args, "{s:I}", "version", &version))
 		return outcome_error(-EINVAL, "store: bad arguments");
 	if (version != PARTNER_VERSION)
-		return outcome_error(-EPROTONOSUPPORT, "keeps images by version %d of the protocol, and was asked by version %lld: install the same version on both nodes",
+		return outcome_error(-EPROTONOSUPPORT,
+				     "keeps images by version %d of the protocol, and was asked by "
+				     "version %lld: install the same version on both nodes",
 				     PARTNER_VERSION, (long long)version);
 	if (json_unpack(args, "{s:I, s:s, s:b, s:b !}", "version", &version, "owner", &owner,
 			"read_only", &read_only, "plain", &plain))
 		return outcome_error(-EINVAL, "store: bad arguments");
 	if (!store->door)
-		return outcome_error(-EOPNOTSUPP, "keeps no images of other nodes: set store = DIRECTORY in its ckptd.conf, and see its log");
+		return outcome_error(-EOPNOTSUPP, "keeps no images of other nodes: set store = "
+						  "DIRECTORY in its ckptd.conf, and see its log");
 	if (peer_find(peer, owner) < 0)
 		return outcome_error(-ENXIO, "knows no node %.63s: the hosts files differ", owner);
 	peer_node(peer, node, &who);
 	if (!read_only && strcmp(who.name, owner))
-		return outcome_error(-EPERM, "images of %s can be read by other nodes, and written by it alone",
+		return outcome_error(-EPERM,
+				     "images of %s can be read by other nodes, and written by it "
+				     "alone",
 				     owner);
 	if (partner_server_is_full(store, node))
 		return outcome_error(-EBUSY, "is serving as many as it may; try again later");
@@ -338,22 +345,27 @@ static json_t *sweep_run(struct channel_reporter *reporter, void *arg)
 
 	if (!n)
 		n = partner_room_sweep(store->daemon->config.store, &error);
-	return n < 0 ? outcome_error(n, "%s", error.text) : outcome_ok(json_pack("{s:i}", "removed", n));
+	return n < 0 ? outcome_error(n, "%s", error.text)
+		     : outcome_ok(json_pack("{s:i}", "removed", n));
 }
 
 static void on_swept(json_t *outcome, void *arg)
 {
 	struct partner_server *store = arg;
 	const struct log *log = &store->daemon->log;
-	json_int_t n = json_integer_value(json_object_get(json_object_get(outcome, "result"), "removed"));
+	json_int_t n = json_integer_value(json_object_get(json_object_get(outcome, "result"), "remo"
+											      "ve"
+											      "d"));
 	const json_t *error = json_object_get(outcome, "error");
 
 	store->sweeper = NULL;
 	if (error)
-		log_warning(log, "store: not swept of what is left of images that were on their way: %s",
+		log_warning(log,
+			    "store: not swept of what is left of images that were on their way: %s",
 			    json_string_value(json_object_get(error, "text")));
 	else if (n)
-		log_info(log, "store: removed what was left of %lld images that were on their way", (long long)n);
+		log_info(log, "store: removed what was left of %lld images that were on their way",
+			 (long long)n);
 	json_decref(outcome);
 }
 
@@ -386,12 +398,15 @@ static int partner_server_serve(struct partner_server *store)
 		.listen = daemon->config.listen, .port = daemon->config.store_port,
 	}, on_hello, store, &store->door);
 	if (!err) {
-		log_info(&daemon->log, "images of other nodes are kept in %s; listening on %s, port %u",
-			 daemon->config.store, daemon->config.listen, partner_listener_port(store->door));
+		log_info(&daemon->log,
+			 "images of other nodes are kept in %s; listening on %s, port %u",
+			 daemon->config.store, daemon->config.listen,
+			 partner_listener_port(store->door));
 		partner_server_sweep(store);
 		return 0;
 	}
-	log_error(&daemon->log, "no images of other nodes can be kept: cannot listen on %s, port %u: %s",
+	log_error(&daemon->log,
+		  "no images of other nodes can be kept: cannot listen on %s, port %u: %s",
 		  daemon->config.listen, daemon->config.store_port, strerror(-err));
 	return err == -ENOMEM ? err : 0;
 }

@@ -49,7 +49,9 @@ static json_t *partner_ticket_read_ticket(struct asking *a, const json_t *outcom
 	    port < 1 || port > UINT16_MAX || !partner_ticket_read_hex(id, t->id, sizeof(t->id)) ||
 	    !partner_ticket_read_hex(token, t->token, sizeof(t->token)) ||
 	    (plain && !a->may_be_plain) || (t->read_only && !read_only))
-		return outcome_error(-EPROTO, "node %s: what it answered is no ticket: install the same version on both nodes",
+		return outcome_error(-EPROTO,
+				     "node %s: what it answered is no ticket: install the same "
+				     "version on both nodes",
 				     t->node);
 	t->port = (uint16_t)port;
 	t->read_only = read_only;

@@ -117,7 +117,8 @@ static bool restarted_elsewhere(const struct prune *prune, char *holder, size_t 
 }
 
 /* 1: the generation is kept after all; 0: it is gone; negative errno with @why. */
-static int prune_remove_one(const struct prune *prune, struct retention_item *item, char *why, size_t size)
+static int prune_remove_one(const struct prune *prune, struct retention_item *item, char *why,
+			    size_t size)
 {
 	const struct listing *l = &prune->listing;
 	char holder[80];
@@ -210,8 +211,10 @@ json_t *prune_job(const struct prune *prune)
 	if (!prune->dry_run)
 		err = catalog_lock(prune->listing.catalog, prune->listing.job, &lock);
 	if (err) {
-		entry = prune_skipped(prune, err, err == -EBUSY ?
-				"its generations are being removed or pinned just now" : strerror(-err));
+		entry = prune_skipped(prune, err,
+				      err == -EBUSY ? "its generations are being removed or pinned "
+						      "just now"
+						    : strerror(-err));
 	} else {
 		prune_decide(prune, items, nr);
 		entry = prune_remove_all(prune, items, nr, missed);

@@ -39,7 +39,8 @@ static bool is_taken(const struct ask *ask, unsigned int t, const struct retenti
 	const struct level_config *conf = &ask->prune->levels->conf[t];
 
 	/* parity only protects the images of L1; it is no place of its own */
-	return !level_config_is_group(conf) && prune_levels_is_good(item) && level_config_takes(conf, item->generation) &&
+	return !level_config_is_group(conf) && prune_levels_is_good(item) &&
+	       level_config_takes(conf, item->generation) &&
 	       !tombstone_has(ask->prune->tombstones, conf->name, item->generation);
 }
 
@@ -116,7 +117,8 @@ static int ask_level(struct ask *ask, unsigned int t, int64_t generation)
 
 /* Keep at most one generation for each level that waits for it. */
 static void prune_levels_await(struct ask *ask, struct retention_item *items, size_t nr,
-		  void (*decide)(const struct prune *prune, struct retention_item *items, size_t nr))
+			       void (*decide)(const struct prune *prune,
+					      struct retention_item *items, size_t nr))
 {
 	bool again = true;
 	unsigned int t;
@@ -151,7 +153,8 @@ static json_t *find_missed(struct ask *ask, const struct retention_item *items, 
 			continue;
 		names = json_array();
 		for (t = 0; t < levels->nr; t++) {
-			if (!retention_is_rule(&levels->conf[t].retain) && is_taken(ask, t, &items[i]) &&
+			if (!retention_is_rule(&levels->conf[t].retain) &&
+			    is_taken(ask, t, &items[i]) &&
 			    ask_level(ask, t, items[i].generation) == -ENOENT)
 				json_array_append_new(names, json_string(levels->conf[t].name));
 		}

@@ -63,7 +63,8 @@ static json_t *ticket_receive(int sock)
 static json_t *ask_ckptd(const struct ticket_ask *ask, struct ckpt_error *error)
 {
 	json_t *request = json_pack("{s:s, s:{s:s, s:b, s:s*}}", "verb", "ticket", "args", "owner",
-				    ask->owner, "read_only", (int)ask->read_only, "node", ask->node);
+				    ask->owner, "read_only", (int)ask->read_only, "node",
+				    ask->node);
 	_cleanup_free_ char *text = json_dumps(request, JSON_COMPACT);
 	_cleanup_fd_ int sock = -1;
 	json_t *outcome = NULL;
@@ -94,10 +95,11 @@ static int ticket_read_ticket(json_t *result, struct partner_ticket *t)
 	int read_only, plain;
 	json_int_t port;
 
-	if (json_unpack(result, "{s:s, s:s, s:I, s:s, s:b, s:b, s:s, s:s}", "node", &node, "address",
-			&address, "port", &port, "owner", &owner, "read_only", &read_only, "plain",
-			&plain, "id", &id, "token", &token) ||
-	    !ticket_read_hex(id, t->id, sizeof(t->id)) || !ticket_read_hex(token, t->token, sizeof(t->token)))
+	if (json_unpack(result, "{s:s, s:s, s:I, s:s, s:b, s:b, s:s, s:s}", "node", &node,
+			"address", &address, "port", &port, "owner", &owner, "read_only",
+			&read_only, "plain", &plain, "id", &id, "token", &token) ||
+	    !ticket_read_hex(id, t->id, sizeof(t->id)) ||
+	    !ticket_read_hex(token, t->token, sizeof(t->token)))
 		return -EPROTO;
 	snprintf(t->node, sizeof(t->node), "%s", node);
 	snprintf(t->address, sizeof(t->address), "%s", address);

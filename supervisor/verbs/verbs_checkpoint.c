@@ -30,10 +30,12 @@ static void verb_checkpoint_on_ended(json_t *outcome, void *arg)
 	request_answer(arg, outcome);
 }
 
-static const struct job_checkpoint_ops ops = { verb_checkpoint_on_progress, verb_checkpoint_on_ended };
+static const struct job_checkpoint_ops ops = {verb_checkpoint_on_progress,
+					      verb_checkpoint_on_ended};
 
 /* NULL or an outcome. */
-static json_t *verb_checkpoint_parse(const struct request *request, struct job_checkpoint_options *o)
+static json_t *verb_checkpoint_parse(const struct request *request,
+				     struct job_checkpoint_options *o)
 {
 	int kill = 0, dry_run = 0, copy = 0, incremental = -1;
 	json_error_t why;

@@ -71,7 +71,8 @@ static void verb_fsck_on_outcome(json_t *outcome, void *arg)
 	json_t *result = json_object_get(outcome, "result");
 
 	if (result)
-		json_object_set_new(result, "jobs", json_integer((json_int_t)json_array_size(f->jobs)));
+		json_object_set_new(result, "jobs",
+				    json_integer((json_int_t)json_array_size(f->jobs)));
 	request_answer(f->request, outcome);
 	fsck_free(f);
 }

@@ -88,7 +88,7 @@ struct image_name {
 };
 
 static const struct image_name first = { "image", "dir", "parts", "generation" };
-static const struct image_name second = { "other_image", "other", "other_parts", "other_generation" };
+static const struct image_name second = {"other_image", "other", "other_parts", "other_generation"};
 
 /* The part of node @name, or of that number. */
 static const json_t *find_part(const json_t *parts, const char *name)
@@ -107,9 +107,13 @@ static const json_t *find_part(const json_t *parts, const char *name)
 	return *name && !*end && number >= 0 ? json_array_get(parts, (size_t)number) : NULL;
 }
 
-/* @parts: NULL: it is of one image; taken over. @node: NULL: all. @expect: it must be the one that it is taken for. */
-static json_t *verb_image_place(const struct job *job, int64_t generation, const char *node, json_t *parts,
-		     bool expect, json_t *args, const struct image_name *name)
+/*
+ * @parts: NULL: it is of one image; taken over. @node: NULL: all. @expect: it must be the one
+ * that it is taken for.
+ */
+static json_t *verb_image_place(const struct job *job, int64_t generation, const char *node,
+				json_t *parts, bool expect, json_t *args,
+				const struct image_name *name)
 {
 	const struct catalog *catalog = &jobs_daemon(job->jobs)->catalog;
 	const json_t *part = node ? find_part(parts, node) : NULL;
@@ -118,11 +122,15 @@ static json_t *verb_image_place(const struct job *job, int64_t generation, const
 	char *dir;
 
 	if (node && !parts) {
-		outcome = outcome_error(-EINVAL, "generation %lld of job %lld is one image, of no node: name it %lld:%lld",
+		outcome = outcome_error(-EINVAL,
+					"generation %lld of job %lld is one image, of no node: "
+					"name it %lld:%lld",
 					(long long)generation, (long long)job->id,
 					(long long)job->id, (long long)generation);
 	} else if (node && !part) {
-		outcome = outcome_error(-ENOENT, "generation %lld of job %lld has no image of a node %s; ckptctl list --json has its nodes",
+		outcome = outcome_error(-ENOENT,
+					"generation %lld of job %lld has no image of a node %s; "
+					"ckptctl list --json has its nodes",
 					(long long)generation, (long long)job->id, node);
 	} else if (part && expect) {
 		json_object_set_new(args, name->parts, json_pack("[O]", part));
@@ -144,7 +152,8 @@ static json_t *verb_image_place(const struct job *job, int64_t generation, const
 }
 
 /* A name becomes a directory, or several; an outcome, or NULL. */
-static json_t *verb_image_resolve(struct request *request, json_t *args, const struct image_name *name)
+static json_t *verb_image_resolve(struct request *request, json_t *args,
+				  const struct image_name *name)
 {
 	const char *text = json_string_value(json_object_get(args, name->from));
 	json_t *outcome = NULL, *parts = NULL;

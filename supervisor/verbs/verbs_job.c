@@ -101,10 +101,14 @@ static json_t *add_limits(const struct request *request, json_t *record)
 	}
 	json_decref(limits);
 	if (request->uid)
-		return outcome_error(err, "run: the resource limits of process %d, which connected to ckptd, cannot be read: %s",
-				     (int)request->pid, err == -ESRCH ? "it has ended" :
-				     strerror(-err));
-	log_warning(&request->daemon->log, "a job of root gets ckptd's resource limits: those of process %d cannot be read: %s",
+		return outcome_error(err,
+				     "run: the resource limits of process %d, which connected to "
+				     "ckptd, cannot be read: %s",
+				     (int)request->pid,
+				     err == -ESRCH ? "it has ended" : strerror(-err));
+	log_warning(&request->daemon->log,
+		    "a job of root gets ckptd's resource limits: those of process %d cannot be "
+		    "read: %s",
 		    (int)request->pid, strerror(-err));
 	return NULL;
 }
@@ -149,7 +153,8 @@ static json_t *add_ranks(const struct request *request, const json_t *ranks, jso
 	if (!ranks)
 		return NULL;
 	for (i = 0; i < 3; i++) {
-		const char *how = json_string_value(json_array_get(json_object_get(record, "stdio"), i));
+		const char *how =
+			json_string_value(json_array_get(json_object_get(record, "stdio"), i));
 
 		if (how && !strcmp(how, SPEC_TTY))
 			return verb_job_bad("ranks have no terminal");
@@ -175,11 +180,11 @@ static json_t *parse_run(struct request *request, bool *ret_attach, json_t **ret
 	char user[64];
 
 	if (json_unpack_ex(request->args, &why, 0,
-			   "{s:o, s:o, s:s, s?s, s?b, s?b, s?s, s?s, s?s, s?i, s?i, s?b, s?o, s?o !}",
-			   "argv", &argv, "env", &env, "cwd", &cwd, "name", &name,
-			   "host_ns", &host_ns, "tty", &tty, "stdin", &in,
-			   "stdout", &out, "stderr", &err, "window", &window,
-			   "umask", &mask, "attach", &attach, "ranks", &ranks,
+			   "{s:o, s:o, s:s, s?s, s?b, s?b, s?s, s?s, s?s, s?i, s?i, s?b, s?o, s?o "
+			   "!}",
+			   "argv", &argv, "env", &env, "cwd", &cwd, "name", &name, "host_ns",
+			   &host_ns, "tty", &tty, "stdin", &in, "stdout", &out, "stderr", &err,
+			   "window", &window, "umask", &mask, "attach", &attach, "ranks", &ranks,
 			   "auto", &settings)) {
 		*ret_outcome = verb_job_bad(why.text);
 		return NULL;

@@ -208,7 +208,9 @@ static json_t *rm_from_l1(const struct rm *rm)
 				     strerror(-err));
 	if (!rm->force && catalog_claimed(catalog, rm->job->id, holder, sizeof(holder)) &&
 	    strcmp(holder, rm->request->daemon->config.node))
-		return outcome_error(-EBUSY, "job %lld is being restarted on node %s; if that node is off, use --force",
+		return outcome_error(-EBUSY,
+				     "job %lld is being restarted on node %s; if that node is off, "
+				     "use --force",
 				     (long long)rm->job->id, holder);
 	for (i = 0; i < json_array_size(rm->generations); i++) {
 		int64_t n = json_integer_value(json_array_get(rm->generations, i));
@@ -262,9 +264,12 @@ static json_t *check_foreign(const struct rm *rm)
 {
 	char name[NAME_MAX + 1];
 
-	if (!rm->whole || !catalog_job_foreign(&rm->request->daemon->catalog, rm->job->id, name, sizeof(name)))
+	if (!rm->whole ||
+	    !catalog_job_foreign(&rm->request->daemon->catalog, rm->job->id, name, sizeof(name)))
 		return NULL;
-	return outcome_error(-ENOTEMPTY, "%s/%s is none of our files: nothing was removed; move it away, or remove it, first",
+	return outcome_error(-ENOTEMPTY,
+			     "%s/%s is none of our files: nothing was removed; move it away, or "
+			     "remove it, first",
 			     rm->job->image_dir, name);
 }
 
@@ -282,7 +287,8 @@ static json_t *rm_run(struct channel_reporter *reporter, void *arg)
 	if (!outcome && !rm->whole && !rm->in_l1 && !count_removed(levels))
 		outcome = outcome_error(-ENOENT, "job %lld has no generation %lld",
 					(long long)rm->job->id,
-					(long long)json_integer_value(json_array_get(rm->generations, 0)));
+					(long long)json_integer_value(
+						json_array_get(rm->generations, 0)));
 	if (outcome) {
 		json_decref(levels);
 		return outcome;
@@ -377,7 +383,9 @@ static json_t *may_remove(const struct job *job, json_t *all, int64_t generation
 			  bool force)
 {
 	if (!generation && (job_is_alive(job) || job->state == JOB_ELSEWHERE))
-		return outcome_error(-EBUSY, "job %lld is %s: end it first (ckptctl kill), or name a generation",
+		return outcome_error(-EBUSY,
+				     "job %lld is %s: end it first (ckptctl kill), or name a "
+				     "generation",
 				     (long long)job->id, job_state_name(job->state));
 	if (force || job->state == JOB_ENDED)
 		return NULL;
@@ -385,7 +393,9 @@ static json_t *may_remove(const struct job *job, json_t *all, int64_t generation
 		return NULL;
 	if (!generation && !json_array_size(all))
 		return NULL;
-	return outcome_error(-EBUSY, "job %lld is %s and could not be restarted any more; use --force if that is meant",
+	return outcome_error(-EBUSY,
+			     "job %lld is %s and could not be restarted any more; use --force if "
+			     "that is meant",
 			     (long long)job->id, job_state_name(job->state));
 }
 
@@ -417,7 +427,9 @@ static json_t *check_here(const struct job *job, bool force)
 
 	if (job->state != JOB_ELSEWHERE || force)
 		return NULL;
-	return outcome_error(-EBUSY, "job %lld was last on node %s: ask there, or, if that is off, use --force",
+	return outcome_error(-EBUSY,
+			     "job %lld was last on node %s: ask there, or, if that is off, use "
+			     "--force",
 			     (long long)job->id, node ? node : "?");
 }
 
@@ -465,11 +477,14 @@ static struct rm *parse_rm(struct request *request, struct job *job, bool *ret_d
 			   "generation", &generation, "force", &force,
 			   "dry_run", &dry_run, "level", &level))
 		*ret_outcome = outcome_usage("rm: bad arguments: %s", why.text);
-	else if (level && (!generation || (strcmp(level, LEVEL_CONFIG_L1) && level_configs_find(levels, level) < 0)))
+	else if (level && (!generation || (strcmp(level, LEVEL_CONFIG_L1) &&
+					   level_configs_find(levels, level) < 0)))
 		*ret_outcome = outcome_error(-EINVAL, generation ? "there is no level %s" :
 					     "from level %s: which generation?", level);
 	else if (err && !force)
-		*ret_outcome = outcome_error(err, "which generations job %lld has cannot be read just now: %s",
+		*ret_outcome = outcome_error(err,
+					     "which generations job %lld has cannot be read just "
+					     "now: %s",
 					     (long long)id, strerror(-err));
 	/* Only other levels may have it; who asks for them finds out. */
 	else if (generation && !verb_list_contains(all, generation) && !levels->nr)
@@ -505,8 +520,11 @@ static void rm_start(void *arg)
 {
 	struct rm *rm = arg;
 	struct worker_spec spec = {
-		.name = "ckptd-rm", .run = rm_run, .arg = rm,
-		.killed = "what it had removed by then is gone: ckptctl list shows what is left, and removing it again is harmless",
+		.name = "ckptd-rm",
+		.run = rm_run,
+		.arg = rm,
+		.killed = "what it had removed by then is gone: ckptctl list shows what is left, "
+			  "and removing it again is harmless",
 	};
 	int err = worker_start(rm->request->daemon, &spec, &rm_ops, rm, &rm->worker);
 

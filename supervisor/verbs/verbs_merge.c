@@ -2,8 +2,8 @@
 /*
  * The request merge: a generation that stands on earlier ones is made whole.
  *
- * Who may checkpoint the job may ask for it, on the node that has the job.  What is done, and when it
- * is given up, is the merger's; here nothing is written.
+ * Who may checkpoint the job may ask for it, on the node that has the job.  What is done, and
+ * when it is given up, is the merger's; here nothing is written.
  */
 #include "supervisor/verbs/verbs.h"
 

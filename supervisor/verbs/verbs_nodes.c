@@ -33,7 +33,11 @@ void verb_nodes(struct request *request)
 		request_answer(request, outcome_error(-ENOTCONN, "%s; then restart ckptd",
 						      nodes_problem(nodes)));
 	} else if (!nodes_peer(nodes)) {
-		request_answer(request, outcome_error(-ENOENT, "this node is on its own: there is no %s. ckptctl keygen on every node prints its line for that file; copy the file to all nodes and restart ckptd",
+		request_answer(request, outcome_error(-ENOENT,
+						      "this node is on its own: there is no %s. "
+						      "ckptctl keygen on every node prints its "
+						      "line for that file; copy the file to all "
+						      "nodes and restart ckptd",
 						      config->hosts));
 	} else {
 		err = nodes_probe(nodes, on_probed, request);

@@ -78,8 +78,9 @@ static int verb_partner_put(struct store_request *r, char name[LEVEL_NAME_MAX + 
 						 "bytes_stored", (json_int_t)s.layout.bytes));
 	source_close(&s);
 	if (err)
-		return error_set(error, err, "%.200s: its job's name is no name for an image there: give one",
-				       r->path);
+		return error_set(error, err,
+				 "%.200s: its job's name is no name for an image there: give one",
+				 r->path);
 	return level_put(r->level, name, r->path, &r->options, error);
 }
 
@@ -218,15 +219,19 @@ static void verb_partner_on_abandon(struct request *request, void *arg)
 	struct store_request *r = arg;
 
 	worker_kill(r->worker, SIGTERM);
-	if (reactor_timer(request->daemon->reactor, ABANDON_MS, verb_partner_on_patience_over, r, &r->patience))
+	if (reactor_timer(request->daemon->reactor, ABANDON_MS, verb_partner_on_patience_over, r,
+			  &r->patience))
 		worker_kill(r->worker, SIGKILL);
 }
 
 static void verb_partner_on_ticket(const struct partner_ticket *ticket, json_t *no, void *arg)
 {
 	struct worker_spec spec = {
-		.name = "ckptd-copy", .run = store_run, .arg = arg,
-		.killed = "what it had done by then stays done: ckptctl store shows what is on the other node",
+		.name = "ckptd-copy",
+		.run = store_run,
+		.arg = arg,
+		.killed = "what it had done by then stays done: ckptctl store shows what is on the "
+			  "other node",
 	};
 	struct store_request *r = arg;
 	int err;
@@ -274,7 +279,8 @@ static json_t *verb_partner_parse(const struct request *request, struct store_re
 	r->op = (enum store_op)i;
 	r->deep = deep;
 	if (i == ARRAY_SIZE(op_names) || limit < 0 || limit > LIMIT_MAX || !is_complete(r))
-		return outcome_usage("store: bad arguments, or '%s' is no name for an image (letters, digits, \".\", \"_\", \"-\")",
+		return outcome_usage("store: bad arguments, or '%s' is no name for an image "
+				     "(letters, digits, \".\", \"_\", \"-\")",
 				     r->name ? r->name : "");
 	r->limit = (uint64_t)limit << 20;
 	if (request->uid)
@@ -309,7 +315,8 @@ void verb_store(struct request *request)
 	if (!outcome) {
 		reads = r->op != PUT && r->op != DELETE;
 		r->owner = r->owner ? r->owner : config->node;
-		err = partner_ticket_ask(request->daemon, r->node, r->owner, reads, verb_partner_on_ticket, r);
+		err = partner_ticket_ask(request->daemon, r->node, r->owner, reads,
+					 verb_partner_on_ticket, r);
 		if (!err)
 			return;
 		outcome = why_not(request, r->node, err);

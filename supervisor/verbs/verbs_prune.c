@@ -23,7 +23,8 @@
 /* ------------------------------------------------------------- pin, unpin */
 
 /* The generation that is named, or the newest; an outcome if there is none. */
-static json_t *verb_prune_choose(const struct request *request, const struct job *job, json_int_t *ret_generation)
+static json_t *verb_prune_choose(const struct request *request, const struct job *job,
+				 json_int_t *ret_generation)
 {
 	const struct catalog *catalog = &request->daemon->catalog;
 	json_int_t id, generation = 0;
@@ -38,8 +39,8 @@ static json_t *verb_prune_choose(const struct request *request, const struct job
 }
 
 /* With the lock; @why says what went wrong. */
-static int verb_prune_change(const struct request *request, const struct job *job, json_int_t generation,
-		  bool pin, char *why, size_t size)
+static int verb_prune_change(const struct request *request, const struct job *job,
+			     json_int_t generation, bool pin, char *why, size_t size)
 {
 	const struct daemon *daemon = request->daemon;
 	int err;
@@ -98,9 +99,13 @@ static json_t *names_of(const json_t *failed)
 static json_t *not_everywhere(const struct over_nodes *o, const json_t *result)
 {
 	json_t *names = names_of(json_object_get(result, "failed"));
-	json_t *outcome = outcome_error(-EHOSTUNREACH, "generation %lld of job %lld is %s, but it is not known of node %s: ask again when it answers",
+	json_t *outcome = outcome_error(-EHOSTUNREACH,
+					"generation %lld of job %lld is %s, but it is not known of "
+					"node %s: ask again when it answers",
 					(long long)o->generation, (long long)o->job,
-					!o->here ? "not pinned here" : o->pin ? "pinned here" : "unpinned here",
+					!o->here ? "not pinned here"
+					: o->pin ? "pinned here"
+						 : "unpinned here",
 					json_string_value(names));
 
 	json_object_update(json_object_get(outcome, "error"), (json_t *)result);
@@ -133,8 +138,8 @@ static void on_pinned(const json_t *result, void *arg)
 					(long long)o->generation, (long long)o->job);
 	else
 		outcome = outcome_ok(json_pack("{s:I, s:I, s:b, s:O}", "job", (json_int_t)o->job,
-					       "generation", o->generation, "pinned", o->pin, "nodes",
-					       json_object_get(result, "nodes")));
+					       "generation", o->generation, "pinned", o->pin,
+					       "nodes", json_object_get(result, "nodes")));
 	request_answer(o->request, outcome);
 	free(o);
 }
@@ -150,8 +155,12 @@ static void verb_prune_go_on(struct request *request, const struct job *job, jso
 		request_answer(request, NULL);
 		return;
 	}
-	*o = (struct over_nodes) {
-		.request = request, .job = job->id, .generation = generation, .pin = pin, .here = here,
+	*o = (struct over_nodes){
+		.request = request,
+		.job = job->id,
+		.generation = generation,
+		.pin = pin,
+		.here = here,
 	};
 	parts_pin(job, names, &how, on_pinned, o);
 }
@@ -220,8 +229,10 @@ static json_t *parse_rule(const struct request *request, struct retention_rule *
 
 static json_t *check_rule(const struct retention_rule *rule)
 {
-	return retention_is_rule(rule) ? NULL :
-	       outcome_usage("what is to be kept? Say --keep, --keep-every or --max-size; there is no rule in the configuration, either");
+	return retention_is_rule(rule) ? NULL
+				       : outcome_usage("what is to be kept? Say --keep, "
+						       "--keep-every or --max-size; there is no "
+						       "rule in the configuration, either");
 }
 
 static json_t *find_targets(struct request *request, json_t *targets)

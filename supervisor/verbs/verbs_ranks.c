@@ -115,7 +115,9 @@ static int verb_ranks_ask(const struct asked *a, int sock, json_t *rows, bool *r
 static json_t *verb_ranks_refuse(const struct asked *a, int err)
 {
 	if (err == -EOPNOTSUPP)
-		return outcome_error(err, "the ranks of job %lld run without our MPI library: nothing is known of their calls",
+		return outcome_error(err,
+				     "the ranks of job %lld run without our MPI library: nothing "
+				     "is known of their calls",
 				     a->job);
 	return outcome_error(err, "the shim of job %lld does not answer: %s", a->job,
 			     strerror(-err));
@@ -186,7 +188,8 @@ static void verb_ranks_settle(struct asked *a)
 		return;
 	if (result) {
 		json_object_set_new(result, "mpi_ranks",
-				    verb_ranks_merge(json_object_get(result, "mpi_ranks"), a->others));
+				    verb_ranks_merge(json_object_get(result, "mpi_ranks"),
+						     a->others));
 		if (json_array_size(a->silent))
 			json_object_set(result, "silent_nodes", a->silent);
 	}
@@ -239,9 +242,10 @@ static void ask_nodes(struct asked *a, const struct job *job)
 			continue;
 		node->asked = a;
 		snprintf(node->name, sizeof(node->name), "%s", parts_name(p, i));
-		args = json_pack("{s:I, s:I}", "job", (json_int_t)job->id, "run", (json_int_t)p->run);
-		if (host >= 0 && !peer_ask(asks, (unsigned int)host, "ranks", args, PEER_MS, on_node,
-					   node, NULL)) {
+		args = json_pack("{s:I, s:I}", "job", (json_int_t)job->id, "run",
+				 (json_int_t)p->run);
+		if (host >= 0 && !peer_ask(asks, (unsigned int)host, "ranks", args, PEER_MS,
+					   on_node, node, NULL)) {
 			a->waits++;
 		} else {
 			json_array_append_new(a->silent, json_string(node->name));

@@ -7,12 +7,12 @@
  * the record says so and nobody has said that node is off. What is begun is in restart.h.
  *
  * Where there are levels, a generation is first made sure of (fetching.h): L1 may not have it any
- * more. If a restore finds it damaged all the same, what L1 has is read as a whole, and it is tried once
- * more.
+ * more. If a restore finds it damaged all the same, what L1 has is read as a whole, and it is
+ * tried once more.
  *
- * Where image directories are not shared, that is for the image of the first node, which says what the job
- * is; as soon as it is known which ranks are to be where, each node gets the images that it needs
- * (parts_fetch()), before anything is tried.
+ * Where image directories are not shared, that is for the image of the first node, which says
+ * what the job is; as soon as it is known which ranks are to be where, each node gets the
+ * images that it needs (parts_fetch()), before anything is tried.
  *
  * With --node-lost a job that runs on, without the node that is gone, is ended first.
  */
@@ -96,7 +96,9 @@ static json_t *take_claim(struct request *request, struct job **job)
 	err = catalog_claim(&daemon->catalog, id, daemon->config.node, force, holder,
 			    sizeof(holder));
 	if (err == -EBUSY)
-		return outcome_error(err, "job %lld is being restarted on node %s; if that node is off, or its restart was cut off, use --node-lost",
+		return outcome_error(err,
+				     "job %lld is being restarted on node %s; if that node is off, "
+				     "or its restart was cut off, use --node-lost",
 				     (long long)id, holder);
 	if (err)
 		return outcome_error(err, "%s: %s", (*job)->image_dir, strerror(-err));
@@ -143,8 +145,8 @@ static bool wants_deep(const struct attempt *a, const json_t *outcome)
 	const struct job *job = jobs_lookup(daemon->jobs, attempt_job(a));
 	int err = outcome_errno(outcome);
 
-	return (err == -EBADMSG || image_is_unreadable(err)) && !a->deep && !verb_restart_is_dry_run(a) &&
-	       fetching_is_on(daemon) && job && !job_is_alive(job);
+	return (err == -EBADMSG || image_is_unreadable(err)) && !a->deep &&
+	       !verb_restart_is_dry_run(a) && fetching_is_on(daemon) && job && !job_is_alive(job);
 }
 
 static void on_restarted(json_t *outcome, int client, void *arg)
@@ -181,7 +183,8 @@ static json_t *would_be_fetched(const struct attempt *a, const json_t *result)
 {
 	return outcome_ok(json_pack("{s:O, s:b, s:b, s:O}", "job",
 				    json_object_get(a->request->args, "job"), "dry_run", true,
-				    "fetch", true, "generation", json_object_get(result, "generation")));
+				    "fetch", true, "generation",
+				    json_object_get(result, "generation")));
 }
 
 /* What levels have of it has a number, too. False: answered. */
@@ -191,8 +194,8 @@ static bool note_newest(struct attempt *a, struct job *job, const json_t *result
 	int err = 0;
 
 	if (job && !verb_restart_is_dry_run(a))
-		err = job_raise_floor(job, json_integer_value(json_object_get(result, "newest")), why,
-				      sizeof(why));
+		err = job_raise_floor(job, json_integer_value(json_object_get(result, "newest")),
+				      why, sizeof(why));
 	if (err)
 		attempt_answer(a, outcome_error(err, "%s", why), -1);
 	return !err;
@@ -223,7 +226,8 @@ static void on_fetched(json_t *outcome, void *arg)
 		a->known = true;
 		attempt_start(a);
 	} else if (note_newest(a, job, result)) {
-		json_object_set(a->request->args, "generation", json_object_get(result, "generation"));
+		json_object_set(a->request->args, "generation",
+				json_object_get(result, "generation"));
 		verb_restart_go_on(a, job);
 	}
 	json_decref(outcome);
@@ -279,7 +283,10 @@ static void attempt_start(struct attempt *a)
 		outcome = job_check_free(job, "restart");
 	/* What is refused anyway is not worth a fetch. */
 	if (job && !outcome)
-		outcome = precheck_not_running(job, json_is_true(json_object_get(request->args, "node_lost")));
+		outcome = precheck_not_running(job,
+					       json_is_true(json_object_get(request->args, "node_"
+											   "los"
+											   "t")));
 	if (job && !outcome && !verb_restart_is_dry_run(a) && !a->claimed) {
 		outcome = take_claim(request, &job);
 		a->claimed = job && !outcome;

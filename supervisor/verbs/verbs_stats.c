@@ -60,8 +60,12 @@ static json_t *row_of_manifest(const struct stats *s, int64_t n)
 	json_t *row = NULL;
 
 	if (result) {
-		row = history_row(result, n, json_integer_value(json_object_get(result, "created")));
-		/* Who was killed by it stood still to the end, and the manifest was written before. */
+		row = history_row(result, n,
+				  json_integer_value(json_object_get(result, "created")));
+		/*
+		 * Who was killed by it stood still to the end, and the manifest was written
+		 * before.
+		 */
 		history_complete(row, note);
 	}
 	json_decref(outcome);

@@ -29,11 +29,11 @@ static void verb_ticket_on_ticket(const struct partner_ticket *t, json_t *outcom
 	}
 	sodium_bin2hex(id, sizeof(id), t->id, sizeof(t->id));
 	sodium_bin2hex(token, sizeof(token), t->token, sizeof(t->token));
-	request_answer(request, outcome_ok(json_pack("{s:s, s:s, s:i, s:s, s:b, s:b, s:s, s:s}",
-						     "node", t->node, "address", t->address, "port",
-						     (int)t->port, "owner", t->owner, "read_only",
-						     (int)t->read_only, "plain", (int)t->plain, "id",
-						     id, "token", token)));
+	request_answer(request,
+		       outcome_ok(json_pack("{s:s, s:s, s:i, s:s, s:b, s:b, s:s, s:s}", "node",
+					    t->node, "address", t->address, "port", (int)t->port,
+					    "owner", t->owner, "read_only", (int)t->read_only,
+					    "plain", (int)t->plain, "id", id, "token", token)));
 	sodium_memzero(token, sizeof(token));
 }
 
@@ -41,7 +41,9 @@ static void verb_ticket_on_ticket(const struct partner_ticket *t, json_t *outcom
 static json_t *our_own(const struct config *config, const char *owner)
 {
 	if (!config->store)
-		return outcome_error(-EOPNOTSUPP, "this node would be the one that keeps images of node %s, but has no store",
+		return outcome_error(-EOPNOTSUPP,
+				     "this node would be the one that keeps images of node %s, but "
+				     "has no store",
 				     owner);
 	return outcome_ok(json_pack("{s:s}", "dir", config->store));
 }
@@ -61,8 +63,12 @@ static json_t *verb_ticket_ask(struct request *request)
 	if (!node)
 		err = partner_of_owner(daemon, owner, &node);
 	if (err)
-		return outcome_error(err, err == -ERANGE ? "there is no other node to keep images of node %s: see ckptctl nodes" :
-				     "which node keeps images of node %s cannot be told: see ckptctl nodes", owner);
+		return outcome_error(err,
+				     err == -ERANGE ? "there is no other node to keep images of "
+						      "node %s: see ckptctl nodes"
+						    : "which node keeps images of node %s cannot "
+						      "be told: see ckptctl nodes",
+				     owner);
 	if (!strcmp(node, daemon->config.node))
 		return read_only && strcmp(owner, node) ? our_own(&daemon->config, owner) :
 		       outcome_error(-EINVAL, "node %s cannot be its own partner", node);

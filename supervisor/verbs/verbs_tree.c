@@ -108,7 +108,9 @@ static json_t *root_only(const struct request *request)
 {
 	if (request->uid == 0)
 		return NULL;
-	return outcome_error(-EPERM, "%s by pid or directory is root's: use jobs (ckptctl run, checkpoint, restart)",
+	return outcome_error(-EPERM,
+			     "%s by pid or directory is root's: use jobs (ckptctl run, checkpoint, "
+			     "restart)",
 			     request->verb);
 }
 
@@ -128,7 +130,8 @@ static void verb_tree_start(struct request *request, json_t *args, const struct 
 		/* of a node as a whole, not of one tree */
 		t->nodes = op == op_doctor && !json_object_get(args, "pid");
 		if (op == op_dump)
-			spec.killed = "if the image was complete by then it stays (ckptctl verify), and with --kill the tree may have ended";
+			spec.killed = "if the image was complete by then it stays (ckptctl "
+				      "verify), and with --kill the tree may have ended";
 		spec.arg = t;
 		err = worker_start(request->daemon, &spec, &ops, t, &t->worker);
 		if (!err)
@@ -239,9 +242,12 @@ static int restore_stay(void *arg)
 void verb_restore(struct request *request)
 {
 	struct worker_spec spec = {
-		.name = "ckptd-restore", .flags = WORKER_STAYS,
-		.run = restore_run, .stay = restore_stay,
-		.killed = "look whether the tree runs: if its processes had been let go by then, they run on",
+		.name = "ckptd-restore",
+		.flags = WORKER_STAYS,
+		.run = restore_run,
+		.stay = restore_stay,
+		.killed = "look whether the tree runs: if its processes had been let go by then, "
+			  "they run on",
 	};
 	json_t *outcome = root_only(request);
 	struct tree_request *t = outcome ? NULL : calloc(1, sizeof(*t));

@@ -31,7 +31,8 @@ static void in_child(void *arg)
 
 static void setup(void)
 {
-	uint64_t *mem = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint64_t *mem =
+		mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	cr_check(mem != MAP_FAILED, "mmap");
 	for (size_t i = 0; i < SIZE / 8; i++)

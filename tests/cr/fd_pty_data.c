@@ -12,7 +12,8 @@
 
 #include "tests/cr/phase.h"
 
-static int master, slave, externals_master, externals_slave, raw_master, raw_slave, closed, unopened;
+static int master, slave, externals_master, externals_slave, raw_master, raw_slave, closed,
+	unopened;
 static unsigned char all[1024];
 
 static void make(int *ret_master, int *ret_slave, tcflag_t lflag)

@@ -44,7 +44,8 @@ static void check_spread(const uint8_t *p)
 		nr += all.bits[i / 64] >> (i % 64) & 1;
 	for (int i = 0; i < 1024; i++)
 		if (all.bits[i / 64] >> (i % 64) & 1)
-			cr_check(pages_on(p, i) > LEN / PAGE / (unsigned int)nr / 2, "on node %d", i);
+			cr_check(pages_on(p, i) > LEN / PAGE / (unsigned int)nr / 2, "on node %d",
+				 i);
 }
 
 static void in_child(void *arg)

@@ -30,7 +30,8 @@ static void verify(void)
 	int before = ticks;
 
 	for (uint64_t start = cr_now(CLOCK_PROCESS_CPUTIME_ID); ticks < before + 2;)
-		cr_check(cr_now(CLOCK_PROCESS_CPUTIME_ID) < start + 5000000000ULL, "it does not tick");
+		cr_check(cr_now(CLOCK_PROCESS_CPUTIME_ID) < start + 5000000000ULL, "it does not "
+										   "tick");
 	cr_sys(timer_delete(timer));
 }
 

@@ -30,7 +30,9 @@ static void verify(void)
 	uint64_t value = 0x1234, seen;
 
 	cr_eq(get_base(), BASE);
-	__asm__ volatile("movq %%gs:(%1), %0" : "=r"(seen) : "r"((uintptr_t)&value - BASE), "m"(value));
+	__asm__ volatile("movq %%gs:(%1), %0"
+			 : "=r"(seen)
+			 : "r"((uintptr_t)&value - BASE), "m"(value));
 	cr_eq(seen, value);
 }
 

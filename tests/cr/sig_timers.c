@@ -17,8 +17,21 @@
 #define SLOW_S		60	/* between one look at the clock and the next */
 #define VALUE		0x1234567
 
-enum { TICKS, ONCE, DATE, THREAD, SILENT, SILENT_DATE, BLOCKED, BLOCKED_DATE, BLOCKED_ONCE, SET_AGAIN,
-	UNSET, GONE, NR };
+enum {
+	TICKS,
+	ONCE,
+	DATE,
+	THREAD,
+	SILENT,
+	SILENT_DATE,
+	BLOCKED,
+	BLOCKED_DATE,
+	BLOCKED_ONCE,
+	SET_AGAIN,
+	UNSET,
+	GONE,
+	NR
+};
 
 static timer_t timers[NR];
 static volatile sig_atomic_t ticks, thread_ticks, wrong;
@@ -199,8 +212,9 @@ static void check_blocked(uint64_t now)
 	}
 	check_pending(BLOCKED_DATE, &info);
 	cr_eq(info.si_overrun, 0);
-	cr_check(left(BLOCKED_DATE) + SLOW_S > date - 1 - now && left(BLOCKED_DATE) < date + 1 - now, "%llu",
-		 (unsigned long long)left(BLOCKED_DATE));
+	cr_check(left(BLOCKED_DATE) + SLOW_S > date - 1 - now &&
+			 left(BLOCKED_DATE) < date + 1 - now,
+		 "%llu", (unsigned long long)left(BLOCKED_DATE));
 	check_pending(BLOCKED_ONCE, &info);
 	cr_eq(info.si_overrun, 0);
 	cr_eq(left(BLOCKED_ONCE), 0);
@@ -217,11 +231,13 @@ static void verify(void)
 	uint64_t to_date = left(DATE), silent_to_date = left(SILENT_DATE);
 	timer_t another;
 
-	cr_check(left(ONCE) > FAR_S - 600 && left(ONCE) < FAR_S, "%llu", (unsigned long long)left(ONCE));
+	cr_check(left(ONCE) > FAR_S - 600 && left(ONCE) < FAR_S, "%llu",
+		 (unsigned long long)left(ONCE));
 	cr_check(to_date + SLOW_S > date - now && to_date < date - now + 2, "%llu of %llu",
 		 (unsigned long long)to_date, (unsigned long long)(date - now));
-	cr_check(silent_to_date + SLOW_S > date - now && silent_to_date < date - now + 2, "%llu of %llu",
-		 (unsigned long long)silent_to_date, (unsigned long long)(date - now));
+	cr_check(silent_to_date + SLOW_S > date - now && silent_to_date < date - now + 2,
+		 "%llu of %llu", (unsigned long long)silent_to_date,
+		 (unsigned long long)(date - now));
 	cr_check(left(SILENT) > FAR_S - 600 && left(SILENT) <= FAR_S, "%llu",
 		 (unsigned long long)left(SILENT));
 	cr_eq(left(UNSET), 0);

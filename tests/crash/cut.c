@@ -9,8 +9,8 @@
  * The log has writes in the order in which they became stable (by a flush, or because they
  * were FUA), so a disk that loses power when entry AT - 1 is the last stable one has all before AT.
  * Of those behind, up to the first barrier, any may have reached it, whole or some sectors of
- * them: they were on their way, or in the disk's cache.  SEED says which; 0: none.  Nothing past the
- * barrier is taken: it may have been begun only when the barrier was done.
+ * them: they were on their way, or in the disk's cache.  SEED says which; 0: none.  Nothing
+ * past the barrier is taken: it may have been begun only when the barrier was done.
  *
  * A write that is a flush as well (a journal's commit block) reaches the disk only if all before
  * it did.  The first 4 KiB of the disk are never torn: file systems keep one block there whose

@@ -2,9 +2,9 @@
 /*
  * A writer that does not sync: to be preloaded, so that a test of power cuts can be tested.
  *
- * NOSYNC in the environment says what is left out: "files" (fsync and fdatasync of files, also those
- * that go through io_uring, and sync_file_range), "dirs" (fsync of directories), "all" (these
- * and syncfs).  Everything claims to have worked.
+ * NOSYNC in the environment says what is left out: "files" (fsync and fdatasync of files, also
+ * those that go through io_uring, and sync_file_range), "dirs" (fsync of directories), "all"
+ * (these and syncfs).  Everything claims to have worked.
  */
 #include <dlfcn.h>
 #include <errno.h>

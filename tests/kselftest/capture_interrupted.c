@@ -73,7 +73,8 @@ part(continued_wait)
 /* With a stack that ends below the red zone, where a timeout would be passed. */
 static void small_stack(void *unused)
 {
-	char *pages = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *pages =
+		mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	static struct timespec long_time = { 600, 0 };
 	static sigset_t set;
 	register long r10 asm("r10") = 8;

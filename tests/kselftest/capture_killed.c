@@ -51,7 +51,10 @@ static void timed(void *nr)
 	wait_for_ever(NULL);
 }
 
-/* What the snapshot says of two, the second of which is killed at that moment and reaped at once. */
+/*
+ * What the snapshot says of two, the second of which is killed at that moment and reaped at
+ * once.
+ */
 static int killed_at(pid_t first, void (*second)(void *), long nr, uint64_t delay)
 {
 	pid_t pid, helper;
@@ -77,7 +80,8 @@ static int killed_at(pid_t first, void (*second)(void *), long nr, uint64_t dela
 	return err;
 }
 
-static void killed_at_moments(void (*first)(void *), long nr, void (*second)(void *), long nr_second)
+static void killed_at_moments(void (*first)(void *), long nr, void (*second)(void *),
+			      long nr_second)
 {
 	pid_t pid = spawn(first, (void *)nr);
 	int fd, bad = 0, again = 0;
@@ -150,7 +154,10 @@ static void grandparent(void *unused)
 	wait_for_ever(unused);
 }
 
-/* It is in the image and stands still, or neither; *ret_late: its parent was there when the freeze began. */
+/*
+ * It is in the image and stands still, or neither; *ret_late: its parent was there when the
+ * freeze began.
+ */
 static bool orphaned_at(unsigned int delay_us, bool *ret_late)
 {
 	struct recs recs;

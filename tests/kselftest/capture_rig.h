@@ -81,7 +81,8 @@ bool recs_refused(int fd, enum ckpt_reason reason, pid_t pid);
 pid_t spawn(void (*fn)(void *), void *arg);
 void am_ready(void);			/* said by a child, beside others */
 void wait_ready(int n);			/* until shared->ready reaches n */
-pid_t kill_later(pid_t pid, int sig, uint64_t delay);	/* so many ns after shared->go; who does it is to be waited for */
+pid_t kill_later(pid_t pid, int sig,
+		 uint64_t delay); /* so many ns after shared->go; who does it is to be waited for */
 int reap(pid_t pid);			/* SIGKILL and wait; status */
 bool advances(volatile long *counter, unsigned int ms);
 uint64_t now_ns(void);
@@ -99,6 +100,11 @@ part(exclude_range); part(exclude_fd); part(exclude_many); part(exclude_thread);
 part(forking); part(continued); part(restarted); part(reaped); part(core); part(freezer);
 part(track_moved); part(limit_of_child); part(cpuset);
 part(rights); part(locks); part(continued_wait); part(small_stack);
-part(killed_early); part(killed_timed); part(orphaned); part(killed_large); part(track_forced); part(exclude_exec);
+part(killed_early);
+part(killed_timed);
+part(orphaned);
+part(killed_large);
+part(track_forced);
+part(exclude_exec);
 
 #endif /* CAPTURE_RIG_H */

@@ -468,9 +468,9 @@ static void check_pipes(const struct recs *recs)
 
 	tap_ok(r->kind == CKPT_FILE_PIPE && w->kind == CKPT_FILE_PIPE && r->id != w->id &&
 	       r->object && r->object == w->object, "both ends of a pipe");
-	recs_for_each(rec, recs)
-		if (rec->type == CKPT_REC_PIPE && ((struct ckpt_rec_pipe *)rec)->object == r->object)
-			p = (void *)rec;
+	recs_for_each(rec, recs) if (rec->type == CKPT_REC_PIPE &&
+				     ((struct ckpt_rec_pipe *)rec)->object == r->object)
+		p = (void *)rec;
 	tap_ok(p && p->readers == 1 && p->writers == 1 && p->tree_readers == 1 &&
 	       p->tree_writers == 1 && p->ring_size == 131072, "its ends and size");
 	tap_ok(p && p->data_len == 11 && !memcmp(p + 1, "hello, pipe", 11), "its data");

@@ -26,16 +26,20 @@ static const struct {
 	void (*run)(void);
 } parts[] = {
 #define PART(name) { #name, part_##name }
-	PART(info), PART(target), PART(phases), PART(regs), PART(process), PART(signals),
-	PART(vmas), PART(files), PART(locks), PART(pages), PART(special), PART(cookies),
-	PART(stopped), PART(zombies), PART(vfork), PART(traced), PART(refusals),
-	PART(waits), PART(handlers), PART(kill), PART(close), PART(pause), PART(owner),
-	PART(rmmod), PART(storm), PART(limits), PART(track), PART(exclude), PART(exclude_range),
-	PART(exclude_fd), PART(exclude_many), PART(exclude_thread), PART(exclude_exe), PART(again), PART(many),
-	PART(forking), PART(continued), PART(continued_wait), PART(small_stack),
-	PART(restarted), PART(reaped), PART(core), PART(freezer),
-	PART(track_moved), PART(limit_of_child), PART(cpuset), PART(rights), PART(killed_early), PART(killed_timed), PART(orphaned),
-	PART(killed_large), PART(track_forced), PART(exclude_exec),
+	PART(info),	      PART(target),	    PART(phases),	PART(regs),
+	PART(process),	      PART(signals),	    PART(vmas),		PART(files),
+	PART(locks),	      PART(pages),	    PART(special),	PART(cookies),
+	PART(stopped),	      PART(zombies),	    PART(vfork),	PART(traced),
+	PART(refusals),	      PART(waits),	    PART(handlers),	PART(kill),
+	PART(close),	      PART(pause),	    PART(owner),	PART(rmmod),
+	PART(storm),	      PART(limits),	    PART(track),	PART(exclude),
+	PART(exclude_range),  PART(exclude_fd),	    PART(exclude_many), PART(exclude_thread),
+	PART(exclude_exe),    PART(again),	    PART(many),		PART(forking),
+	PART(continued),      PART(continued_wait), PART(small_stack),	PART(restarted),
+	PART(reaped),	      PART(core),	    PART(freezer),	PART(track_moved),
+	PART(limit_of_child), PART(cpuset),	    PART(rights),	PART(killed_early),
+	PART(killed_timed),   PART(orphaned),	    PART(killed_large), PART(track_forced),
+	PART(exclude_exec),
 #undef PART
 };
 

@@ -29,7 +29,10 @@ static void clear_marks(void)
 	close(fd);
 }
 
-/* Pages of a mapping that may not be written, as a debugger would write them; some before a fork. */
+/*
+ * Pages of a mapping that may not be written, as a debugger would write them; some before a
+ * fork.
+ */
 static void force(char *p, unsigned int nr)
 {
 	int fd = open("/proc/self/mem", O_RDWR);

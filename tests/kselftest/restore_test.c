@@ -378,8 +378,8 @@ static void restart_one(const struct restart_case *rc, bool poke)
 	wait_until(&rig.shared->ready, 1);
 	tap_is(rig.shared->val[0], rc->result, rc->what);
 	if (rc->block.kind)
-		tap_ok(now_us() * 1000 >= (long long)thread->restart.expires, "%s: until its deadline",
-		       rc->what);
+		tap_ok(now_us() * 1000 >= (long long)thread->restart.expires,
+		       "%s: until its deadline", rc->what);
 	recs_done(&recs);
 	rig.shared->go = 1;
 	wait_exit(pid);

@@ -54,7 +54,8 @@ void test_files(void)
 	tap_ok(fd_is(pid, 1, null) && fd_is(pid, 5, pipes[1]) && fd_is(pid, 700, pipes[0]) &&
 	       fd_is(pid, 6, opath), "the same open files, one above the soft limit");
 	for (i = 0; i < 300; i++)
-		extra += fd_is(pid, i, null) + fd_is(pid, i, rig.ctx) + fd_is(pid, i, rig.shared_fd);
+		extra +=
+			fd_is(pid, i, null) + fd_is(pid, i, rig.ctx) + fd_is(pid, i, rig.shared_fd);
 	tap_is(extra, 1, "what was open is closed");
 	proc_line(pid, "fdinfo/5", "flags:\t", line, sizeof(line));
 	tap_is(strtol(line, NULL, 8) & O_CLOEXEC, O_CLOEXEC, "close-on-exec");

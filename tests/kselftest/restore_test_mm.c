@@ -188,7 +188,8 @@ void test_layout(void)
 	memset(data, 'x', sizeof(data));
 	for (i = 0, err = 0; i < NR_LAYOUT; i++)
 		if (layout[i].kind == CKPT_VMA_ANON || layout[i].kind == CKPT_VMA_FILE_PRIVATE)
-			err |= rig_write(&rig, pid, MORE + (layout[i].start + 1) * 4096, data, 4096);
+			err |= rig_write(&rig, pid, MORE + (layout[i].start + 1) * 4096, data,
+					 4096);
 	tap_is(err, 0, "all private mappings can be filled");
 	tap_is(rig_write(&rig, pid, MORE + 84 * 4096, data, 4096), -EFAULT,
 	       "a shared one without write permission cannot");

@@ -120,7 +120,8 @@ void test_timers(void)
 	TIMER_BAD(&rig, 0, timer.id = 5, "with a gap before it");
 	TIMER_BAD(&rig, 0, timer.id = 3, "and one in the gap");
 	TIMER_BAD(&rig, -EEXIST, timer.id = 5, "a number twice");
-	tap_ok(proc_line(pid, "timers", "ID: 5", NULL, 0) && proc_line(pid, "timers", "ID: 3", NULL, 0),
+	tap_ok(proc_line(pid, "timers", "ID: 5", NULL, 0) &&
+		       proc_line(pid, "timers", "ID: 3", NULL, 0),
 	       "they are there");
 	rig_close(&rig);
 }
@@ -285,7 +286,10 @@ void test_alarm(void)
 	long alarm_ms = 0;
 
 	tap_note("interval timers");
-	/* it counts from the commit, and on a busy machine the program starts later: not each time */
+	/*
+	 * it counts from the commit, and on a busy machine the program starts later: not each
+	 * time
+	 */
 	for (int i = 0; i < 4 && alarm_ms < 250; i++)
 		alarm_ms = alarm_run();
 	tap_ok(alarm_ms >= 250, "SIGALRM no sooner than it should: %ld ms", alarm_ms);

@@ -15,16 +15,18 @@
 typedef uintptr_t handle;
 
 /* functions, then what Open MPI has as data */
-#define JOB_SYMBOLS(x) \
-	x(MPI_Init_thread) x(MPI_Finalize) x(MPI_Initialized) x(MPI_Comm_rank) x(MPI_Comm_size) \
-	x(MPI_Sendrecv) x(MPI_Allreduce) x(MPI_Barrier) x(MPI_Comm_dup) x(MPI_Comm_free) \
-	x(MPI_Send) x(MPI_Recv) x(MPI_Abort) x(MPI_Op_create) \
-	x(getenv) x(printf) x(raise) \
-	x(MPI_Win_allocate) x(MPI_Win_fence) x(MPI_Put) x(MPI_Win_free) \
-	x(MPI_File_open) x(MPI_File_write_at_all) x(MPI_File_read_at) x(MPI_File_close) \
-	x(MPI_File_iwrite_at) x(MPI_Wait) \
-	x(malloc) x(free) x(abort) x(dlsym) x(pause) x(pthread_cancel) x(pthread_join) x(ompi_mpi_info_null) \
-	x(ompi_mpi_comm_world) x(ompi_mpi_int) x(ompi_mpi_char) x(ompi_mpi_op_sum)
+#define JOB_SYMBOLS(x)                                                                             \
+	x(MPI_Init_thread) x(MPI_Finalize) x(MPI_Initialized) x(MPI_Comm_rank) x(MPI_Comm_size) x( \
+		MPI_Sendrecv) x(MPI_Allreduce) x(MPI_Barrier) x(MPI_Comm_dup) x(MPI_Comm_free)     \
+		x(MPI_Send) x(MPI_Recv) x(MPI_Abort) x(MPI_Op_create) x(getenv) x(printf) x(raise) \
+			x(MPI_Win_allocate) x(MPI_Win_fence) x(MPI_Put) x(MPI_Win_free) x(         \
+				MPI_File_open) x(MPI_File_write_at_all) x(MPI_File_read_at)        \
+				x(MPI_File_close) x(MPI_File_iwrite_at) x(MPI_Wait) x(malloc)      \
+					x(free) x(abort) x(dlsym) x(pause) x(pthread_cancel)       \
+						x(pthread_join) x(ompi_mpi_info_null)              \
+							x(ompi_mpi_comm_world) x(ompi_mpi_int)     \
+								x(ompi_mpi_char)                   \
+									x(ompi_mpi_op_sum)
 
 enum job_symbol {
 #define JOB_ENUM(name) S_##name,

@@ -45,7 +45,8 @@ static void *call_each_time(void *arg)
 		pthread_barrier_wait(h->go);
 		rank = -1;
 		CALL(h->job, MPI_Comm_rank, h->job->world, P(&rank));
-		JOB_CHECK(rank == h->job->rank && lower_fs_base, "a thread's call in generation %d", i);
+		JOB_CHECK(rank == h->job->rank && lower_fs_base, "a thread's call in generation %d",
+			  i);
 		pthread_barrier_wait(h->done);
 	}
 	/* be counted to the last */
@@ -101,8 +102,8 @@ static struct load measure(void)
 
 static void compare(const char *when, const struct load *a, const struct load *b)
 {
-	fprintf(stderr, "# %s: %d descriptors, %d mappings, %d threads, %ld KB\n", when, b->fds, b->maps,
-	       b->threads, b->rss);
+	fprintf(stderr, "# %s: %d descriptors, %d mappings, %d threads, %ld KB\n", when, b->fds,
+		b->maps, b->threads, b->rss);
 	JOB_CHECK(a->fds == b->fds, "descriptors: %d, now %d", a->fds, b->fds);
 	JOB_CHECK(a->threads == b->threads, "threads: %d, now %d", a->threads, b->threads);
 	JOB_CHECK(b->maps <= a->maps + 6, "mappings: %d, now %d", a->maps, b->maps);

@@ -122,8 +122,8 @@ static void *other_rank_thread(void *arg)
 			if (!all)
 				break;
 		}
-		CALL(job, MPI_Sendrecv, P(out), BYTES, job->type_char, 1 - job->rank, 1, P(in), BYTES,
-		     job->type_char, 1 - job->rank, 1, job->world, P(status));
+		CALL(job, MPI_Sendrecv, P(out), BYTES, job->type_char, 1 - job->rank, 1, P(in),
+		     BYTES, job->type_char, 1 - job->rank, 1, job->world, P(status));
 	}
 	stop = true;
 	pthread_join(sender, NULL);

@@ -35,7 +35,8 @@ static void *work(void *arg)
 		     job->type_int, other, w->tag, job->world, P(status));
 		JOB_CHECK(in == w->tag * 1000 + i * 2 + other, "thread %d got %d", w->tag, in);
 	}
-	JOB_CHECK(lower_fs_base != main_fs || w->tag == 5, "a thread has the main thread's storage");
+	JOB_CHECK(lower_fs_base != main_fs || w->tag == 5, "a thread has the main thread's "
+							   "storage");
 	return NULL;
 }
 

@@ -60,7 +60,10 @@ static void windows(struct job *job)
 	JOB_CHECK(leftovers(job) <= before, "the window left files in /dev/shm");
 }
 
-/* all threads but this one are the lower half's, and told to be; some are just beginning or ending */
+/*
+ * all threads but this one are the lower half's, and told to be; some are just beginning or
+ * ending
+ */
 static bool threads_agree(struct job *job)
 {
 	int tids[TASKS], tasks = 0, told = 0;

@@ -95,8 +95,15 @@ static int run(struct serve *serve, char **argv)
 {
 	char *users[] = { getenv("PM_LATE_USERS"), NULL };
 	struct pm_config config = {
-		.reactor = serve->reactor, .ranks = &serve->ranks, .events = &events,
-		.arg = serve, .job = 1, .flags = PM_LATE, .env = users, .uid = getuid(), .gid = getgid(),
+		.reactor = serve->reactor,
+		.ranks = &serve->ranks,
+		.events = &events,
+		.arg = serve,
+		.job = 1,
+		.flags = PM_LATE,
+		.env = users,
+		.uid = getuid(),
+		.gid = getgid(),
 	};
 	unsigned int i;
 

@@ -8,8 +8,9 @@
  *   quiesce DIR RANKS INTERVAL-MS go|restart MAX COMMAND...
  *
  * The command's ranks find their page as DIR/RANK, and for a restart PMI_ID is raised by 10000 each
- * time (tests/mpi/pmi1). How many cuts there were is in the file DIR/cuts. Exit status: the command's; 1 when a cut was not reached in
- * time, with what each rank was doing. The last line says how many there were.
+ * time (tests/mpi/pmi1). How many cuts there were is in the file DIR/cuts. Exit status: the
+ * command's; 1 when a cut was not reached in time, with what each rank was doing. The last line
+ * says how many there were.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -45,7 +46,7 @@ struct job {
 	uint64_t run;
 	unsigned long cuts, refused, late;
 	double deadline, longest, sum;
-	double moved, poked;		/* when targets were raised last; when ranks were asked after that */
+	double moved, poked; /* when targets were raised last; when ranks were asked after that */
 	unsigned long stalls;
 };
 
@@ -193,7 +194,8 @@ static bool raise_targets(struct job *job)
 			raised = true;
 		}
 		for (uint32_t k = 0; k < job->nr; k++) {
-			uint64_t met = __atomic_load_n(&status_met(job->page[k])[i], __ATOMIC_ACQUIRE);
+			uint64_t met =
+				__atomic_load_n(&status_met(job->page[k])[i], __ATOMIC_ACQUIRE);
 			uint64_t *target = &status_met_targets(job->page[i])[k];
 
 			if (met <= *target)
@@ -312,9 +314,10 @@ static void show(struct job *job, const char *what)
 	for (uint32_t i = 0; i < job->nr; i++) {
 		const struct status_answer *a = &job->page[i]->answer;
 
-		fprintf(stderr, "# rank %u: state %u, answers %u of %u, %u stragglers, "
-			"%u in collectives, %u pending, in %s%s comm %#llx seq %llu peer %d; %s\n", i, a->state, a->seen,
-			job->page[i]->order.serial, a->stragglers,
+		fprintf(stderr,
+			"# rank %u: state %u, answers %u of %u, %u stragglers, "
+			"%u in collectives, %u pending, in %s%s comm %#llx seq %llu peer %d; %s\n",
+			i, a->state, a->seen, job->page[i]->order.serial, a->stragglers,
 			a->in_collective, a->pending, a->wait.name, a->wait.held ? " (held)" : "",
 			(unsigned long long)a->wait.comm, (unsigned long long)a->wait.seq,
 			(int)a->wait.peer, a->text);
@@ -324,8 +327,10 @@ static void show(struct job *job, const char *what)
 
 			if (comm->id && target->id == comm->id && comm->seq < target->seq)
 				fprintf(stderr, "#   comm %#llx of %llu: seq %llu of %llu\n",
-					(unsigned long long)comm->id, (unsigned long long)comm->members,
-					(unsigned long long)comm->seq, (unsigned long long)target->seq);
+					(unsigned long long)comm->id,
+					(unsigned long long)comm->members,
+					(unsigned long long)comm->seq,
+					(unsigned long long)target->seq);
 		}
 		for (uint32_t k = 0; k < job->nr; k++) {
 			uint64_t sent = status_sent(job->page[k])[i];

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Steps of an MPI test program, counted, and gates at which it can be held for a checkpoint. Most programs
- * are over in milliseconds; a gate puts a checkpoint in their middle, the other ranks in whatever they
- * wait in for this one. If that is a collective, a checkpoint cannot be taken before this rank goes on: a
- * gate opens by itself when one was under way for a while. Or a program is made slow, and the checkpoints
- * come when they come. Without MT_DIR nothing happens.
+ * Steps of an MPI test program, counted, and gates at which it can be held for a checkpoint.
+ * Most programs are over in milliseconds; a gate puts a checkpoint in their middle, the other
+ * ranks in whatever they wait in for this one. If that is a collective, a checkpoint cannot be
+ * taken before this rank goes on: a gate opens by itself when one was under way for a while. Or
+ * a program is made slow, and the checkpoints come when they come. Without MT_DIR nothing
+ * happens.
  *
  *   MT_DIR=D                 how many steps this rank made is in D/steps.RANK at its end
- *   MT_GATES=RANK:STEP,...   gate k (from 0): at that step the rank makes D/at.k and waits for D/go.k
- *   MT_PACE=USEC             of a step
+ *   MT_GATES=RANK:STEP,...   gate k (from 0): at that step the rank makes D/at.k and waits for
+ *   D/go.k MT_PACE=USEC             of a step
  */
 #ifndef TESTS_MPI_STEP_H
 #define TESTS_MPI_STEP_H
@@ -23,7 +24,7 @@ static long step_number;
 
 static inline int step_rank(void)
 {
-	static const char *const names[] = { "STILLPOINT_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK" };
+	static const char *const names[] = {"STILLPOINT_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK"};
 
 	for (int i = 0; i < 3; i++)
 		if (getenv(names[i]))
@@ -113,8 +114,9 @@ static inline void step(void)
 }
 
 /*
- * Before MPI_Finalize: until there is a checkpoint for each gate. The last collective may have been let through
- * for one of them, and then nothing holds the program that it could be held for the others.
+ * Before MPI_Finalize: until there is a checkpoint for each gate. The last collective may have
+ * been let through for one of them, and then nothing holds the program that it could be held
+ * for the others.
  */
 static inline void step_last(void)
 {

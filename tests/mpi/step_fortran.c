@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* step.h for test programs in Fortran, to which it is CALL MT_STEP() and CALL MT_LAST(). Built into each. */
+/*
+ * step.h for test programs in Fortran, to which it is CALL MT_STEP() and CALL MT_LAST(). Built
+ * into each.
+ */
 #include "step.h"
 
 void mt_step_(void);

@@ -90,7 +90,8 @@ static void check_cut(struct world *w, struct coord_id id)
 	for (r = 0; r < w->nr_ranks; r++) {
 		for (s = 0; s < w->nr_ranks; s++) {
 			if (cut[r]->sent[s] != cut[s]->arrived[r])
-				check_fail(w, "a message from rank %u to rank %u is lost or doubled",
+				check_fail(w,
+					   "a message from rank %u to rank %u is lost or doubled",
 					   r, s);
 		}
 	}

@@ -244,7 +244,9 @@ static bool mutate(const char *name, struct coord_table *table)
 static int usage(void)
 {
 	fputs("usage: sim --seed N [--trace] | --seeds N [--from N] | --calm | --big | --table\n"
-	      "           [--nodes N] [--ranks N] [--arity N] [--mutate NAME|list] [--first] [--die N:NAME]\n", stderr);
+	      "           [--nodes N] [--ranks N] [--arity N] [--mutate NAME|list] [--first] "
+	      "[--die N:NAME]\n",
+	      stderr);
 	return 2;
 }
 

@@ -335,13 +335,12 @@ static int compare(struct check *c, const char *dir, const struct image_key *key
 
 static void print_stats(const struct dump_stats *stats)
 {
-	printf("%u processes %u threads; freeze %.3f collect %.3f clone %.3f pause %.3f total %.3f ms; mapped %llu stored %llu shared %llu zero %llu\n",
-	       stats->nr_procs, stats->nr_threads, stats->freeze_ns / 1e6,
-	       stats->collect_ns / 1e6, stats->clone_ns / 1e6, stats->pause_ns / 1e6,
-	       stats->total_ns / 1e6, (unsigned long long)stats->bytes_mapped,
-	       (unsigned long long)stats->bytes_stored,
-	       (unsigned long long)stats->pages_shared,
-	       (unsigned long long)stats->pages_zero);
+	printf("%u processes %u threads; freeze %.3f collect %.3f clone %.3f pause %.3f total %.3f "
+	       "ms; mapped %llu stored %llu shared %llu zero %llu\n",
+	       stats->nr_procs, stats->nr_threads, stats->freeze_ns / 1e6, stats->collect_ns / 1e6,
+	       stats->clone_ns / 1e6, stats->pause_ns / 1e6, stats->total_ns / 1e6,
+	       (unsigned long long)stats->bytes_mapped, (unsigned long long)stats->bytes_stored,
+	       (unsigned long long)stats->pages_shared, (unsigned long long)stats->pages_zero);
 }
 
 int main(int argc, char **argv)

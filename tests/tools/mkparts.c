@@ -5,8 +5,8 @@
  *
  *	mkparts IMAGE_DIR KEYFILE JOB GENERATION RANKS [RECORD]
  *
- * RANKS: "ranks" of the job's record, JSON; RECORD: all of that, to be the job's there. GENERATION 0: the
- * record alone.
+ * RANKS: "ranks" of the job's record, JSON; RECORD: all of that, to be the job's there.
+ * GENERATION 0: the record alone.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,8 +57,8 @@ int main(int argc, char **argv)
 	if (record)
 		err = catalog_job_write(&catalog, atoll(argv[3]), record, why, sizeof(why));
 	if (!err && atoll(argv[4]))
-		err = catalog_generation_commit(&catalog, atoll(argv[3]), atoll(argv[4]), ranks, why,
-						sizeof(why));
+		err = catalog_generation_commit(&catalog, atoll(argv[3]), atoll(argv[4]), ranks,
+						why, sizeof(why));
 	json_decref(ranks);
 	json_decref(record);
 	if (err)

@@ -90,7 +90,8 @@ void chain_store(const struct scratch *s, const struct memory *m, unsigned int g
 	chain_finish(img);
 }
 
-static void chain_compare_with(struct image_reader *r, const struct memory *m, unsigned int generation)
+static void chain_compare_with(struct image_reader *r, const struct memory *m,
+			       unsigned int generation)
 {
 	uint8_t want[PAGE], got[PAGE];
 
@@ -114,7 +115,8 @@ void chain_compare(const struct scratch *s, const struct memory *m, unsigned int
 	struct image_reader *r, *clone;
 	struct ckpt_error error = {};
 
-	if (image_verify(scratch_generation(s, generation), s->key, NULL, true, NULL, NULL, &error) ||
+	if (image_verify(scratch_generation(s, generation), s->key, NULL, true, NULL, NULL,
+			 &error) ||
 	    image_open(scratch_generation(s, generation), s->key, NULL, &r, &error))
 		fail_msg("%s", error.text);
 	assert_int_equal(image_tracked(r, 5000 + generation), MM + generation);

@@ -25,7 +25,10 @@ struct memory *memory_new(void);	/* to be freed */
 /* Write to @nr pages, let some go, and bring some back. */
 void memory_work(struct memory *m, unsigned int nr);
 
-/* An image, what goes into it, and its commit; the map is another number in each, MM + generation. */
+/*
+ * An image, what goes into it, and its commit; the map is another number in each, MM +
+ * generation.
+ */
 struct image *chain_begin(const struct scratch *s, unsigned int generation);
 /* @base: what was not written is as in the image before */
 void chain_put(const struct scratch *s, struct image *img, const struct memory *m,

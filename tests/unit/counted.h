@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * How much memory this process has from its allocator and by mmap(), as the code under test asks for
- * it: linked with COUNTED of image.mk, in a process under AddressSanitizer.
+ * How much memory this process has from its allocator and by mmap(), as the code under test
+ * asks for it: linked with COUNTED of image.mk, in a process under AddressSanitizer.
  */
 #ifndef STILLPOINT_TEST_COUNTED_H
 #define STILLPOINT_TEST_COUNTED_H

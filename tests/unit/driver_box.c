@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* See driver_box.h. What libcoord.a calls and does not have is here; so there is one box at a time. */
+/*
+ * See driver_box.h. What libcoord.a calls and does not have is here; so there is one box at a
+ * time.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,7 +21,7 @@
 #include "supervisor/job/coord_record.h"
 #include "tests/unit/driver_box.h"
 
-#define QUIET_MS	210	/* beyond the machine's first repetitions; on a busy machine looks are few */
+#define QUIET_MS 210 /* beyond the machine's first repetitions; on a busy machine looks are few */
 #define MESSAGES	4096
 
 struct peer_question {
@@ -519,9 +522,15 @@ struct box *box_make(void)
 		n->daemon.nodes = (struct nodes *)n;
 		n->daemon.reactor = (struct reactor *)n;
 		n->daemon.config.node = (char *)(uintptr_t)(i ? "n2" : "n1");
-		n->job = (struct job) {
-			.jobs = (struct jobs *)n, .id = 1, .state_dir = n->state_dir,
-			.state = JOB_RUNNING, .init = 1, .shim = -1, .parts = &n->parts, .node_index = i,
+		n->job = (struct job){
+			.jobs = (struct jobs *)n,
+			.id = 1,
+			.state_dir = n->state_dir,
+			.state = JOB_RUNNING,
+			.init = 1,
+			.shim = -1,
+			.parts = &n->parts,
+			.node_index = i,
 			.record = json_pack("{s:{s:s}}", "ranks", "mpi", "ompi"),
 		};
 		n->parts = (struct parts) {

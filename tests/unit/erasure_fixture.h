@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A group of images and its parity (levels/erasure.h): what is lost of it comes back to the last bit.
+ * A group of images and its parity (levels/erasure.h): what is lost of it comes back to the
+ * last bit.
  */
 #ifndef STILLPOINT_TESTS_ERASURE_FIXTURE_H
 #define STILLPOINT_TESTS_ERASURE_FIXTURE_H

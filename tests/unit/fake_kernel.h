@@ -37,8 +37,8 @@ struct fake_kernel {
 	unsigned int busy;		/* so many freezes are refused with D_STATE */
 	unsigned int sockets;		/* and then so many with FD_SOCKET */
 	int fail_pagemap_after;		/* PAGEMAP fails with -ETIMEDOUT after so many; 0: never */
-	int fail_read_after;		/* PAGES_READ fails with -ETIMEDOUT after so many; 0: never */
-	size_t lost;			/* so many of the last bytes of the records are not there any more */
+	int fail_read_after; /* PAGES_READ fails with -ETIMEDOUT after so many; 0: never */
+	size_t lost; /* so many of the last bytes of the records are not there any more */
 	int thaw_ret;
 	/* what happened */
 	unsigned int opened, closed, freezes, pagemaps, reads, live_reads, pages_read, nr_excludes;

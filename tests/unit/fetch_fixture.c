@@ -55,8 +55,8 @@ int fetch_teardown(void **state)
 
 void box_flush_as(struct box *b, const char *node)
 {
-	json_t *outcome, *targets = json_pack("[{s:I, s:s, s:o}]", "job", (json_int_t)b->d->job, "label",
-					      LABEL, "generations",
+	json_t *outcome, *targets = json_pack("[{s:I, s:s, s:o}]", "job", (json_int_t)b->d->job,
+					      "label", LABEL, "generations",
 					      catalog_generations(&b->d->catalog, b->d->job));
 	const struct flush p = {
 		.catalog = &b->d->catalog, .levels = &b->levels, .node = node, .usable = ~0u,
@@ -90,7 +90,8 @@ int64_t box_fetch(struct box *b)
 	if (result)
 		json_array_extend(b->steps, json_object_get(result, "steps"));
 	else
-		json_array_append(b->steps, json_object_get(json_object_get(outcome, "error"), "text"));
+		json_array_append(b->steps,
+				  json_object_get(json_object_get(outcome, "error"), "text"));
 	json_decref(outcome);
 	return got;
 }

@@ -85,9 +85,10 @@ json_t *run_as(struct box *b, const char *node)
 			    "generations", catalog_generations(&b->d->catalog, b->d->job),
 			    "unwanted", b->tombstones);
 	for (i = 0; i < b->others; i++)
-		json_array_append_new(targets, json_pack("{s:i, s:o, s:[]}", "job", i + 100, "label",
-							 json_sprintf("%d-0123456789abcdef", i + 100),
-							 "generations"));
+		json_array_append_new(targets,
+				      json_pack("{s:i, s:o, s:[]}", "job", i + 100, "label",
+						json_sprintf("%d-0123456789abcdef", i + 100),
+						"generations"));
 	p.targets = targets;
 	outcome = flush_run(&p);
 	json_decref(targets);
@@ -110,8 +111,11 @@ const char *story(const struct box *b)
 				   json_object_get(event, "merged") ? "+" :
 				   json_object_get(event, "removed") ? "-" : "!";
 
-		len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%s%lld%s", len ? " " : "", mark,
-					(long long)json_integer_value(json_object_get(event, "generation")),
+		len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%s%lld%s",
+					len ? " " : "", mark,
+					(long long)json_integer_value(json_object_get(event, "gener"
+											     "atio"
+											     "n")),
 					json_string_value(json_object_get(event, "level")) ?: "");
 	}
 	return text;

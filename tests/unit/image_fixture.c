@@ -189,7 +189,9 @@ void fill_page(uint8_t *page, uint64_t seed)
 		break;
 	case 1:
 		for (i = 0; i < PAGE; i++)
-			page[i] = (uint8_t)("0123456789 the quick brown fox\n"[(i * (seed % 7 + 1)) % 31]);
+			page[i] =
+				(uint8_t)("0123456789 the quick brown fox\n"[(i * (seed % 7 + 1)) %
+									     31]);
 		memcpy(page, &seed, 8);
 		break;
 	default:

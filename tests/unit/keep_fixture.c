@@ -36,7 +36,8 @@ static bool is_file(const struct stat *file, int fd)
 {
 	struct stat st;
 
-	return file->st_ino && !fstat(fd, &st) && st.st_dev == file->st_dev && st.st_ino == file->st_ino;
+	return file->st_ino && !fstat(fd, &st) && st.st_dev == file->st_dev &&
+	       st.st_ino == file->st_ino;
 }
 
 static ssize_t read_at(int fd, void *buf, size_t len, off_t offset)

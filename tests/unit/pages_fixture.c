@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Status pages of ranks that are played: a directory with a file for each, as the shim makes it, mapped
- * here as a rank maps its own, and opened as the shim opens it.
+ * Status pages of ranks that are played: a directory with a file for each, as the shim makes
+ * it, mapped here as a rank maps its own, and opened as the shim opens it.
  */
 #include "tests/unit/pages_fixture.h"
 

@@ -72,9 +72,15 @@ int nodes_start(struct node *nodes, unsigned int i)
 
 	n->hosts = (struct hosts) { n->host, NODES };
 	assert_int_equal(reactor_create(&n->reactor), 0);
-	config = (struct peer_zmq_config) {
-		.reactor = n->reactor, .log = &quiet, .hosts = &n->hosts, .self = i,
-		.key = &n->key, .listen = "*", .heartbeat_ms = n->heartbeat_ms, .version = n->version,
+	config = (struct peer_zmq_config){
+		.reactor = n->reactor,
+		.log = &quiet,
+		.hosts = &n->hosts,
+		.self = i,
+		.key = &n->key,
+		.listen = "*",
+		.heartbeat_ms = n->heartbeat_ms,
+		.version = n->version,
 	};
 	err = peer_zmq_open(&config, &n->peer);
 	if (err) {

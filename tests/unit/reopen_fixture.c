@@ -95,7 +95,8 @@ void opening_start(struct opening *f, const char *name)
 
 	assert_int_equal(image_commit(f->img, &error), 0);
 	image_destroy(f->img);
-	assert_int_equal(image_open(scratch_path(f->s, name), f->s->key, NULL, &f->reader, &error), 0);
+	assert_int_equal(image_open(scratch_path(f->s, name), f->s->key, NULL, &f->reader, &error),
+			 0);
 	if (state_parse(f->stream.buf, f->stream.len, &f->state, &why))
 		fail_msg("%s", why.text);
 	assert_int_equal(reopen_init(&f->r, f->state, f->reader, &f->options, &f->error), 0);

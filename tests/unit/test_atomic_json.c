@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Small JSON files (base/atomic_json.h): read at once, and never written longer than they can be read.
+ * Small JSON files (base/atomic_json.h): read at once, and never written longer than they can
+ * be read.
  */
 #include <errno.h>
 #include <setjmp.h>

@@ -286,7 +286,8 @@ static void test_lost_key(void **state)
 	log.level = (enum log_level)0;
 	assert_int_equal(unlink(d->key), 0);
 	/* nobody but ckptd makes one, and that only if it sees that there is nothing yet */
-	assert_int_equal(seal_write(d->dir, "x", "test", d->key, record, why, sizeof(why)), -ENOENT);
+	assert_int_equal(seal_write(d->dir, "x", "test", d->key, record, why, sizeof(why)),
+			 -ENOENT);
 	assert_non_null(strstr(why, "put it back"));
 	snprintf(away, sizeof(away), "%s.away", d->images);
 	assert_int_equal(rename(d->images, away), 0);
@@ -312,9 +313,16 @@ static void test_lost_key(void **state)
 static void test_damaged_record(void **state)
 {
 	static const char *const texts[] = {
-		"", "{", "[]", "null", "{}", "{\"sealed\": {}}",
-		"{\"sealed\": 1, \"mac\": \"00\"}", "{\"sealed\": {}, \"mac\": \"00\"}",
-		"{\"sealed\": {}, \"mac\": \"0000000000000000000000000000000000000000000000000000000000000000\"}",
+		"",
+		"{",
+		"[]",
+		"null",
+		"{}",
+		"{\"sealed\": {}}",
+		"{\"sealed\": 1, \"mac\": \"00\"}",
+		"{\"sealed\": {}, \"mac\": \"00\"}",
+		"{\"sealed\": {}, \"mac\": "
+		"\"0000000000000000000000000000000000000000000000000000000000000000\"}",
 		"{\"sealed\": {}, \"sealed\": {}, \"mac\": 3}",
 	};
 	struct disk *d = *state;
@@ -452,12 +460,14 @@ static void test_parts(void **state)
 	/* made again, as when two nodes do it at once */
 	assert_int_equal(catalog_part_make(&d->catalog, job, 1, 1), 0);
 	assert_int_equal(catalog_generation_parts(&d->catalog, job, 1, &read, why, sizeof(why)), 0);
-	assert_string_equal(json_string_value(json_array_get(json_object_get(read, "nodes"), 1)), "b");
+	assert_string_equal(json_string_value(json_array_get(json_object_get(read, "nodes"), 1)),
+			    "b");
 	json_decref(read);
 	assert_null(generation_parts(&d->catalog, job, 1, &parts));
 	assert_int_equal(json_array_size(parts), 2);
 	dir = catalog_part_dir(&d->catalog, job, 1, 1);
-	assert_string_equal(json_string_value(json_object_get(json_array_get(parts, 1), "dir")), dir);
+	assert_string_equal(json_string_value(json_object_get(json_array_get(parts, 1), "dir")),
+			    dir);
 	free(dir);
 	json_decref(parts);
 	assert_int_equal(catalog_last(&d->catalog, job), 1);
@@ -511,7 +521,8 @@ static void test_part_that_stays(void **state)
 
 	make(d, "1/gen-1/node-0/image/mine", false);
 	make(d, "1/gen-1/node-1/.tmp-image", true);	/* of a writer that died: in nobody's way */
-	assert_int_equal(catalog_generation_remove(&d->catalog, job, 1, why, sizeof(why)), -ENOTEMPTY);
+	assert_int_equal(catalog_generation_remove(&d->catalog, job, 1, why, sizeof(why)),
+			 -ENOTEMPTY);
 	assert_non_null(strstr(why, "gen-1/node-0"));
 	assert_false(catalog_has(&d->catalog, job, 1));
 	assert_true(exists(d, "1/gen-1/node-0/image/mine"));
@@ -575,7 +586,7 @@ static void test_part_in_place(void **state)
 	assert_int_equal(outcome_errno(outcome), -ESTALE);
 	json_decref(outcome);
 	json_object_clear(note);
-	assert_null(generation_check_part("x", note, 0));	/* of before there were notes of it */
+	assert_null(generation_check_part("x", note, 0)); /* of before there were notes of it */
 	json_decref(note);
 }
 
@@ -588,19 +599,23 @@ static void test_claim(void **state)
 
 	assert_int_equal(catalog_job_create(&d->catalog, &job), 0);
 	assert_int_equal(catalog_claim(&d->catalog, job, "a", false, holder, sizeof(holder)), 0);
-	assert_int_equal(catalog_claim(&d->catalog, job, "b", false, holder, sizeof(holder)), -EBUSY);
+	assert_int_equal(catalog_claim(&d->catalog, job, "b", false, holder, sizeof(holder)),
+			 -EBUSY);
 	assert_string_equal(holder, "a");
 	/* our own, of a life before */
 	assert_int_equal(catalog_claim(&d->catalog, job, "a", false, holder, sizeof(holder)), 0);
 	assert_int_equal(catalog_claim(&d->catalog, job, "b", true, holder, sizeof(holder)), 0);
-	assert_int_equal(catalog_claim(&d->catalog, job, "a", false, holder, sizeof(holder)), -EBUSY);
+	assert_int_equal(catalog_claim(&d->catalog, job, "a", false, holder, sizeof(holder)),
+			 -EBUSY);
 	assert_string_equal(holder, "b");
 	/* whose it was until then comes too late to give it back */
 	catalog_unclaim(&d->catalog, job, "a");
-	assert_int_equal(catalog_claim(&d->catalog, job, "a", false, holder, sizeof(holder)), -EBUSY);
+	assert_int_equal(catalog_claim(&d->catalog, job, "a", false, holder, sizeof(holder)),
+			 -EBUSY);
 	catalog_unclaim(&d->catalog, job, "b");
 	assert_int_equal(catalog_claim(&d->catalog, job, "a", false, holder, sizeof(holder)), 0);
-	assert_int_equal(catalog_claim(&d->catalog, 99, "a", false, holder, sizeof(holder)), -ENOENT);
+	assert_int_equal(catalog_claim(&d->catalog, 99, "a", false, holder, sizeof(holder)),
+			 -ENOENT);
 	assert_int_equal(catalog_job_remove(&d->catalog, job), 0);
 }
 

@@ -78,7 +78,8 @@ static void lie(const struct disk *d)
 	char late[512];
 
 	assert_non_null(index);
-	catalog_index_put(index, d->job, 1, LABEL, catalog_index_stamp(&d->catalog, d->job, 1), row);
+	catalog_index_put(index, d->job, 1, LABEL, catalog_index_stamp(&d->catalog, d->job, 1),
+			  row);
 	catalog_index_close(index, late, sizeof(late));
 	assert_string_equal(late, "");
 	json_decref(row);
@@ -87,7 +88,8 @@ static void lie(const struct disk *d)
 static bool lies(const struct disk *d)
 {
 	json_t *rows = list(d);
-	bool yes = json_integer_value(json_object_get(json_array_get(rows, 0), "bytes_stored")) == 4711;
+	bool yes = json_integer_value(json_object_get(json_array_get(rows, 0), "bytes_stored")) ==
+		   4711;
 
 	json_decref(rows);
 	return yes;
@@ -114,7 +116,9 @@ static void test_fresh_and_stale(void **state)
 	disk_run(d, "touch '%s/1/gen-1/manifest'", d->images);
 	assert_false(lies(d));
 	lie(d);
-	disk_run(d, "cd '%s/1/gen-1' && cp -p manifest ../../m && printf x | dd of=manifest bs=1 seek=20 conv=notrunc 2>/dev/null && touch -r ../../m manifest && rm ../../m",
+	disk_run(d,
+		 "cd '%s/1/gen-1' && cp -p manifest ../../m && printf x | dd of=manifest bs=1 "
+		 "seek=20 conv=notrunc 2>/dev/null && touch -r ../../m manifest && rm ../../m",
 		 d->images);
 	assert_false(lies(d));
 	same(d);

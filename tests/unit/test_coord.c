@@ -208,9 +208,11 @@ static void test_describe(void **state)
 	char buf[200], small[8];
 
 	coord_describe(buf, sizeof(buf), COORD_WHY_TIMEOUT, &wait, NULL, "MPI_Recv");
-	assert_string_equal(buf, "not done in time: rank 7 on node 3 is in MPI_Recv and waits for rank 2, communicator 2a, collective 9 of it");
+	assert_string_equal(buf, "not done in time: rank 7 on node 3 is in MPI_Recv and waits for "
+				 "rank 2, communicator 2a, collective 9 of it");
 	coord_describe(buf, sizeof(buf), COORD_WHY_TIMEOUT, &wait, "n4", NULL);
-	assert_string_equal(buf, "not done in time: rank 7 on node n4 waits for rank 2, communicator 2a, collective 9 of it");
+	assert_string_equal(buf, "not done in time: rank 7 on node n4 waits for rank 2, "
+				 "communicator 2a, collective 9 of it");
 	wait.rank = COORD_NONE;
 	wait.reason = COORD_WHY_NO_ANSWER;
 	coord_describe(buf, sizeof(buf), COORD_WHY_TIMEOUT, &wait, "n4", NULL);

@@ -53,7 +53,10 @@ static void a_checkpoint_of_two_nodes(void **state)
 							    "generation")), 1);
 }
 
-/* n2 does not hear the order at first. Of what it costs a job that is to end there is nothing to say. */
+/*
+ * n2 does not hear the order at first. Of what it costs a job that is to end there is nothing
+ * to say.
+ */
 static void the_thaw_lasts_until_all_have_given_it(void **state)
 {
 	struct box *b = *state;
@@ -308,7 +311,10 @@ static void who_is_alone_and_in_doubt_waits(void **state)
 	assert_true(b->node[1].held && b->node[1].image[1]);
 }
 
-/* After the thaw the ranks run on and the dump is worth having; what is to be killed stands still. */
+/*
+ * After the thaw the ranks run on and the dump is worth having; what is to be killed stands
+ * still.
+ */
 static void who_is_alone_after_the_thaw(void **state)
 {
 	struct box *b = *state;
@@ -351,8 +357,8 @@ static void many_targets_are_few_messages(void **state)
 
 /*
  * Of more than nine nodes one has others below it that may have quiesced, and say how far they are,
- * while it still has the worker of the last dump. Here that is the home, with the request made for it,
- * and its shim as it ran on: without a link, or with one that has not said so yet.
+ * while it still has the worker of the last dump. Here that is the home, with the request made
+ * for it, and its shim as it ran on: without a link, or with one that has not said so yet.
  */
 static void targets_that_come_before_the_order_are_told(void **state)
 {

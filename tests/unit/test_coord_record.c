@@ -75,11 +75,19 @@ static void comes_back(void **state)
 static void nonsense_is_refused(void **state)
 {
 	static const char *const texts[] = {
-		"", "{}", "[1, 2]", "{\"epoch\": 3}",
-		"{\"epoch\": \"x\", \"committed\": [\"1\", \"1\"], \"previous\": [\"0\", \"0\"], \"prepared\": [\"0\", \"0\"], \"live\": [\"0\", \"0\"]}",
-		"{\"epoch\": \"1\", \"committed\": [\"1\"], \"previous\": [\"0\", \"0\"], \"prepared\": [\"0\", \"0\"], \"live\": [\"0\", \"0\"]}",
-		"{\"epoch\": \"1\", \"committed\": [\"1\", \"99999999999999999999999\"], \"previous\": [\"0\", \"0\"], \"prepared\": [\"0\", \"0\"], \"live\": [\"0\", \"0\"]}",
-		"{\"epoch\": \"1\", \"committed\": [\"1\", \"1\"], \"previous\": [\"0\", \"0\"], \"prepared\": [\"0\", \"0\"], \"live\": [\"0\", \"0\"], \"dead\": [4096]}",
+		"",
+		"{}",
+		"[1, 2]",
+		"{\"epoch\": 3}",
+		"{\"epoch\": \"x\", \"committed\": [\"1\", \"1\"], \"previous\": [\"0\", \"0\"], "
+		"\"prepared\": [\"0\", \"0\"], \"live\": [\"0\", \"0\"]}",
+		"{\"epoch\": \"1\", \"committed\": [\"1\"], \"previous\": [\"0\", \"0\"], "
+		"\"prepared\": [\"0\", \"0\"], \"live\": [\"0\", \"0\"]}",
+		"{\"epoch\": \"1\", \"committed\": [\"1\", \"99999999999999999999999\"], "
+		"\"previous\": [\"0\", \"0\"], \"prepared\": [\"0\", \"0\"], \"live\": [\"0\", "
+		"\"0\"]}",
+		"{\"epoch\": \"1\", \"committed\": [\"1\", \"1\"], \"previous\": [\"0\", \"0\"], "
+		"\"prepared\": [\"0\", \"0\"], \"live\": [\"0\", \"0\"], \"dead\": [4096]}",
 	};
 	struct coord_record record;
 

@@ -29,7 +29,9 @@ static int see(enum cow_what what, uint64_t start, uint64_t end, void *arg)
 
 	assert_true(start >= seen->last && end > start);
 	for (uint64_t at = start; at < end; at += P)
-		seen->what[(at - BASE) / P] = what == COW_SAME ? 's' : what == COW_WRITE ? 'w' : 'd';
+		seen->what[(at - BASE) / P] = what == COW_SAME	  ? 's'
+					      : what == COW_WRITE ? 'w'
+								  : 'd';
 	seen->last = end;
 	return 0;
 }

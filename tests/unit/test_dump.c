@@ -64,7 +64,8 @@ static void open_files(const struct scratch *s)
 
 	store_file(scratch_path(s, "out"), "what the job wrote", 18);
 	fd = open(scratch_path(s, "out"), O_WRONLY);
-	fake_file_of(F_OUT, CKPT_FILE_REG, scratch_path(s, "out"), fd, CKPT_FILE_OPEN, O_WRONLY, 18);
+	fake_file_of(F_OUT, CKPT_FILE_REG, scratch_path(s, "out"), fd, CKPT_FILE_OPEN, O_WRONLY,
+		     18);
 
 	store_file(scratch_path(s, "tmp"), "temporary", 9);
 	fd = open(scratch_path(s, "tmp"), O_RDWR);
@@ -601,7 +602,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_living, scratch_setup, scratch_teardown),
 		cmocka_unit_test_setup_teardown(test_external, scratch_setup, scratch_teardown),
 		cmocka_unit_test_setup_teardown(test_retry, scratch_setup, scratch_teardown),
-		cmocka_unit_test_setup_teardown(test_retry_sockets, scratch_setup, scratch_teardown),
+		cmocka_unit_test_setup_teardown(test_retry_sockets, scratch_setup,
+						scratch_teardown),
 		cmocka_unit_test_setup_teardown(test_expires_late, scratch_setup, scratch_teardown),
 		cmocka_unit_test_setup_teardown(test_failures, scratch_setup, scratch_teardown),
 		cmocka_unit_test_setup_teardown(test_shm_dir, scratch_setup, scratch_teardown),

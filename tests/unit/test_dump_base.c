@@ -62,7 +62,8 @@ static void check(const struct scratch *s, unsigned int generation, const uint32
 	struct ckpt_error error = {};
 	struct image_reader *r;
 
-	if (image_verify(scratch_generation(s, generation), s->key, NULL, true, NULL, NULL, &error) ||
+	if (image_verify(scratch_generation(s, generation), s->key, NULL, true, NULL, NULL,
+			 &error) ||
 	    image_open(scratch_generation(s, generation), s->key, NULL, &r, &error))
 		fail_msg("%s", error.text);
 	for (unsigned int i = 0; i < NR; i++) {
@@ -160,7 +161,7 @@ static void not_there(void **state)
 /* A mark that was lost: without a look nobody could know, with one the dump fails. */
 static void lost_mark(void **state)
 {
-	static const uint32_t first[NR] = { 1, 2, 3, 4, 5, 6 }, second[NR] = { 1, 2, 33, 44, 55, 6 };
+	static const uint32_t first[NR] = {1, 2, 3, 4, 5, 6}, second[NR] = {1, 2, 33, 44, 55, 6};
 	struct scratch *s = *state;
 	struct fake_page pages[NR];
 	struct dump_stats stats;

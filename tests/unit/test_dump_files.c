@@ -323,7 +323,8 @@ static void test_owner_opens(void **arg)
 
 #define SILLY	".nfs00000000000a2b3c0000001d"
 
-static void take_file_of(const struct scratch *s, const char *name, uint32_t fs_magic, struct taken *t)
+static void take_file_of(const struct scratch *s, const char *name, uint32_t fs_magic,
+			 struct taken *t)
 {
 	struct dump_options options = dump_options_for(s);
 	const char *path = scratch_path(s, name);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Parity over images, when something happens in the middle: a write that fails, the end of the process, an
- * input that goes bad, a caller who wants no more.
+ * Parity over images, when something happens in the middle: a write that fails, the end of the
+ * process, an input that goes bad, a caller who wants no more.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -89,8 +89,8 @@ static void test_damaged(void **state)
 	box_is_good(b, "1/gen-1", 1);
 	/* another generation in its place */
 	disk_store(b->d, 2);
-	disk_run(b->d, "rm -r '%s/1/gen-1'; mv '%s/1/gen-2' '%s/1/gen-1'", b->d->images, b->d->images,
-		 b->d->images);
+	disk_run(b->d, "rm -r '%s/1/gen-1'; mv '%s/1/gen-2' '%s/1/gen-1'", b->d->images,
+		 b->d->images, b->d->images);
 	/* that is good, and not removed */
 	assert_int_equal(box_fetch(b), -ESTALE);
 	box_is_good(b, "1/gen-1", 2);
@@ -106,15 +106,18 @@ static void test_damaged(void **state)
 	assert_true(disk_has(b->d, "1/gen-1/pages"));
 }
 
-/* Who swept what a fetch had left was cut off, too: what remains is no image, and in nobody's way. */
+/*
+ * Who swept what a fetch had left was cut off, too: what remains is no image, and in nobody's
+ * way.
+ */
 static void test_half_swept(void **state)
 {
 	struct box *b = *state;
 
 	box_store(b, 1);
 	box_wipe(b, "images/1/gen-1");
-	disk_run(b->d, "mkdir '%s/1/.tmp-got-1--1' && touch '%s/1/.tmp-got-1--1/pages'", b->d->images,
-		 b->d->images);
+	disk_run(b->d, "mkdir '%s/1/.tmp-got-1--1' && touch '%s/1/.tmp-got-1--1/pages'",
+		 b->d->images, b->d->images);
 	assert_int_equal(box_fetch(b), 1);
 	box_expect_steps(b, 2, "fetched from level p");
 	box_is_good(b, "1/gen-1", 1);
@@ -155,7 +158,10 @@ static void test_parts(void **state)
 	box_flush_as(b, "a");
 	assert_int_equal(box_fetch(b), 2);
 	box_expect_steps(b, 0, "");
-	/* the list of its nodes cannot be read just now: that does not make an older one the newest */
+	/*
+	 * the list of its nodes cannot be read just now: that does not make an older one the
+	 * newest
+	 */
 	disk_run(b->d, "cd '%s/1/gen-2' && mv parts.json kept && ln -s parts.json parts.json",
 		 b->d->images);
 	assert_int_equal(box_fetch(b), -ELOOP);
@@ -202,7 +208,8 @@ static void test_apart(void **state)
 	assert_int_equal(box_fetch(b), 1);
 	/* on a node that knows nothing of it but which ranks it had */
 	box_wipe(b, "images/1/gen-1");
-	ranks = json_pack("{s:[ss], s:[ss], s:b}", "map", "0-1", "2-3", "nodes", "a", "b", "apart", 1);
+	ranks = json_pack("{s:[ss], s:[ss], s:b}", "map", "0-1", "2-3", "nodes", "a", "b", "apart",
+			  1);
 	b->fetch.ranks = ranks;
 	b->fetch.generation = 1;
 	b->fetch.dry_run = true;
@@ -230,11 +237,15 @@ static json_int_t run_of_image(struct box *b)
 	return run;
 }
 
-/* A node that was lost is back, with a generation of that number that the run which goes on never had. */
+/*
+ * A node that was lost is back, with a generation of that number that the run which goes on
+ * never had.
+ */
 static void test_two_runs(void **state)
 {
 	struct box *b = *state;
-	json_t *ranks = json_pack("{s:[ss], s:[ss], s:b}", "map", "0-1", "2-3", "nodes", "a", "b", "apart", 1);
+	json_t *ranks = json_pack("{s:[ss], s:[ss], s:b}", "map", "0-1", "2-3", "nodes", "a", "b",
+				  "apart", 1);
 	json_t *parts = json_pack("[i]", 1), *of_run = json_integer(2);
 
 	b->d->record = "{\"job\": 1, \"uuid\": \"0123456789abcdef\", \"uid\": 17, \"run\": 2}";
@@ -379,8 +390,8 @@ static void test_no_room(void **state)
 	assert_string_equal(disk_generations(b->d), "1");
 	assert_int_equal(box_fetch(b), 2);
 	/* another's image in its place: the same */
-	disk_run(b->d, "rm -r '%s/1/gen-2'; cp -r '%s/1/gen-1' '%s/1/gen-2'", b->d->images, b->d->images,
-		 b->d->images);
+	disk_run(b->d, "rm -r '%s/1/gen-2'; cp -r '%s/1/gen-1' '%s/1/gen-2'", b->d->images,
+		 b->d->images, b->d->images);
 	assert_int_equal(box_fetch(b), -ESTALE);
 	b->fetch.generation = 1;
 	assert_int_equal(box_fetch(b), 1);

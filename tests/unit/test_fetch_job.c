@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Fetching a job that L1 does not know: which one has its number, whose it is, and what is known of it
- * from its images alone.
+ * Fetching a job that L1 does not know: which one has its number, whose it is, and what is
+ * known of it from its images alone.
  */
 #include "tests/unit/fetch_fixture.h"
 
@@ -32,7 +32,8 @@ static void test_unknown_job(void **state)
 	b->fetch.label = LABEL;
 	b->fetch.node = "a";
 	disk_run(b->d, "mkdir '%s/1'", b->d->images);
-	b->d->record = "{\"job\": 1, \"uuid\": \"0123456789abcdef\", \"uid\": 17, \"state\": \"running\", \"node\": \"a\", \"floor\": 1}";
+	b->d->record = "{\"job\": 1, \"uuid\": \"0123456789abcdef\", \"uid\": 17, \"state\": "
+		       "\"running\", \"node\": \"a\", \"floor\": 1}";
 	box_store(b, 3);
 	b->d->record = NULL;
 	box_wipe(b, "images/1");
@@ -49,8 +50,8 @@ static void test_unknown_job(void **state)
 	assert_string_equal(json_string_value(json_object_get(record, "state")), "running");
 	json_decref(record);
 	/* two image directories have made a job of that number */
-	disk_run(b->d, "cp -r '%s/p/a/" LABEL ".gen-1' '%s/p/a/1-fedcba9876543210.gen-1'", b->d->dir,
-		 b->d->dir);
+	disk_run(b->d, "cp -r '%s/p/a/" LABEL ".gen-1' '%s/p/a/1-fedcba9876543210.gen-1'",
+		 b->d->dir, b->d->dir);
 	assert_int_equal(box_fetch(b), -ENOTUNIQ);
 }
 
@@ -62,11 +63,12 @@ static void test_names_only(void **state)
 	char why[256];
 
 	disk_run(b->d, "rm -r '%s/1'; mkdir '%s/1'", b->d->images, b->d->images);
-	b->d->record = "{\"job\": 1, \"uuid\": \"0123456789abcdef\", \"uid\": 17, \"state\": \"running\", \"node\": \"a\"}";
+	b->d->record = "{\"job\": 1, \"uuid\": \"0123456789abcdef\", \"uid\": 17, \"state\": "
+		       "\"running\", \"node\": \"a\"}";
 	box_store(b, 2);
 	box_wipe(b, "images/1");
-	disk_run(b->d, "mkdir '%s/p/a/" LABEL ".gen-999999999' '%s/p/a/" LABEL ".gen-999999999999'", b->d->dir,
-		 b->d->dir);
+	disk_run(b->d, "mkdir '%s/p/a/" LABEL ".gen-999999999' '%s/p/a/" LABEL ".gen-999999999999'",
+		 b->d->dir, b->d->dir);
 	b->fetch.label = NULL;
 	b->fetch.generation = 1;
 	assert_int_equal(box_fetch(b), 1);
@@ -75,13 +77,17 @@ static void test_names_only(void **state)
 	json_decref(record);
 }
 
-/* Of a job that L1 does not know: whose it is comes before any copy, and one fetch before the next. */
+/*
+ * Of a job that L1 does not know: whose it is comes before any copy, and one fetch before the
+ * next.
+ */
 static void test_strangers(void **state)
 {
 	struct box *b = *state;
 	int lock = -1;
 
-	b->d->record = "{\"job\": 1, \"uuid\": \"0123456789abcdef\", \"uid\": 17, \"state\": \"running\", \"node\": \"a\"}";
+	b->d->record = "{\"job\": 1, \"uuid\": \"0123456789abcdef\", \"uid\": 17, \"state\": "
+		       "\"running\", \"node\": \"a\"}";
 	box_store(b, 1);
 	box_wipe(b, "images/1");
 	b->fetch.label = NULL;
@@ -154,7 +160,8 @@ static void test_ended_by_it(void **state)
 {
 	struct box *b = *state;
 
-	b->d->record = "{\"job\": 1, \"uuid\": \"0123456789abcdef\", \"uid\": 17, \"state\": \"running\", \"node\": \"a\"}";
+	b->d->record = "{\"job\": 1, \"uuid\": \"0123456789abcdef\", \"uid\": 17, \"state\": "
+		       "\"running\", \"node\": \"a\"}";
 	b->d->note = "{\"killed\": true}";
 	box_store(b, 1);
 	b->fetch.label = NULL;

@@ -48,7 +48,10 @@ static void test_copies(void **state)
 	assert_string_equal(states(b, 1, 0), "missing here missing");
 }
 
-/* What a level has of other jobs costs nothing, unless so many are looked at that one list is cheaper. */
+/*
+ * What a level has of other jobs costs nothing, unless so many are looked at that one list is
+ * cheaper.
+ */
 static void test_of_many(void **state)
 {
 	struct box *b = *state;
@@ -57,8 +60,8 @@ static void test_of_many(void **state)
 	add_level(b, "p");
 	disk_store(b->d, 1);
 	flush_all(b, "a", "1p");
-	disk_run(b->d, "cp -r '%s/p/a/" LABEL ".gen-1' '%s/p/a/2-0123456789abcdef.gen-1'", b->d->dir,
-		 b->d->dir);
+	disk_run(b->d, "cp -r '%s/p/a/" LABEL ".gen-1' '%s/p/a/2-0123456789abcdef.gen-1'",
+		 b->d->dir, b->d->dir);
 	fd = watch(b, "p/a/2-0123456789abcdef.gen-1");
 	disk_store(b->d, 2);
 	flush_all(b, "a", "2p");
@@ -97,8 +100,8 @@ static void test_parts(void **state)
 }
 
 /*
- * Other nodes' images are read when something is to go, and then only those of the generations that stay:
- * not at each commit, and not all of them.
+ * Other nodes' images are read when something is to go, and then only those of the generations
+ * that stay: not at each commit, and not all of them.
  */
 static void test_parts_read(void **state)
 {
@@ -153,7 +156,10 @@ static void test_parts_kept(void **state)
 	flush_all(b, "b", "5p -1p");
 	flush_all(b, "a", "-1p");
 	assert_string_equal(states(b, 2, 2), "missing here");
-	/* of L1 nothing is left: then it is not known what could be restarted from, and nothing goes */
+	/*
+	 * of L1 nothing is left: then it is not known what could be restarted from, and
+	 * nothing goes
+	 */
 	disk_run(b->d, "rm -r '%s'/1/gen-*", b->d->images);
 	set_level(b, "p.keep", "1");
 	flush_all(b, "a", "");
@@ -185,7 +191,10 @@ static void test_merged(void **state)
 	flush_all(b, "a", "+6 6p");
 }
 
-/* One that cannot be merged is not copied, and levels are not blamed; a damaged one is said to be. */
+/*
+ * One that cannot be merged is not copied, and levels are not blamed; a damaged one is said to
+ * be.
+ */
 static void test_unmerged(void **state)
 {
 	struct box *b = *state;
@@ -232,7 +241,10 @@ static void test_unmerged_for_now(void **state)
 	flush_all(b, "a", "+2 2p");
 }
 
-/* Who copies does not have the secret, who merges needs it; that it is away is no fault of the image. */
+/*
+ * Who copies does not have the secret, who merges needs it; that it is away is no fault of the
+ * image.
+ */
 static void test_encrypted(void **state)
 {
 	struct box *b = *state;
@@ -249,8 +261,9 @@ static void test_encrypted(void **state)
 	disk_run(b->d, "mv '%s' '%s.away'", secret, secret);
 	outcome = run_as(b, "a");
 	assert_string_equal(story(b), "!2 1p");
-	assert_non_null(strstr(json_string_value(json_object_get(json_array_get(b->events, 0), "text")),
-			       secret));
+	assert_non_null(
+		strstr(json_string_value(json_object_get(json_array_get(b->events, 0), "text")),
+		       secret));
 	assert_int_equal(json_object_size(b->bad), 0);
 	json_decref(outcome);
 	assert_true(disk_has(b->d, "1/gen-2/base1"));
@@ -302,15 +315,16 @@ static void test_taken(void **state)
 	/* once it is removed there, ours comes; other jobs' stay as they are */
 	json_object_set_new(b->bad, "p/2-0123456789abcdef.gen-1", json_string("x"));
 	json_object_set_new(b->bad, "1-0123456789abcde.gen-1", json_string("x"));
-	disk_run(b->d, "cp -r '%s/p/a/" LABEL ".gen-1' '%s/old'; rm -r '%s/p/a/" LABEL ".gen-1'", b->d->dir,
-		 b->d->dir, b->d->dir);
+	disk_run(b->d, "cp -r '%s/p/a/" LABEL ".gen-1' '%s/old'; rm -r '%s/p/a/" LABEL ".gen-1'",
+		 b->d->dir, b->d->dir, b->d->dir);
 	flush_forget(b->bad, LABEL);
 	assert_int_equal(json_object_size(b->bad), 2);
 	flush_all(b, "a", "1p");
 	assert_int_equal(json_object_size(b->bad), 2);
-	disk_run(b->d, "rm -r '%s/p/a/" LABEL ".gen-1'; mv '%s/old' '%s/p/a/" LABEL ".gen-1'", b->d->dir,
-		 b->d->dir, b->d->dir);
-	disk_run(b->d, "mv '%s/p/a/" LABEL ".gen-1' '%s/p/a/" LABEL ".gen-2'", b->d->dir, b->d->dir);
+	disk_run(b->d, "rm -r '%s/p/a/" LABEL ".gen-1'; mv '%s/old' '%s/p/a/" LABEL ".gen-1'",
+		 b->d->dir, b->d->dir, b->d->dir);
+	disk_run(b->d, "mv '%s/p/a/" LABEL ".gen-1' '%s/p/a/" LABEL ".gen-2'", b->d->dir,
+		 b->d->dir);
 	disk_store(b->d, 2);
 	outcome = run_as(b, "a");
 	json_decref(outcome);
@@ -383,7 +397,8 @@ static void test_killed(void **state)
 	flush_all(b, "a", "");
 	for (n = 1; n <= 6; n++)
 		assert_string_equal(states(b, n, 0), "here here");
-	disk_run(b->d, "! ls -A '%s/p/a' | grep -v '^" LABEL "' | grep -v stillpoint-level", b->d->dir);
+	disk_run(b->d, "! ls -A '%s/p/a' | grep -v '^" LABEL "' | grep -v stillpoint-level",
+		 b->d->dir);
 }
 
 static void want_less(struct box *b, const char *level, int64_t generation, int64_t to)
@@ -426,7 +441,10 @@ static void test_tombstone(void **state)
 	assert_string_equal(states(b, 5, 0), "here here here");
 }
 
-/* Between two copies it may be told to end: the rules hold all the same, and what is left is known. */
+/*
+ * Between two copies it may be told to end: the rules hold all the same, and what is left is
+ * known.
+ */
 static void test_stopped(void **state)
 {
 	struct box *b = *state;
@@ -439,7 +457,9 @@ static void test_stopped(void **state)
 	b->stop_at = 1;
 	outcome = run_as(b, "a");
 	assert_string_equal(story(b), "3p");
-	assert_int_equal(json_integer_value(json_object_get(json_object_get(outcome, "result"), "left")), 2);
+	assert_int_equal(json_integer_value(
+				 json_object_get(json_object_get(outcome, "result"), "left")),
+			 2);
 	json_decref(outcome);
 	/* what is newer comes first, in the next run */
 	disk_store(b->d, 4);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Copying to other levels when an image is damaged, busy, gone, or cannot be read, and a level away or full:
- * whose fault it is, what is done all the same, and what of it is remembered.
+ * Copying to other levels when an image is damaged, busy, gone, or cannot be read, and a level
+ * away or full: whose fault it is, what is done all the same, and what of it is remembered.
  */
 #include "tests/unit/flush_box.h"
 
@@ -13,7 +13,10 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-/* How many images each level has room for; and of how many questions at first the answer is that it is full. */
+/*
+ * How many images each level has room for; and of how many questions at first the answer is
+ * that it is full.
+ */
 static unsigned int room_for, full_at_first;
 
 /* In the place of the C library's: what a level asks before it copies. */
@@ -136,7 +139,10 @@ static void test_bad_sector(void **state)
 	flush_all(b, "a", "3p");
 }
 
-/* A copy whose manifest its level does not give back is as good as none; one of L1's that is damaged replaces nothing. */
+/*
+ * A copy whose manifest its level does not give back is as good as none; one of L1's that is
+ * damaged replaces nothing.
+ */
 static void test_bad_copy(void **state)
 {
 	struct box *b = *state;
@@ -182,7 +188,8 @@ static void test_absent_level(void **state)
 	disk_store(b->d, 1);
 	flush_all(b, "a", "1p 1q");
 	/* as of a file system that is not mounted: the bare directory is not filled */
-	disk_run(b->d, "mv '%s/p' '%s/away' && mkdir -m 700 '%s/p'", b->d->dir, b->d->dir, b->d->dir);
+	disk_run(b->d, "mv '%s/p' '%s/away' && mkdir -m 700 '%s/p'", b->d->dir, b->d->dir,
+		 b->d->dir);
 	disk_store(b->d, 2);
 	outcome = run_as(b, "a");
 	assert_string_equal(story(b), "2q");
@@ -237,7 +244,10 @@ static void test_full(void **state)
 	disk_store(b->d, 8);
 	outcome = run_as(b, "a");
 	assert_string_equal(story(b), "");
-	assert_int_equal(json_object_size(json_object_get(json_object_get(outcome, "result"), "levels")), 1);
+	assert_int_equal(json_object_size(json_object_get(json_object_get(outcome, "result"), "leve"
+											      "l"
+											      "s")),
+			 1);
 	json_decref(outcome);
 	room_for = 0;
 }

@@ -134,7 +134,8 @@ static void test_store_place(void **state)
 	assert_non_null(strstr(error.text, "mounted"));
 	run(dir, "! ls -A images | grep .");
 	/* another one in its place is told by its id */
-	run(dir, "sed 's/^id .*/id 00112233445566778899aabbccddeeff/' away/.stillpoint-level >images/.stillpoint-level");
+	run(dir, "sed 's/^id .*/id 00112233445566778899aabbccddeeff/' away/.stillpoint-level "
+		 ">images/.stillpoint-level");
 	assert_int_equal(mount_id_check(store, "n1", dir, NULL, &error), -ESTALE);
 	run(dir, "rm -r images; mv away images");
 	assert_int_equal(mount_id_check(store, "n1", dir, NULL, &error), 0);
@@ -177,7 +178,8 @@ static int open_level(const char *dir, const char *state_dir)
 }
 
 /* What that writes to standard error; it is not refused. */
-static const char *said(int (*fn)(const char *dir, const char *state_dir), const char *dir, const char *state_dir)
+static const char *said(int (*fn)(const char *dir, const char *state_dir), const char *dir,
+			const char *state_dir)
 {
 	int copy = dup(STDERR_FILENO), fd = memfd_create("stderr", 0);
 	static char text[1024];
@@ -205,7 +207,8 @@ static void test_place_not_noted(void **state)
 	assert_non_null(mkdtemp(dir));
 	run(dir, "mkdir images");
 	text = said(look_at_store, dir, "/nowhere");
-	assert_non_null(strstr(text, "/nowhere/store: cannot be written: No such file or directory"));
+	assert_non_null(strstr(text, "/nowhere/store: cannot be written: No such file or "
+				     "directory"));
 	assert_non_null(strstr(text, "make room there"));
 	run(dir, "ln -s /dev/full store.new-$PPID");
 	text = said(look_at_store, dir, dir);
@@ -421,7 +424,10 @@ static void test_look(void **state)
 	level_configs_done(&levels);
 }
 
-/* How few: none when nothing is to go, as many as are kept when something is, and no more of what is due. */
+/*
+ * How few: none when nothing is to go, as many as are kept when something is, and no more of
+ * what is due.
+ */
 static void test_look_few(void **state)
 {
 	struct flush_item items[N];
@@ -440,9 +446,11 @@ static void test_look_few(void **state)
 	flush_plan_look(&levels, 0, items, N, false, is_whole, &truth);
 	assert_int_equal(truth.asked, 0);
 	set(&levels, "a.keep", "3");
-	truth.items = (struct flush_item [N]) { [9] = { .here = 1, .whole = 1 }, [11] = { .here = 1, .whole = 1 },
-						  [10] = { .here = 1 }, [8] = { .here = 1 },
-						  [7] = { .here = 1, .whole = 1 } };
+	truth.items = (struct flush_item[N]){[9] = {.here = 1, .whole = 1},
+					     [11] = {.here = 1, .whole = 1},
+					     [10] = {.here = 1},
+					     [8] = {.here = 1},
+					     [7] = {.here = 1, .whole = 1}};
 	flush_plan_look(&levels, 0, items, N, false, is_whole, &truth);
 	assert_int_equal(truth.asked, 5);
 	truth.asked = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * When a worker copies to other levels: a commit waits for one copy, and not for all that was left before.
- * Jobs, workers and the loop are played.
+ * When a worker copies to other levels: a commit waits for one copy, and not for all that was
+ * left before. Jobs, workers and the loop are played.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -223,7 +223,7 @@ static struct flusher *make(void)
 	unsigned int i;
 
 	daemon_of_test.config.node = (char *)(uintptr_t)"a";
-	daemon_of_test.config.levels = (struct level_configs) { .nr = 1, .conf = { { .name = "p" } } };
+	daemon_of_test.config.levels = (struct level_configs){.nr = 1, .conf = {{.name = "p"}}};
 	for (i = 0; i < JOBS; i++)
 		job[i] = (struct job) { .id = i + 1, .record = in_memory };
 	started = 0;
@@ -276,7 +276,10 @@ static bool is_buried(void)
 	return json_object_get(json_array_get(targets, 0), "unwanted");
 }
 
-/* Its home has noted that in the record that all see; what this node has in memory is as it began. */
+/*
+ * Its home has noted that in the record that all see; what this node has in memory is as it
+ * began.
+ */
 static void what_the_home_removed_is_not_copied(void **state)
 {
 	in_memory = json_pack("{s:s}", "uuid", "x");

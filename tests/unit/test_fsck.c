@@ -124,7 +124,9 @@ static void test_leftovers(void **state)
 
 	disk_store(d, 1);
 	disk_store_parts(d, 2, true);
-	disk_run(d, "cd '%s/1' && mkdir .tmp-gen-3 && touch .tmp-gen-3/pages && mkdir .rm-gen-0 && touch .rm-gen-0/state && mkdir gen-2/node-1/.tmp-image",
+	disk_run(d,
+		 "cd '%s/1' && mkdir .tmp-gen-3 && touch .tmp-gen-3/pages && mkdir .rm-gen-0 && "
+		 "touch .rm-gen-0/state && mkdir gen-2/node-1/.tmp-image",
 		 d->images);
 	/* in any order */
 	assert_int_equal(strlen(look(d)), strlen("unfinished, half_removed, unfinished"));
@@ -166,7 +168,7 @@ static void test_left_alone(void **state)
 	assert_true(disk_has(d, "1/gen-3/node-0/image/manifest"));
 	/* a later one was committed: 3 is decided, whether the job runs or not */
 	disk_store(d, 4);
-	assert_string_equal(kinds(d, &(struct how) { .repair = true, .alive = true }), "!uncommitted");
+	assert_string_equal(kinds(d, &(struct how){.repair = true, .alive = true}), "!uncommitted");
 	assert_false(disk_has(d, "1/gen-3"));
 	/* and what appeared after it was known that the job does not run */
 	disk_store_parts(d, 5, false);
@@ -190,8 +192,8 @@ static void test_uncommitted(void **state)
 
 	disk_store_parts(d, 1, true);
 	disk_store_parts(d, 2, false);
-	disk_run(d, "mkdir '%s/1/gen-3' '%s/1/gen-4' '%s/1/gen-4/node-0' '%s/1/gen-2/node-7'", d->images,
-		 d->images, d->images, d->images);
+	disk_run(d, "mkdir '%s/1/gen-3' '%s/1/gen-4' '%s/1/gen-4/node-0' '%s/1/gen-2/node-7'",
+		 d->images, d->images, d->images, d->images);
 	disk_file(d, "1/gen-2/.parts.json.new", "{");
 	assert_string_equal(look(d), "uncommitted, uncommitted, uncommitted");
 	assert_string_equal(repair(d), "!uncommitted, !uncommitted, !uncommitted");
@@ -214,17 +216,21 @@ static void test_damaged(void **state)
 		disk_store_parts(d, n, true);
 	disk_flip(d, "1/gen-1/manifest", 40);
 	assert_int_equal(truncate(disk_path(d, "1/gen-2/pages"), 5), 0);
-	disk_run(d, "cd '%s/1' && rm -r gen-3 && cp -r gen-4 gen-3", d->images);	/* another's */
+	disk_run(d, "cd '%s/1' && rm -r gen-3 && cp -r gen-4 gen-3", d->images); /* another's */
 	disk_file(d, "1/gen-4/notes", "mine");
 	disk_run(d, "rm -r '%s/1/gen-5/node-1'", d->images);
 	disk_flip(d, "1/gen-6/node-0/image/manifest", 40);
 	disk_file(d, "1/gen-7/parts.json", "{}");
 	disk_run(d, "cd '%s/1/gen-8' && mv node-0 x && mv node-1 node-0 && mv x node-1", d->images);
-	assert_string_equal(look(d), "foreign, damaged, damaged, damaged, missing_part, damaged, damaged, damaged, damaged");
-	assert_string_equal(repair(d), "foreign, damaged, damaged, damaged, missing_part, damaged, damaged, damaged, damaged");
+	assert_string_equal(look(d), "foreign, damaged, damaged, damaged, missing_part, damaged, "
+				     "damaged, damaged, damaged");
+	assert_string_equal(repair(d), "foreign, damaged, damaged, damaged, missing_part, damaged, "
+				       "damaged, damaged, damaged");
 	assert_string_equal(disk_generations(d), "1 2 3 4 5 6 7 8");
 	/* the manifest is gone: it was whole once, and may be put back */
-	disk_run(d, "cd '%s/1' && rm -r gen-1 gen-2 gen-3 gen-5 gen-6 gen-7 gen-8 gen-4/notes && mv gen-4/manifest .",
+	disk_run(d,
+		 "cd '%s/1' && rm -r gen-1 gen-2 gen-3 gen-5 gen-6 gen-7 gen-8 gen-4/notes && mv "
+		 "gen-4/manifest .",
 		 d->images);
 	assert_string_equal(repair(d), "no_manifest");
 	disk_run(d, "cd '%s/1' && mv manifest gen-4", d->images);
@@ -240,7 +246,8 @@ static void test_deep(void **state)
 	disk_flip(d, "1/gen-1/pages", 100);
 	disk_flip(d, "1/gen-2/node-1/image/pages", 100);
 	assert_string_equal(look(d), "");
-	assert_string_equal(kinds(d, &(struct how) { .deep = true, .repair = true }), "damaged, damaged");
+	assert_string_equal(kinds(d, &(struct how){.deep = true, .repair = true}), "damaged, "
+										   "damaged");
 	assert_string_equal(disk_generations(d), "1 2");
 }
 
@@ -261,10 +268,12 @@ static void test_pins_and_claims(void **state)
 	assert_true(pin_has(&d->catalog, d->job, 2));
 	assert_int_equal(pin_set(&d->catalog, d->job, 2, 0, "n", why, sizeof(why)), 0);
 	assert_string_equal(look(d), "");
-	assert_int_equal(catalog_claim(&d->catalog, d->job, "here", false, holder, sizeof(holder)), 0);
+	assert_int_equal(catalog_claim(&d->catalog, d->job, "here", false, holder, sizeof(holder)),
+			 0);
 	assert_string_equal(look(d), "stale_claim");
 	assert_string_equal(kinds(d, &(struct how) { .alive = true }), "");
-	assert_int_equal(catalog_claim(&d->catalog, d->job, "there", true, holder, sizeof(holder)), 0);
+	assert_int_equal(catalog_claim(&d->catalog, d->job, "there", true, holder, sizeof(holder)),
+			 0);
 	assert_string_equal(look(d), "");
 }
 
@@ -292,7 +301,8 @@ static void test_index(void **state)
 	row = json_pack("{s:i}", "generation", 1);
 	index = catalog_index_open(d->index, &d->catalog, problem, sizeof(problem));
 	assert_int_equal(catalog_index_count(index, 0), 1);	/* built by the repair */
-	catalog_index_put(index, d->job, 1, LABEL, catalog_index_stamp(&d->catalog, d->job, 1), row);
+	catalog_index_put(index, d->job, 1, LABEL, catalog_index_stamp(&d->catalog, d->job, 1),
+			  row);
 	catalog_index_put(index, d->job, 8, LABEL, 1, row);
 	catalog_index_close(index, problem, sizeof(problem));
 	json_decref(row);
@@ -303,7 +313,9 @@ static void test_index(void **state)
 	index = catalog_index_open(d->index, &d->catalog, problem, sizeof(problem));
 	assert_int_equal(catalog_index_count(index, 0), 1);
 	catalog_index_close(index, problem, sizeof(problem));
-	disk_run(d, "echo 'not a database, and long enough for one: .........................................................................' >'%s'",
+	disk_run(d,
+		 "echo 'not a database, and long enough for one: "
+		 ".........................................................................' >'%s'",
 		 d->index);
 	assert_string_equal(look(d), "!index");
 	unlink(d->index);
@@ -377,7 +389,8 @@ static void is_claimed(const struct disk *d)
 {
 	char holder[80];
 
-	assert_int_equal(catalog_claim(&d->catalog, d->job, "here", false, holder, sizeof(holder)), 0);
+	assert_int_equal(catalog_claim(&d->catalog, d->job, "here", false, holder, sizeof(holder)),
+			 0);
 }
 
 /* It was asked for when nobody had it; until its turn came somebody restarted it. */
@@ -393,13 +406,14 @@ static void test_restarted_meanwhile(void **state)
 	disk_run(d, "mkdir '%s/1/.tmp-gen-3'", d->images);
 	becomes(d, "lost", "here", 0);
 	for (i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
-		assert_null(strchr(kinds(d, &(struct how) { .repair = true, .meanwhile = others[i] }), '!'));
+		assert_null(strchr(kinds(d, &(struct how){.repair = true, .meanwhile = others[i]}),
+				   '!'));
 		assert_true(disk_has(d, "1/.tmp-gen-3"));
 		assert_true(disk_has(d, "1/gen-2/node-0"));
 		becomes(d, "lost", "here", 0);
 	}
 	/* that claim is left over by now; but a restart may take it once more */
-	assert_null(strchr(kinds(d, &(struct how) { .repair = true, .meanwhile = is_claimed }), '!'));
+	assert_null(strchr(kinds(d, &(struct how){.repair = true, .meanwhile = is_claimed}), '!'));
 	assert_true(disk_has(d, "1/.tmp-gen-3"));
 	/* and a restart that was under way when it was asked for may be so still */
 	assert_null(strchr(kinds(d, &(struct how) { .repair = true, .alive = true }), '!'));
@@ -411,9 +425,14 @@ static void test_restarted_meanwhile(void **state)
 static void test_any_mess(void **state)
 {
 	static const char *const messes[] = {
-		"mkdir .tmp-gen-%d", "mkdir .rm-gen-%d", "mkdir -p gen-2%d/node-1/.tmp-image",
-		"mkdir -p gen-2%d/node-0/image", "mkdir gen-3%d", "touch pin-4%d.json",
-		"mkdir -p gen-5/node-%d", "mkdir -p gen-2%d/node-2 && touch gen-2%d/.parts.json.new",
+		"mkdir .tmp-gen-%d",
+		"mkdir .rm-gen-%d",
+		"mkdir -p gen-2%d/node-1/.tmp-image",
+		"mkdir -p gen-2%d/node-0/image",
+		"mkdir gen-3%d",
+		"touch pin-4%d.json",
+		"mkdir -p gen-5/node-%d",
+		"mkdir -p gen-2%d/node-2 && touch gen-2%d/.parts.json.new",
 		"rm -rf gen-5/node-%d",
 	};
 	struct disk *d = *state;
@@ -428,7 +447,8 @@ static void test_any_mess(void **state)
 	for (i = 0; i < 25; i++) {
 		for (k = 0; k < 4; k++) {
 			rng = rng * 1103515245 + 12345;
-			snprintf(command, sizeof(command), messes[(rng >> 16) % (sizeof(messes) / sizeof(messes[0]))],
+			snprintf(command, sizeof(command),
+				 messes[(rng >> 16) % (sizeof(messes) / sizeof(messes[0]))],
 				 (rng >> 8) % 8, (rng >> 8) % 8);
 			disk_run(d, "cd '%s/1' && { %s; } 2>/dev/null || true", d->images, command);
 		}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * An erasure group as a level, on real images, with directories in the place of other nodes: what is
- * rebuilt from which losses, what is made again, and who is asked for what.
+ * An erasure group as a level, on real images, with directories in the place of other nodes:
+ * what is rebuilt from which losses, what is made again, and who is asked for what.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -120,7 +120,8 @@ static int open_images(const char *node, const struct image_key *key, const void
 
 	for (i = 0; i < K; i++)
 		c->asked |= !strcmp(nodes[i], node) ? 1u << i : 0;
-	return err ? err : open_dir(c, dir_of(c, "images", node), node, false, true, ret_level, error);
+	return err ? err
+		   : open_dir(c, dir_of(c, "images", node), node, false, true, ret_level, error);
 }
 
 static char *find_image(const char *job, uint64_t generation, int part, const void *arg)
@@ -130,7 +131,8 @@ static char *find_image(const char *job, uint64_t generation, int part, const vo
 
 	assert_string_equal(job, LABEL);
 	assert_int_equal(generation, 3);
-	return asprintf(&path, "%s/%s", dir_of(c, "images", c->here), image_name(part)) < 0 ? NULL : path;
+	return asprintf(&path, "%s/%s", dir_of(c, "images", c->here), image_name(part)) < 0 ? NULL
+											    : path;
 }
 
 /* ------------------------------------------------------------------ cluster */
@@ -527,7 +529,8 @@ static void refused(void **state)
 	uint64_t bytes;
 
 	init(&c, *state);
-	assert_int_equal(level_put(c.l, image_name(0), image_path(&c, 0), NULL, &c.error), -EOPNOTSUPP);
+	assert_int_equal(level_put(c.l, image_name(0), image_path(&c, 0), NULL, &c.error),
+			 -EOPNOTSUPP);
 	encode(&c);
 	assert_int_equal(level_space(c.l, &space, &c.error), 0);
 	assert_true(space.free && space.free <= space.total);
@@ -567,7 +570,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(listed_by_name, scratch_setup, scratch_teardown),
 		cmocka_unit_test_setup_teardown(gone, scratch_setup, scratch_teardown),
 		cmocka_unit_test_setup_teardown(gone_or_away, scratch_setup, scratch_teardown),
-		cmocka_unit_test_setup_teardown(takes_what_is_here, scratch_setup, scratch_teardown),
+		cmocka_unit_test_setup_teardown(takes_what_is_here, scratch_setup,
+						scratch_teardown),
 		cmocka_unit_test_setup_teardown(completed, scratch_setup, scratch_teardown),
 		cmocka_unit_test_setup_teardown(damaged_parity, scratch_setup, scratch_teardown),
 		cmocka_unit_test_setup_teardown(damaged_image, scratch_setup, scratch_teardown),

@@ -141,10 +141,18 @@ static void test_torn(void **state)
 static void test_hostile(void **state)
 {
 	static const char *const lines[] = {
-		"\n", "[]\n", "7\n", "{}\n", "{\"taken\": 1}\n", "{\"generation\": 1}\n",
-		"{\"taken\": \"x\", \"generation\": 1}\n", "{\"taken\": 1, \"generation\": 1, \"pause_ns\": -1}\n",
-		"{\"taken\": 1, \"generation\": 1, \"pause_ns\": \"9\"}\n", "\xff\xfe\n",
-		"{\"taken\": 1, \"generation\": 1e400}\n", "{\"taken\": 1, \"taken\": 2, \"generation\": 1}\n",
+		"\n",
+		"[]\n",
+		"7\n",
+		"{}\n",
+		"{\"taken\": 1}\n",
+		"{\"generation\": 1}\n",
+		"{\"taken\": \"x\", \"generation\": 1}\n",
+		"{\"taken\": 1, \"generation\": 1, \"pause_ns\": -1}\n",
+		"{\"taken\": 1, \"generation\": 1, \"pause_ns\": \"9\"}\n",
+		"\xff\xfe\n",
+		"{\"taken\": 1, \"generation\": 1e400}\n",
+		"{\"taken\": 1, \"taken\": 2, \"generation\": 1}\n",
 	};
 	struct disk *d = *state;
 	char noise[8192];
@@ -208,8 +216,8 @@ static void test_bounded(void **state)
 
 static void test_row(void **state)
 {
-	json_t *result = json_pack("{s:i, s:i, s:s, s:b, s:i, s:[ss]}", "pause_ns", 5, "total_ns", -1,
-				   "dir", "/x", "killed", 1, "pages_ns", 7, "nodes", "a", "b");
+	json_t *result = json_pack("{s:i, s:i, s:s, s:b, s:i, s:[ss]}", "pause_ns", 5, "total_ns",
+				   -1, "dir", "/x", "killed", 1, "pages_ns", 7, "nodes", "a", "b");
 	json_t *one = history_row(result, 3, 99);
 	json_t *want = json_pack("{s:i, s:i, s:i, s:i, s:b, s:i}", "taken", 99, "generation", 3,
 				 "pause_ns", 5, "pages_ns", 7, "killed", 1, "nodes", 2);
@@ -221,12 +229,13 @@ static void test_row(void **state)
 }
 
 /*
- * A restart over nodes: asked at 1000, fetched, tried, its first restore failed and was made again, its
- * ranks ran at 9000. What the engine took is in no total.
+ * A restart over nodes: asked at 1000, fetched, tried, its first restore failed and was made
+ * again, its ranks ran at 9000. What the engine took is in no total.
  */
 static void test_restart(void **state)
 {
-	json_t *result = json_pack("{s:i, s:i, s:i}", "total_ns", 77, "memory_ns", 70, "processes", 4);
+	json_t *result =
+		json_pack("{s:i, s:i, s:i}", "total_ns", 77, "memory_ns", 70, "processes", 4);
 	json_t *want = json_pack("{s:i, s:i, s:i, s:i, s:i, s:i, s:i}", "taken", 99, "restart", 3,
 				 "total_ns", 8000, "fetch_ns", 100, "try_ns", 200,
 				 "restore_ns", 300 + 400, "ranks_ns", 4600);
@@ -366,8 +375,10 @@ static void test_advice_of_nothing(void **state)
 
 	outcome = advice_make(7, rows, &rates);
 	assert_int_equal(outcome_errno(outcome), -ENODATA);
-	assert_non_null(strstr(json_string_value(json_object_get(json_object_get(outcome, "error"), "text")),
-			       "ckptctl checkpoint 7"));
+	assert_non_null(
+		strstr(json_string_value(json_object_get(json_object_get(outcome, "error"), "tex"
+											    "t")),
+		       "ckptctl checkpoint 7"));
 	json_decref(outcome);
 	json_object_set_new(killed, "killed", json_true());
 	json_array_append_new(rows, killed);

@@ -101,10 +101,12 @@ static const char *make(const struct scratch *s, unsigned int generation, const 
 	struct image_writer *w;
 	struct image *img;
 
-	assert_int_equal((plain ? image_writer_posix_create : image_writer_create)(dir, &w, &error), 0);
+	assert_int_equal((plain ? image_writer_posix_create : image_writer_create)(dir, &w, &error),
+			 0);
 	assert_int_equal(image_create(w, s->key, &options, &img, &error), 0);
 	if (generation > 1)
-		assert_int_equal(image_base(img, scratch_generation(s, generation - 1), 4, &error), 0);
+		assert_int_equal(image_base(img, scratch_generation(s, generation - 1), 4, &error),
+				 0);
 	add_vmas(img);
 	add_pages(img, generation > 1);
 	image_track(img, 1, TOKEN);

@@ -142,7 +142,9 @@ static void references(void **state)
 	assert_int_equal(nr, 2);
 	assert_int_equal(image_pages_ref(img, 6, BASE, 2, 5, BASE), 0);
 	chain_finish(img);
-	assert_int_equal(image_verify(scratch_generation(s, 2), s->key, NULL, true, NULL, NULL, NULL), 0);
+	assert_int_equal(image_verify(scratch_generation(s, 2), s->key, NULL, true, NULL, NULL,
+				      NULL),
+			 0);
 	assert_int_equal(image_open(scratch_generation(s, 2), s->key, NULL, &r, NULL), 0);
 	fill_page(page, 77);
 	for (uint64_t mm = 5; mm <= 6; mm++) {
@@ -156,7 +158,8 @@ static void expect_bad(const struct scratch *s, unsigned int generation, const c
 {
 	struct ckpt_error error = {};
 
-	assert_int_equal(image_verify(scratch_generation(s, generation), s->key, NULL, true, NULL, NULL, &error),
+	assert_int_equal(image_verify(scratch_generation(s, generation), s->key, NULL, true, NULL,
+				      NULL, &error),
 			 -EBADMSG);
 	if (!strstr(error.text, what))
 		fail_msg("'%s' does not say '%s'", error.text, what);

@@ -210,7 +210,8 @@ static void mixed_generations(void **state)
 		theirs = load_file(from, &len);
 		ours = load_file(to, &keep_len);
 		store_file(to, theirs, len);
-		assert_int_equal(image_verify(a, s->key, NULL, false, NULL, NULL, &error), -EBADMSG);
+		assert_int_equal(image_verify(a, s->key, NULL, false, NULL, NULL, &error),
+				 -EBADMSG);
 		/* index lengths may differ by a byte, and then that is the finding */
 		if (len == keep_len)
 			assert_non_null(strstr(error.text, "belongs to another image"));
@@ -366,21 +367,25 @@ static void versions(void **state)
 	hdr->version = 99;
 	hdr->version_reader = 99;
 	reseal(s, path, buf, len);
-	assert_int_equal(image_verify(dir, s->key, NULL, true, NULL, NULL, &error), -EPROTONOSUPPORT);
+	assert_int_equal(image_verify(dir, s->key, NULL, true, NULL, NULL, &error),
+			 -EPROTONOSUPPORT);
 	assert_non_null(strstr(error.text, "version 99"));
 	/* even if nobody could have checked the MAC */
 	store_file(path, buf, len - 1);
-	assert_int_equal(image_verify(dir, s->key, NULL, true, NULL, NULL, &error), -EPROTONOSUPPORT);
+	assert_int_equal(image_verify(dir, s->key, NULL, true, NULL, NULL, &error),
+			 -EPROTONOSUPPORT);
 	/* nonsense */
 	hdr->version = 0;
 	hdr->version_reader = 0;
 	reseal(s, path, buf, len);
-	assert_int_equal(image_verify(dir, s->key, NULL, true, NULL, NULL, &error), -EPROTONOSUPPORT);
+	assert_int_equal(image_verify(dir, s->key, NULL, true, NULL, NULL, &error),
+			 -EPROTONOSUPPORT);
 	hdr->version = IMAGE_VERSION;
 	hdr->version_reader = IMAGE_VERSION_READER;
 	hdr->flags = 0x80;
 	reseal(s, path, buf, len);
-	assert_int_equal(image_verify(dir, s->key, NULL, true, NULL, NULL, &error), -EPROTONOSUPPORT);
+	assert_int_equal(image_verify(dir, s->key, NULL, true, NULL, NULL, &error),
+			 -EPROTONOSUPPORT);
 	hdr->flags = 0;
 	reseal(s, path, buf, len);
 	assert_int_equal(judge(s, dir), 0);

@@ -37,7 +37,7 @@ static struct image_key *other_key(const struct scratch *s, int byte)
 /* Three chunks of pages, two maps, a record, a blob, a text, all of them with the marker. */
 static void make(const struct scratch *s, const char *dir, uint64_t generation, bool encrypt)
 {
-	struct image_options options = { .generation = generation, .job = "job", .encrypt = encrypt };
+	struct image_options options = {.generation = generation, .job = "job", .encrypt = encrypt};
 	struct ckpt_error error;
 	struct image_writer *w;
 	struct image *img;
@@ -92,7 +92,8 @@ static void nothing_can_be_read(void **state)
 	uint8_t page[PAGE];
 
 	make(s, scratch_path(s, "plain"), 1, false);
-	assert_int_equal(count_marked(s, "plain"), 4);	/* all but the index: the marker can be found */
+	assert_int_equal(count_marked(s, "plain"),
+			 4); /* all but the index: the marker can be found */
 	make(s, scratch_path(s, "secret"), 1, true);
 	assert_int_equal(count_marked(s, "secret"), 0);
 	assert_int_equal(image_open(scratch_path(s, "secret"), s->key, NULL, &r, &error), 0);
@@ -214,7 +215,10 @@ static void count(const struct image_finding *finding, void *arg)
 	snprintf(f->text, sizeof(f->text), "%s", finding->text);
 }
 
-/* With the node's key alone every flipped bit is found, and that something could not be seen is said. */
+/*
+ * With the node's key alone every flipped bit is found, and that something could not be seen
+ * is said.
+ */
 static void verified_without(void **state)
 {
 	struct scratch *s = *state;
@@ -327,7 +331,8 @@ static void forged(void **state)
 	b = load_file(scratch_path(s, "b/pages"), &b_len);
 	assert_int_equal(len, b_len);
 	forge(s, a, len);
-	assert_int_equal(image_verify(scratch_path(s, "a"), s->key, NULL, true, NULL, NULL, &error), 0);
+	assert_int_equal(image_verify(scratch_path(s, "a"), s->key, NULL, true, NULL, NULL, &error),
+			 0);
 	/* two chunks of the image */
 	memcpy(a + first, keep + first + next, IMAGE_CHUNK_MAX + IMAGE_SEAL_BYTES);
 	memcpy(a + first + next, keep + first, IMAGE_CHUNK_MAX + IMAGE_SEAL_BYTES);
@@ -348,7 +353,8 @@ static void forged(void **state)
 	forge(s, a, len);
 	expect_forged(s);
 	forge(s, keep, len);
-	assert_int_equal(image_verify(scratch_path(s, "a"), s->key, NULL, true, NULL, NULL, &error), 0);
+	assert_int_equal(image_verify(scratch_path(s, "a"), s->key, NULL, true, NULL, NULL, &error),
+			 0);
 }
 
 /* The texts of the manifest, likewise: flipped, and those of another generation. */
@@ -402,7 +408,8 @@ static void older_in_its_place(void **state)
 	remove_image(scratch_path(s, "new"));
 	assert_int_equal(rename(scratch_path(s, "old"), scratch_path(s, "new")), 0);
 	assert_int_equal(image_open(scratch_path(s, "new"), s->key, &expect, &r, &error), -ESTALE);
-	assert_int_equal(image_verify(scratch_path(s, "new"), none, &expect, true, NULL, NULL, &error),
+	assert_int_equal(image_verify(scratch_path(s, "new"), none, &expect, true, NULL, NULL,
+				      &error),
 			 -ESTALE);
 	image_key_destroy(none);
 }

@@ -217,7 +217,8 @@ static void every_write_fails(const struct scratch *s, int res)
 		assert_int_equal(count_entries(s->root), 0);
 		assert_true(n < 1000);
 	}
-	assert_true(n >= 4);	/* how many there are depends on what is packed, and so on the machine */
+	assert_true(n >=
+		    4); /* how many there are depends on what is packed, and so on the machine */
 	check_whole(s, dir, &m);
 	assert_int_equal(image_remove(dir, NULL), 0);
 	model_done(&m);

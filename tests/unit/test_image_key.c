@@ -97,8 +97,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(created_key_loads, scratch_setup, scratch_teardown),
-		cmocka_unit_test_setup_teardown(open_doors_are_refused, scratch_setup, scratch_teardown),
-		cmocka_unit_test_setup_teardown(keys_are_kept_apart, scratch_setup, scratch_teardown),
+		cmocka_unit_test_setup_teardown(open_doors_are_refused, scratch_setup,
+						scratch_teardown),
+		cmocka_unit_test_setup_teardown(keys_are_kept_apart, scratch_setup,
+						scratch_teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -50,8 +50,10 @@ static void store_two(const struct scratch *s, const struct model *m)
 
 		fill_page(page, p->seed);
 		if (p->ref >= 0)
-			assert_int_equal(image_pages_ref(img, p->mm, p->addr, 1, m->pages[p->ref].mm,
-							 m->pages[p->ref].addr), 0);
+			assert_int_equal(image_pages_ref(img, p->mm, p->addr, 1,
+							 m->pages[p->ref].mm,
+							 m->pages[p->ref].addr),
+					 0);
 		else if (i % 7)
 			assert_int_equal(image_pages_base(img, p->mm, p->addr, 1, p->mm, &nr), 0);
 		else
@@ -89,7 +91,8 @@ static int merge(const struct scratch *s, unsigned int generation,
 	struct image_merged merged;
 
 	error->text[0] = '\0';
-	return image_merge(scratch_generation(s, generation), s->key, NULL, options, &merged, error);
+	return image_merge(scratch_generation(s, generation), s->key, NULL, options, &merged,
+			   error);
 }
 
 /* Is @what in that file of gen-2, for everybody to read? */
@@ -136,8 +139,11 @@ static void whole(void **state)
 	assert_int_equal(image_open(scratch_generation(s, 2), s->key, NULL, &a, NULL), 0);
 	image_hold(a);
 	was = *image_manifest(a);
-	assert_int_equal(image_merge_look(scratch_generation(s, 2), s->key, NULL, 2, &looked, &error), 0);
-	assert_int_equal(image_merge_look(scratch_generation(s, 2), s->key, NULL, 1, &looked, &error),
+	assert_int_equal(image_merge_look(scratch_generation(s, 2), s->key, NULL, 2, &looked,
+					  &error),
+			 0);
+	assert_int_equal(image_merge_look(scratch_generation(s, 2), s->key, NULL, 1, &looked,
+					  &error),
 			 -EMLINK);
 	if (image_merge(scratch_generation(s, 2), s->key, NULL, NULL, &merged, &error))
 		fail_msg("%s", error.text);
@@ -174,7 +180,8 @@ static void whole(void **state)
 	assert_int_equal(count_entries(s->root), 2);
 
 	/* once more: there is nothing to do */
-	assert_int_equal(image_merge(scratch_generation(s, 2), s->key, NULL, NULL, &merged, NULL), 0);
+	assert_int_equal(image_merge(scratch_generation(s, 2), s->key, NULL, NULL, &merged, NULL),
+			 0);
 	assert_int_equal(merged.nr_bases, 0);
 	assert_int_equal(image_remove(scratch_generation(s, 1), NULL), 0);
 	assert_int_equal(check_two(s, &m), 0);
@@ -265,7 +272,9 @@ static void locked(void **state)
 		fail_msg("%s", error.text);
 	assert_int_equal(check_two(s, &m), 0);
 	/* who has the node's key alone can tell that it is whole, and reads as little as before */
-	assert_int_equal(image_verify(scratch_generation(s, 2), none, NULL, true, NULL, NULL, &error), 0);
+	assert_int_equal(image_verify(scratch_generation(s, 2), none, NULL, true, NULL, NULL,
+				      &error),
+			 0);
 	assert_int_equal(image_open(scratch_generation(s, 2), none, NULL, &r, &error), -ENOKEY);
 	image_key_destroy(none);
 	image_key_destroy(wrong);

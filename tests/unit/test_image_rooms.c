@@ -64,8 +64,10 @@ static void add(struct image *img, unsigned int first, unsigned int nr, const ui
 	for (unsigned int at = 0, n; at < nr; at += n) {
 		n = alike(first + at, nr - at);
 		if (kinds[first + at] != LEFT_OUT)
-			assert_int_equal(image_pages_add(img, MM, BASE + (uint64_t)(first + at) * PAGE,
-							 n, data + (size_t)at * PAGE), 0);
+			assert_int_equal(image_pages_add(img, MM,
+							 BASE + (uint64_t)(first + at) * PAGE, n,
+							 data + (size_t)at * PAGE),
+					 0);
 	}
 }
 
@@ -381,10 +383,10 @@ int main(void)
 		ROOMS(given_up, scratch_setup),
 		ROOMS(only_zeros, scratch_setup),
 		ROOMS(filled_gap, scratch_setup),
-		{ "filled_gap, encrypted", filled_gap, scratch_setup_secret, scratch_teardown, NULL },
-		{ "mostly_random, encrypted", mostly_random, scratch_setup_secret,
-		  scratch_teardown, NULL },
-		{ "mixed, encrypted", mixed, scratch_setup_secret, scratch_teardown, NULL },
+		{"filled_gap, encrypted", filled_gap, scratch_setup_secret, scratch_teardown, NULL},
+		{"mostly_random, encrypted", mostly_random, scratch_setup_secret, scratch_teardown,
+		 NULL},
+		{"mixed, encrypted", mixed, scratch_setup_secret, scratch_teardown, NULL},
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

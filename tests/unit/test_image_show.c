@@ -258,7 +258,8 @@ static void differences_are_found(void **state)
 	assert_int_equal(number(blobs, "same"), 1);
 	assert_int_equal(json_array_size(json_object_get(blobs, "changed")), 0);
 	assert_int_equal(json_array_size(json_object_get(blobs, "only_a")), 0);
-	assert_int_equal(json_integer_value(json_array_get(json_object_get(blobs, "only_b"), 0)), 5);
+	assert_int_equal(json_integer_value(json_array_get(json_object_get(blobs, "only_b"), 0)),
+			 5);
 	assert_true(json_is_false(json_object_get(json, "equal")));
 	json_decref(json);
 }

@@ -369,7 +369,8 @@ static void test_levels_brute_force(void **state)
 				tried = simulate_levels(sets[set], 3, &other, 40000, 22);
 				if (tried >= got * 1.02)
 					fail_msg("set %zu: %g every %g, %u, %u, not %g", set, tried,
-						 other.interval, other.every[1], other.every[2], got);
+						 other.interval, other.every[1], other.every[2],
+						 got);
 			}
 		}
 	}
@@ -389,8 +390,10 @@ static void test_random(void **state)
 		nr = 1 + (unsigned int)(uniform(&seed) * 4);
 		for (l = 0; l < nr; l++) {
 			levels[l].cost = pow(10, 12 * uniform(&seed) - 6);
-			levels[l].mtbf = uniform(&seed) < 0.2 ? 0 : pow(10, 14 * uniform(&seed) - 2);
-			levels[l].least = uniform(&seed) < 0.5 ? 0 : pow(10, 8 * uniform(&seed) - 3);
+			levels[l].mtbf = uniform(&seed) < 0.2 ? 0
+							      : pow(10, 14 * uniform(&seed) - 2);
+			levels[l].least = uniform(&seed) < 0.5 ? 0
+							       : pow(10, 8 * uniform(&seed) - 3);
 		}
 		if (interval_multilevel(levels, nr, &how, &why)) {
 			assert_non_null(why);

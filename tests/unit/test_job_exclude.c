@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a dump of ranks leaves out of processes that are none: this one is the job's init, its children are the
- * job, and another child answers as the shim does.
+ * What a dump of ranks leaves out of processes that are none: this one is the job's init, its
+ * children are the job, and another child answers as the shim does.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -86,7 +86,8 @@ static void test_pin_and_removal(void **state)
 {
 	struct disk *d = *state;
 	json_t *outcome = pruner_pinned(7, 3);
-	const char *text = json_string_value(json_object_get(json_object_get(outcome, "error"), "text"));
+	const char *text =
+		json_string_value(json_object_get(json_object_get(outcome, "error"), "text"));
 	int lock, again;
 	char why[512];
 
@@ -252,29 +253,35 @@ static void test_prune_in_use(void **state)
 	assert_false(catalog_generation_in_use(&d->catalog, d->job, 1));
 	image_hold(reader);
 	assert_true(catalog_generation_in_use(&d->catalog, d->job, 1));
-	assert_int_equal(catalog_generation_remove(&d->catalog, d->job, 1, why, sizeof(why)), -EBUSY);
+	assert_int_equal(catalog_generation_remove(&d->catalog, d->job, 1, why, sizeof(why)),
+			 -EBUSY);
 	/* 4 may still be given up: it stands for none */
 	json_decref(prune_with(d, &prune));
 	assert_string_equal(disk_generations(d), "1 3 4");
 	image_close(reader);
 	disk_store_parts(d, 5, true);
 	disk_store(d, 6);
-	assert_int_equal(image_open(disk_path(d, "1/gen-5/node-1/image"), key, NULL, &reader, &error), 0);
+	assert_int_equal(image_open(disk_path(d, "1/gen-5/node-1/image"), key, NULL, &reader,
+				    &error),
+			 0);
 	image_hold(reader);
-	assert_int_equal(catalog_generation_remove(&d->catalog, d->job, 5, why, sizeof(why)), -EBUSY);
+	assert_int_equal(catalog_generation_remove(&d->catalog, d->job, 5, why, sizeof(why)),
+			 -EBUSY);
 	keep(d, 1, "5 6");
 	image_close(reader);
 	image_key_destroy(key);
 	keep(d, 1, "6");
 	/* a restart on another node may be reading any of them; our own claim is an old one */
 	disk_store(d, 7);
-	assert_int_equal(catalog_claim(&d->catalog, d->job, "there", false, holder, sizeof(holder)), 0);
+	assert_int_equal(catalog_claim(&d->catalog, d->job, "there", false, holder, sizeof(holder)),
+			 0);
 	skipped(d, "there");
 	catalog_unclaim(&d->catalog, d->job, "there");
 	assert_int_equal(catalog_lock(&d->catalog, d->job, &lock), 0);
 	skipped(d, "just now");
 	close(lock);
-	assert_int_equal(catalog_claim(&d->catalog, d->job, "here", false, holder, sizeof(holder)), 0);
+	assert_int_equal(catalog_claim(&d->catalog, d->job, "here", false, holder, sizeof(holder)),
+			 0);
 	keep(d, 1, "7");
 }
 
@@ -302,7 +309,8 @@ static void test_prune_awaited(void **state)
 	assert_int_equal(json_array_size(json_object_get(entry, "removed")), 4);
 	row = json_array_get(json_object_get(entry, "removed"), 2);
 	assert_int_equal(json_integer_value(json_object_get(row, "generation")), 3);
-	assert_string_equal(json_string_value(json_array_get(json_object_get(row, "missed"), 0)), "q");
+	assert_string_equal(json_string_value(json_array_get(json_object_get(row, "missed"), 0)),
+			    "q");
 	row = json_array_get(json_object_get(entry, "removed"), 0);
 	assert_null(json_object_get(row, "missed"));
 	json_decref(entry);
@@ -317,9 +325,14 @@ static void test_prune_awaited(void **state)
 	disk_run(d, "mv '%s/p' '%s/away'", d->dir, d->dir);
 	json_decref(prune_with(d, &prune));
 	assert_string_equal(disk_generations(d), "4 7");
-	disk_run(d, "mv '%s/away' '%s/p'; chmod 700 '%s/p' '%s/p/here'; cp -r '%s/1/gen-4' '%s/p/here/" LABEL ".gen-4'",
+	disk_run(d,
+		 "mv '%s/away' '%s/p'; chmod 700 '%s/p' '%s/p/here'; cp -r '%s/1/gen-4' "
+		 "'%s/p/here/" LABEL ".gen-4'",
 		 d->dir, d->dir, d->dir, d->dir, d->images, d->dir);
-	disk_run(d, "printf 'stillpoint level 1\\nnode here\\nid 00112233445566778899aabbccddeeff\\n' >'%s/p/here/.stillpoint-level'", d->dir);
+	disk_run(d,
+		 "printf 'stillpoint level 1\\nnode here\\nid 00112233445566778899aabbccddeeff\\n' "
+		 ">'%s/p/here/.stillpoint-level'",
+		 d->dir);
 	json_decref(prune_with(d, &prune));
 	assert_string_equal(disk_generations(d), "7");
 	level_configs_done(&levels);
@@ -369,8 +382,9 @@ static void test_prune_unmounted(void **state)
 }
 
 /*
- * Another job's generations under our number: they lay there before the file system was mounted, or it is the
- * other way round.  No rule of ours is a reason to remove them, nor what another key or version wrote.
+ * Another job's generations under our number: they lay there before the file system was
+ * mounted, or it is the other way round.  No rule of ours is a reason to remove them, nor what
+ * another key or version wrote.
  */
 static void test_prune_foreign(void **state)
 {

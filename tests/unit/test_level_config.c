@@ -37,8 +37,12 @@ struct box {
 static void box_init(struct box *b, const char *place)
 {
 	*b = (struct box) { .nodes = { { .name = "a" }, { .name = "b" }, { .name = "c" } } };
-	b->site = (struct level_site) {
-		.node = "a", .socket = "/nowhere", .nodes = b->nodes, .nr_nodes = 3, .silent = b->silent,
+	b->site = (struct level_site){
+		.node = "a",
+		.socket = "/nowhere",
+		.nodes = b->nodes,
+		.nr_nodes = 3,
+		.silent = b->silent,
 	};
 	assert_int_equal(level_configs_set(&b->levels, "p", place), 0);
 	level_configs_set_site(&b->levels, &b->site);

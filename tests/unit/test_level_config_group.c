@@ -31,7 +31,8 @@ static void places(void **state)
 	assert_int_equal(level_configs_set(&levels, "g", "erasure:64+16"), 0);
 	assert_int_equal(levels.conf[0].k, 64);
 	assert_int_equal(levels.conf[0].m, 16);
-	assert_true(level_config_is_group(&levels.conf[0]) && !level_config_is_dir(&levels.conf[0]));
+	assert_true(level_config_is_group(&levels.conf[0]) &&
+		    !level_config_is_dir(&levels.conf[0]));
 	assert_string_equal(level_config_dir(&levels.conf[0]), "");
 	assert_int_equal(level_configs_set(&levels, "g", "posix:/x"), 0);
 	assert_false(level_config_is_group(&levels.conf[0]));

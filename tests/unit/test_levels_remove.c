@@ -63,11 +63,14 @@ static int teardown(void **state)
 
 static void flush_as(struct box *b, const char *node)
 {
-	json_t *outcome, *targets = json_pack("[{s:I, s:s, s:o}]", "job", (json_int_t)b->d->job, "label",
-					      LABEL, "generations",
+	json_t *outcome, *targets = json_pack("[{s:I, s:s, s:o}]", "job", (json_int_t)b->d->job,
+					      "label", LABEL, "generations",
 					      catalog_generations(&b->d->catalog, b->d->job));
 	const struct flush p = {
-		.catalog = &b->d->catalog, .levels = &b->daemon.config.levels, .node = node, .usable = ~0u,
+		.catalog = &b->d->catalog,
+		.levels = &b->daemon.config.levels,
+		.node = node,
+		.usable = ~0u,
 		.targets = targets,
 	};
 
@@ -89,7 +92,9 @@ static int rm(struct box *b, int64_t generation, const char *level)
 	b->rm.level = level;
 	outcome = levels_remove(&b->rm);
 	err = outcome_is_ok(outcome) ? 0 : outcome_errno(outcome);
-	snprintf(b->text, sizeof(b->text), "%s", err ? json_string_value(json_object_get(json_object_get(outcome, "error"), "text")) : "");
+	snprintf(b->text, sizeof(b->text), "%s",
+		 err ? json_string_value(json_object_get(json_object_get(outcome, "error"), "text"))
+		     : "");
 	json_decref(outcome);
 	return err;
 }
@@ -106,7 +111,8 @@ static const char *on_level(const struct box *b, const char *name)
 	for (n = 1; n < 10; n++) {
 		snprintf(path, sizeof(path), "../%s/a/" LABEL ".gen-%d", name, n);
 		if (disk_has(b->d, path))
-			len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%d", len ? " " : "", n);
+			len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%d",
+						len ? " " : "", n);
 	}
 	return text;
 }
@@ -169,7 +175,10 @@ static void test_l1(void **state)
 	assert_string_equal(on_level(b, "p"), "");
 }
 
-/* Some of a generation's images do not stand for all of another's; what cannot be asked does for none. */
+/*
+ * Some of a generation's images do not stand for all of another's; what cannot be asked does
+ * for none.
+ */
 static void test_parts(void **state)
 {
 	struct box *b = *state;

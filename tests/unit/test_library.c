@@ -121,27 +121,30 @@ static void count(const char *phase, uint64_t done, uint64_t total, void *arg)
 
 static void test_calls(void **state)
 {
-	static const struct script script[] = {
-		{ .want = "\"verb\":\"run\"", { "{\"ok\": true, \"result\": {\"job\": 7}}" } },
-		{ .want = "\"kill\":true", {
-			"{\"progress\": {\"phase\": \"dump\", \"done\": 1, \"total\": 10}}",
-			"{\"progress\": {\"phase\": \"dump\", \"done\": 9, \"total\": 10}}",
-			"{\"ok\": true, \"result\": {\"generation\": 3, \"dir\": \"/x\"}}" } },
-		{ .want = "\"generation\":2", { "{\"ok\": true, \"result\": {}}" } },
-		{ .want = "\"nodes\":[\"n1\",\"n3\"]", { "{\"ok\": true, \"result\": {}}" } },
-		{ .want = "\"verb\":\"wait\"", { "{\"ok\": true, \"result\": {\"exit_status\": 9}}" } },
-		{ .want = "\"signal\":15", { "{\"ok\": true, \"result\": {}}" } },
-		{ .want = "\"force\":true", { "{\"ok\": true, \"result\": {}}" } },
-		{ .want = "\"settings\":{\"every_ms\":2000}", { "{\"ok\": true, \"result\": {}}" } },
-		{ .want = "\"on\":false", { "{\"ok\": true, \"result\": {}}" } },
-		{ .want = "\"verb\":\"pin\",\"args\":{\"job\":7}", { "{\"ok\": true, \"result\": {}}" } },
-		{ .want = "\"verb\":\"unpin\",\"args\":{\"job\":7,\"generation\":4}", { "{\"ok\": true, \"result\": {}}" } },
-		{ .want = "\"keep\":2,\"keep_every\":0,\"max_size\":5000,\"dry_run\":true", {
-			"{\"ok\": true, \"result\": {\"freed\": 17}}" } },
-		{ .want = "\"verb\":\"prune\",\"args\":{}", { "{\"ok\": true, \"result\": {\"freed\": 0}}" } },
-		{ .want = "attach", { "{\"ok\": true, \"result\": {}}" }, .with_fd = true },
-		{ NULL }
-	};
+	static const struct script script[] =
+		{{.want = "\"verb\":\"run\"", {"{\"ok\": true, \"result\": {\"job\": 7}}"}},
+		 {.want = "\"kill\":true",
+		  {"{\"progress\": {\"phase\": \"dump\", \"done\": 1, \"total\": 10}}",
+		   "{\"progress\": {\"phase\": \"dump\", \"done\": 9, \"total\": 10}}",
+		   "{\"ok\": true, \"result\": {\"generation\": 3, \"dir\": \"/x\"}}"}},
+		 {.want = "\"generation\":2", {"{\"ok\": true, \"result\": {}}"}},
+		 {.want = "\"nodes\":[\"n1\",\"n3\"]", {"{\"ok\": true, \"result\": {}}"}},
+		 {.want = "\"verb\":\"wait\"",
+		  {"{\"ok\": true, \"result\": {\"exit_status\": 9}}"}},
+		 {.want = "\"signal\":15", {"{\"ok\": true, \"result\": {}}"}},
+		 {.want = "\"force\":true", {"{\"ok\": true, \"result\": {}}"}},
+		 {.want = "\"settings\":{\"every_ms\":2000}", {"{\"ok\": true, \"result\": {}}"}},
+		 {.want = "\"on\":false", {"{\"ok\": true, \"result\": {}}"}},
+		 {.want = "\"verb\":\"pin\",\"args\":{\"job\":7}",
+		  {"{\"ok\": true, \"result\": {}}"}},
+		 {.want = "\"verb\":\"unpin\",\"args\":{\"job\":7,\"generation\":4}",
+		  {"{\"ok\": true, \"result\": {}}"}},
+		 {.want = "\"keep\":2,\"keep_every\":0,\"max_size\":5000,\"dry_run\":true",
+		  {"{\"ok\": true, \"result\": {\"freed\": 17}}"}},
+		 {.want = "\"verb\":\"prune\",\"args\":{}",
+		  {"{\"ok\": true, \"result\": {\"freed\": 0}}"}},
+		 {.want = "attach", {"{\"ok\": true, \"result\": {}}"}, .with_fd = true},
+		 {NULL}};
 	const struct ckpt_prune prune = {
 		.size = sizeof(prune), .flags = CKPT_PRUNE_DRY_RUN, .keep = 2, .max_size = 5000,
 	};
@@ -193,16 +196,18 @@ static void test_calls(void **state)
 
 static void test_refusal(void **state)
 {
-	static const struct script script[] = {
-		{ .want = "checkpoint", {
-			"{\"ok\": false, \"error\": {\"errno\": -95, \"text\": \"no\", \"refusals\": ["
-			"{\"reason\": 30, \"name\": \"FD_SOCKET\", \"text\": \"t\", \"advice\": \"a\","
-			" \"pid\": 5, \"tid\": 6, \"comm\": \"c\", \"object\": 3, \"detail\": \"d\"},"
-			"{}]}}" } },
-		{ .want = "wait", { "{\"ok\": false}" } },
-		{ .want = "wait", { "{\"ok\": false, \"error\": {\"errno\": 5}}" } },
-		{ NULL }
-	};
+	static const struct script script[] = {{.want = "checkpoint",
+						{"{\"ok\": false, \"error\": {\"errno\": -95, "
+						 "\"text\": \"no\", \"refusals\": ["
+						 "{\"reason\": 30, \"name\": \"FD_SOCKET\", "
+						 "\"text\": \"t\", \"advice\": \"a\","
+						 " \"pid\": 5, \"tid\": 6, \"comm\": \"c\", "
+						 "\"object\": 3, \"detail\": \"d\"},"
+						 "{}]}}"}},
+					       {.want = "wait", {"{\"ok\": false}"}},
+					       {.want = "wait",
+						{"{\"ok\": false, \"error\": {\"errno\": 5}}"}},
+					       {NULL}};
 	struct ckpt_refusal refusal = { .size = sizeof(refusal) };
 	struct fake f = start(script);
 	int64_t generation = -1;
@@ -376,12 +381,11 @@ static void test_not_utf8(void **state)
 /* What the text says is of the last call, also of one that was not made. */
 static void test_text_of_last_call(void **state)
 {
-	static const struct script script[] = {
-		{ .want = "checkpoint", {
-			"{\"ok\": false, \"error\": {\"errno\": -95, \"text\": \"there is no job 99\","
-			" \"refusals\": [{}]}}" } },
-		{ NULL }
-	};
+	static const struct script script[] = {{.want = "checkpoint",
+						{"{\"ok\": false, \"error\": {\"errno\": -95, "
+						 "\"text\": \"there is no job 99\","
+						 " \"refusals\": [{}]}}"}},
+					       {NULL}};
 	static const char *const argv[] = { "a", NULL };
 	struct ckpt_run run = { .size = sizeof(run), .argv = argv, .cwd = "/", .reserved = 7 };
 	struct fake f = start(script);
@@ -403,7 +407,8 @@ static void test_text_of_last_call(void **state)
 /* A daemon that turns somebody away has said why before it was asked. */
 static void test_turned_away(void **state)
 {
-	static const char busy[] = "{\"ok\": false, \"error\": {\"errno\": -16, \"text\": \"too many\"}}";
+	static const char busy[] = "{\"ok\": false, \"error\": {\"errno\": -16, \"text\": \"too "
+				   "many\"}}";
 	struct ckpt *ckpt;
 	int status, sock;
 	struct fake f;

@@ -214,10 +214,12 @@ static void counts_are_told_in_each_drain(void **state)
 		look(w);
 		h = next_heard(w, SHIM_COUNTS);
 		assert_int_equal(h->msg.value, 0);
-		assert_true(h->counts[0].source == 1 && h->counts[0].dest == 3 && h->counts[0].count == 5);
+		assert_true(h->counts[0].source == 1 && h->counts[0].dest == 3 &&
+			    h->counts[0].count == 5);
 		h = next_heard(w, SHIM_COUNTS);
 		assert_int_equal(h->msg.value, 1);
-		assert_true(h->counts[0].source == 0 && h->counts[0].dest == 1 && h->counts[0].count == 2);
+		assert_true(h->counts[0].source == 0 && h->counts[0].dest == 1 &&
+			    h->counts[0].count == 2);
 		next_heard(w, SHIM_REACHED);
 		look(w);
 		assert_int_equal(w->nr, 0);

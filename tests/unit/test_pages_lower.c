@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What ranks say of their lower halves, as the shim tells it: all of it, in answers that have room for a part, also of
- * a rank with more descriptors than one answer holds; and what a rank makes up harms nobody.
+ * What ranks say of their lower halves, as the shim tells it: all of it, in answers that have
+ * room for a part, also of a rank with more descriptors than one answer holds; and what a rank
+ * makes up harms nobody.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -38,7 +39,8 @@ static size_t ask(const struct world *w, size_t room, struct shim_exclude *ret_a
 	return from;
 }
 
-static void check_rank(const struct shim_exclude *of, uint32_t index, int pid, int first, uint32_t fds)
+static void check_rank(const struct shim_exclude *of, uint32_t index, int pid, int first,
+		       uint32_t fds)
 {
 	assert_int_equal(of[0].kind, SHIM_LEAVE_PROCESS);
 	assert_int_equal(of[0].number, pid);

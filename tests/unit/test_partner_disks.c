@@ -66,8 +66,8 @@ static void *serve_run(void *arg)
 }
 
 /*
- * One operation of its disk takes longer than anybody waits in silence: at the first bytes, when the
- * sender still has more than the connection holds.
+ * One operation of its disk takes longer than anybody waits in silence: at the first bytes,
+ * when the sender still has more than the connection holds.
  */
 static void slow_there(void **state)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A partner that knows the protocol and the key, and gives something else than what it was asked for, has
- * no end, or does not have its store.
+ * A partner that knows the protocol and the key, and gives something else than what it was
+ * asked for, has no end, or does not have its store.
  */
 #include <endian.h>
 #include <errno.h>
@@ -23,11 +23,13 @@ static int meet(struct rig *r, struct partner_link *link, int fd, const struct p
 
 	err = partner_link_init(link, fd, "n1", r->serve.idle_ms, &r->partner_error);
 	if (!err)
-		err = partner_link_welcome(link, hello, r->token, r->serve.plain, &r->partner_error);
+		err = partner_link_welcome(link, hello, r->token, r->serve.plain,
+					   &r->partner_error);
 	if (!err)
 		err = partner_link_receive(link, 0, &type, &len, &r->partner_error);
 	if (!err)
-		err = partner_link_tell(link, PARTNER_RESULT, &good, sizeof(good), &r->partner_error);
+		err = partner_link_tell(link, PARTNER_RESULT, &good, sizeof(good),
+					&r->partner_error);
 	return err ? err : partner_link_receive(link, 0, &type, &len, &r->partner_error);
 }
 
@@ -68,7 +70,8 @@ static int another_image(struct rig *r, int fd, const struct partner_hello *hell
 		info.generation = request.generation;
 		for (i = 0; i < LAYOUT_FILES; i++)
 			info.len[i] = htole64(s.layout.len[i]);
-		err = partner_link_tell(&link, PARTNER_INFO, &info, sizeof(info), &r->partner_error);
+		err = partner_link_tell(&link, PARTNER_INFO, &info, sizeof(info),
+					&r->partner_error);
 	}
 	if (!err)
 		err = send_all(r, &link, &s, le32toh(request.piece));
@@ -104,12 +107,15 @@ static void wrong_image(void **state)
 
 static int endless_list(struct rig *r, int fd, const struct partner_hello *hello)
 {
-	struct partner_wire_image item = { .name = "job.gen-3", .job = "job", .generation = htole64(3) };
+	struct partner_wire_image item = {.name = "job.gen-3",
+					  .job = "job",
+					  .generation = htole64(3)};
 	struct partner_link link = { .fd = -1 };
 	int err = meet(r, &link, fd, hello);
 
 	while (!err)
-		err = partner_link_tell(&link, PARTNER_ITEM, &item, sizeof(item), &r->partner_error);
+		err = partner_link_tell(&link, PARTNER_ITEM, &item, sizeof(item),
+					&r->partner_error);
 	partner_link_done(&link);
 	return err;
 }
@@ -180,7 +186,8 @@ static int no_header(struct rig *r, int fd, const struct partner_hello *hello)
 	int err = meet(r, &link, fd, hello);
 
 	if (!err)
-		err = partner_link_tell(&link, PARTNER_ITEM, &item, sizeof(item), &r->partner_error);
+		err = partner_link_tell(&link, PARTNER_ITEM, &item, sizeof(item),
+					&r->partner_error);
 	while (!err)
 		err = partner_link_tell(&link, PARTNER_ALIVE, NULL, 0, &r->partner_error);
 	partner_link_done(&link);
@@ -211,7 +218,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(store_not_mounted, scratch_setup, scratch_teardown),
 		cmocka_unit_test_setup_teardown(list_without_end, scratch_setup, scratch_teardown),
 		cmocka_unit_test_setup_teardown(list_of_others, scratch_setup, scratch_teardown),
-		cmocka_unit_test_setup_teardown(at_work_without_end, scratch_setup, scratch_teardown),
+		cmocka_unit_test_setup_teardown(at_work_without_end, scratch_setup,
+						scratch_teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -28,7 +28,8 @@
 #include "supervisor/storage/level_config_group.h"
 #include "supervisor/control/worker.h"
 
-static struct daemon daemon_of_test = { .config = { .node = "n1", .store = "/nowhere", .store_encrypt = true } };
+static struct daemon daemon_of_test = {
+	.config = {.node = "n1", .store = "/nowhere", .store_encrypt = true}};
 static struct partner_server *store;
 static peer_verb_fn on_store;
 static partner_listener_fn on_hello;
@@ -128,7 +129,8 @@ int partner_hello_check(const struct partner_hello *hello, const uint8_t token[P
 	return 0;
 }
 
-int partner_serve(int fd, const struct partner_hello *hello, const uint8_t token[PARTNER_TOKEN_BYTES],
+int partner_serve(int fd, const struct partner_hello *hello,
+		  const uint8_t token[PARTNER_TOKEN_BYTES],
 		  const struct partner_serve_options *options, struct ckpt_error *error)
 {
 	served++;
@@ -141,12 +143,14 @@ int partner_room_sweep(const char *dir, struct ckpt_error *error)
 	return 0;
 }
 
-bool level_image_parse(const char *name, char *label, size_t size, int64_t *ret_generation, int *ret_part)
+bool level_image_parse(const char *name, char *label, size_t size, int64_t *ret_generation,
+		       int *ret_part)
 {
 	return false;
 }
 
-char *level_image_dir(const struct catalog *catalog, const char *label, int64_t generation, int part)
+char *level_image_dir(const struct catalog *catalog, const char *label, int64_t generation,
+		      int part)
 {
 	return NULL;
 }
@@ -161,7 +165,8 @@ static int setup(void **state)
 	if (!mkdtemp(key) || asprintf(&daemon_of_test.config.key, "%s/key", key) < 0)
 		return -1;
 	*state = key;
-	return image_key_create(daemon_of_test.config.key, &error) || partner_server_open(&daemon_of_test, &store);
+	return image_key_create(daemon_of_test.config.key, &error) ||
+	       partner_server_open(&daemon_of_test, &store);
 }
 
 static int teardown(void **state)
@@ -186,8 +191,8 @@ static const json_t *ask(json_t *args)
 
 static json_t *question_of(int version, bool reads)
 {
-	return json_pack("{s:i, s:s, s:b, s:b}", "version", version, "owner", "n2", "read_only", reads,
-			 "plain", false);
+	return json_pack("{s:i, s:s, s:b, s:b}", "version", version, "owner", "n2", "read_only",
+			 reads, "plain", false);
 }
 
 static const char *refusal(const json_t *outcome)
@@ -220,7 +225,9 @@ static void serve(bool reads)
 	const char *id = json_string_value(json_object_get(ticket, "id"));
 
 	assert_non_null(id);
-	assert_int_equal(sodium_hex2bin(hello.id, sizeof(hello.id), id, strlen(id), NULL, NULL, NULL), 0);
+	assert_int_equal(sodium_hex2bin(hello.id, sizeof(hello.id), id, strlen(id), NULL, NULL,
+					NULL),
+			 0);
 	served = stepped_back = 0;
 	on_hello(&hello, dup(0), hello_arg);
 	assert_int_equal(served, 1);
@@ -229,7 +236,10 @@ static void serve(bool reads)
 	answer = NULL;
 }
 
-/* A copy that comes in the background must not slow down the jobs here; a restart waits for what it reads. */
+/*
+ * A copy that comes in the background must not slow down the jobs here; a restart waits for
+ * what it reads.
+ */
 static void who_writes_steps_back(void **state)
 {
 	serve(false);

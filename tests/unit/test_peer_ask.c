@@ -48,11 +48,13 @@ static void test_ask(void **state)
 	until(nodes, n->outcomes == 1);
 	assert_int_equal(json_integer_value(json_object_get(json_object_get(n->outcome, "result"),
 							    "n")), 42);
-	assert_int_equal(peer_ask(n->asks, 1, "what", json_object(), 20000, on_outcome, n, NULL), 0);
+	assert_int_equal(peer_ask(n->asks, 1, "what", json_object(), 20000, on_outcome, n, NULL),
+			 0);
 	until(nodes, n->outcomes == 2);
 	assert_int_equal(outcome_errno(n->outcome), -ENOSYS);
 	/* one that takes longer, and of which something is heard */
-	assert_int_equal(peer_ask(n->asks, 1, "later", json_object(), 300, on_outcome, n, &cookie), 0);
+	assert_int_equal(peer_ask(n->asks, 1, "later", json_object(), 300, on_outcome, n, &cookie),
+			 0);
 	peer_ask_extend(n->asks, cookie, 20000);
 	peer_ask_extend(n->asks, cookie + 1, 20000);
 	until(nodes, nodes[1].question);
@@ -79,7 +81,8 @@ static void test_ask(void **state)
 	nodes_turn(nodes, 20);
 	assert_int_equal(n->outcomes, 3);
 	/* the asked daemon leaves first, then the asking one */
-	assert_int_equal(peer_ask(n->asks, 1, "later", json_object(), 20000, on_outcome, n, NULL), 0);
+	assert_int_equal(peer_ask(n->asks, 1, "later", json_object(), 20000, on_outcome, n, NULL),
+			 0);
 	nodes_stop(nodes, 1);
 	peer_question_answer(nodes[1].question, outcome_ok(NULL));
 	nodes_stop(nodes, 0);
@@ -97,12 +100,19 @@ static void test_ask_many(void **state)
 	assert_int_equal(nodes_start(nodes, 1), 0);
 	assert_int_equal(nodes_start(nodes, 2), 0);
 	for (i = 0; i < PEER_ASK_MAX; i++)
-		assert_int_equal(peer_ask(n->asks, 1, "what", json_object(), 60000, on_outcome, n, NULL), 0);
-	assert_int_equal(peer_ask(n->asks, 1, "what", json_object(), 60000, on_outcome, n, NULL), -EMFILE);
-	assert_int_equal(peer_ask(n->asks, 2, "what", json_object(), 60000, on_outcome, n, NULL), 0);
-	assert_int_equal(peer_ask(n->asks, NODES, "what", json_object(), 60000, on_outcome, n, NULL), -ENOENT);
+		assert_int_equal(peer_ask(n->asks, 1, "what", json_object(), 60000, on_outcome, n,
+					  NULL),
+				 0);
+	assert_int_equal(peer_ask(n->asks, 1, "what", json_object(), 60000, on_outcome, n, NULL),
+			 -EMFILE);
+	assert_int_equal(peer_ask(n->asks, 2, "what", json_object(), 60000, on_outcome, n, NULL),
+			 0);
+	assert_int_equal(peer_ask(n->asks, NODES, "what", json_object(), 60000, on_outcome, n,
+				  NULL),
+			 -ENOENT);
 	until(nodes, n->outcomes == PEER_ASK_MAX + 1);
-	assert_int_equal(peer_ask(n->asks, 1, "what", json_object(), 60000, on_outcome, n, NULL), 0);
+	assert_int_equal(peer_ask(n->asks, 1, "what", json_object(), 60000, on_outcome, n, NULL),
+			 0);
 	until(nodes, n->outcomes == PEER_ASK_MAX + 2);
 }
 

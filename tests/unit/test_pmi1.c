@@ -109,7 +109,8 @@ static void test_questions(void **state)
 
 	world_open(&w, 2, true);
 	pmi1_greet(w.server, 1);
-	assert_string_equal(w.said[1], "cmd=initack\ncmd=set size=2\ncmd=set rank=5\ncmd=set debug=0\n");
+	assert_string_equal(w.said[1], "cmd=initack\ncmd=set size=2\ncmd=set rank=5\ncmd=set "
+				       "debug=0\n");
 	init_all(&w, 2);
 	expect(&w, 0, "cmd=get_maxes", "cmd=maxes kvsname_max=64 keylen_max=64 vallen_max=800\n");
 	expect(&w, 0, "cmd=get_appnum", "cmd=appnum appnum=0\n");
@@ -181,8 +182,10 @@ static void test_fence(void **state)
 	init_all(&a, 1);
 	init_all(&b, 2);
 	assert_int_equal(pmi1_fence_done(a.server, "", 0), -EPROTO);
-	expect(&a, 0, "cmd=put kvsname=kvs_7 key=of-a value=1", "cmd=put_result rc=0 msg=success\n");
-	expect(&b, 1, "cmd=put kvsname=kvs_7 key=of-b value=2", "cmd=put_result rc=0 msg=success\n");
+	expect(&a, 0, "cmd=put kvsname=kvs_7 key=of-a value=1",
+	       "cmd=put_result rc=0 msg=success\n");
+	expect(&b, 1, "cmd=put kvsname=kvs_7 key=of-b value=2",
+	       "cmd=put_result rc=0 msg=success\n");
 	expect(&a, 0, "cmd=barrier_in", "");
 	expect(&b, 0, "cmd=barrier_in", "");
 	assert_int_equal(b.fences, 0);
@@ -196,8 +199,10 @@ static void test_fence(void **state)
 	assert_int_equal(pmi1_fence_done(b.server, all, len), 0);
 	assert_string_equal(a.said[0], "cmd=barrier_out\n");
 	assert_string_equal(b.said[0], "cmd=barrier_out\n");
-	expect(&a, 0, "cmd=get kvsname=kvs_7 key=of-b", "cmd=get_result rc=0 msg=success value=2\n");
-	expect(&b, 0, "cmd=get kvsname=kvs_7 key=of-a", "cmd=get_result rc=0 msg=success value=1\n");
+	expect(&a, 0, "cmd=get kvsname=kvs_7 key=of-b",
+	       "cmd=get_result rc=0 msg=success value=2\n");
+	expect(&b, 0, "cmd=get kvsname=kvs_7 key=of-a",
+	       "cmd=get_result rc=0 msg=success value=1\n");
 	/* the next one has nothing new */
 	expect(&a, 0, "cmd=barrier_in", "");
 	assert_int_equal(a.fence_len, 0);

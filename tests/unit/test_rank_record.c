@@ -69,7 +69,8 @@ static int teardown(void **state)
 
 static json_t *record_of(const char *mpi)
 {
-	return json_pack("{s:[ss], s:[ss], s:s}", "map", "0,3", "1-2", "nodes", "a", "b", "mpi", mpi);
+	return json_pack("{s:[ss], s:[ss], s:s}", "map", "0,3", "1-2", "nodes", "a", "b", "mpi",
+			 mpi);
 }
 
 /* Fails with @err, says @text, and leaves the record alone. */
@@ -100,7 +101,8 @@ static void test_where_it_was(void **state)
 	json_t *record = record_of("none");
 
 	assert_null(rank_record_place(record, NULL, NULL, &n->config));
-	assert_string_equal(json_string_value(json_array_get(json_object_get(record, "nodes"), 1)), "b");
+	assert_string_equal(json_string_value(json_array_get(json_object_get(record, "nodes"), 1)),
+			    "b");
 	json_decref(record);
 	n->config.node = "b";
 	refuses(n, "none", NULL, -EINVAL, "--nodes");
@@ -229,7 +231,8 @@ static void test_chosen_library(void **state)
 	snprintf(path, sizeof(path), "CKPT_MPI_LIBRARY=%s/libmpich.so.12.9.9", n->dir);
 	env = json_pack("[s, s]", "A=1", path);
 	assert_null(rank_record_library(record, env));
-	assert_string_equal(json_string_value(json_array_get(json_object_get(record, "library"), 1)),
+	assert_string_equal(json_string_value(
+				    json_array_get(json_object_get(record, "library"), 1)),
 			    "libmpich.so.12.9.9");
 	json_decref(env);
 	json_object_del(record, "library");
@@ -280,7 +283,9 @@ static void test_interruptible(void **state)
 	assert_null(asked(n, "{\"n\": 2, \"interruptible\": true}", &outcome));
 	assert_int_equal(outcome_errno(outcome), -EINVAL);
 	json_decref(outcome);
-	assert_null(asked(n, "{\"n\": 2, \"mpi\": \"mpich\", \"direct\": true, \"interruptible\": true}",
+	assert_null(asked(n,
+			  "{\"n\": 2, \"mpi\": \"mpich\", \"direct\": true, \"interruptible\": "
+			  "true}",
 			  &outcome));
 	assert_int_equal(outcome_errno(outcome), -EINVAL);
 	json_decref(outcome);
@@ -323,7 +328,8 @@ static void test_restart_environment(void **state)
 static void test_apart(void **state)
 {
 	struct node *n = *state;
-	json_t *nodes = json_pack("[ss]", "a", "b"), *one = json_pack("[s]", "a"), *outcome, *record;
+	json_t *nodes = json_pack("[ss]", "a", "b"), *one = json_pack("[s]", "a"), *outcome,
+	       *record;
 
 	n->config.image_dir_shared = false;
 	record = asked(n, "{\"n\": 2, \"nodes\": [\"a\", \"b\"]}", &outcome);

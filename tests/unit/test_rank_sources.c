@@ -62,8 +62,10 @@ static void test_fewer(void **state)
 
 static void test_more(void **state)
 {
-	expect(NULL, "[\"0\", \"1-2\"]", 1, "[{\"part\": 0, \"take\": [[1, 0], [2, 1]], \"leave\": [0]}]");
-	expect(NULL, "[\"0-2\"]", 0, "[{\"part\": 0, \"take\": [[0, 0], [1, 1], [2, 2]], \"leave\": []}]");
+	expect(NULL, "[\"0\", \"1-2\"]", 1,
+	       "[{\"part\": 0, \"take\": [[1, 0], [2, 1]], \"leave\": [0]}]");
+	expect(NULL, "[\"0-2\"]", 0,
+	       "[{\"part\": 0, \"take\": [[0, 0], [1, 1], [2, 2]], \"leave\": []}]");
 }
 
 static void test_other_jobs(void **state)
@@ -85,8 +87,9 @@ static json_t *deal(unsigned int size, unsigned int nr)
 	for (i = nr; i < size; i++) {
 		size_t to = (size_t)rand() % nr;
 
-		json_array_set_new(map, to, json_sprintf("%s,%u",
-							 json_string_value(json_array_get(map, to)), i));
+		json_array_set_new(map, to,
+				   json_sprintf("%s,%u", json_string_value(json_array_get(map, to)),
+						i));
 	}
 	return map;
 }

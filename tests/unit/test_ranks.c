@@ -58,18 +58,32 @@ static void test_map(void **state)
 static void test_bad_maps(void **state)
 {
 	static const char *const bad[] = {
-		"{}", "{\"map\": []}", "{\"map\": [\"\"]}", "{\"map\": \"0\"}",
-		"{\"map\": [\"0-1\", \"1\"]}", "{\"map\": [\"0\", \"2\"]}",
-		"{\"map\": [\"1-0\"]}", "{\"map\": [\"0-\"]}", "{\"map\": [\"0,\"]}",
-		"{\"map\": [\"-1\"]}", "{\"map\": [\" 0\"]}", "{\"map\": [\"0-65536\"]}",
-		"{\"map\": [\"0-99999999999\"]}", "{\"map\": [\"0-1024\"]}",
-		"{\"map\": [\"0\"], \"node\": 1}", "{\"map\": [\"0\"], \"node\": -1}",
-		"{\"map\": [\"0\", \"\"], \"node\": 1}", "{\"map\": [0]}",
-		"{\"map\": [\"0\"], \"mpi\": \"lam\"}", "{\"map\": [\"0\"], \"other\": 1}",
-		"{\"map\": [\"0\"], \"failed\": [1, 256]}", "{\"map\": [\"0\"], \"failed\": [-2, 256]}",
+		"{}",
+		"{\"map\": []}",
+		"{\"map\": [\"\"]}",
+		"{\"map\": \"0\"}",
+		"{\"map\": [\"0-1\", \"1\"]}",
+		"{\"map\": [\"0\", \"2\"]}",
+		"{\"map\": [\"1-0\"]}",
+		"{\"map\": [\"0-\"]}",
+		"{\"map\": [\"0,\"]}",
+		"{\"map\": [\"-1\"]}",
+		"{\"map\": [\" 0\"]}",
+		"{\"map\": [\"0-65536\"]}",
+		"{\"map\": [\"0-99999999999\"]}",
+		"{\"map\": [\"0-1024\"]}",
+		"{\"map\": [\"0\"], \"node\": 1}",
+		"{\"map\": [\"0\"], \"node\": -1}",
+		"{\"map\": [\"0\", \"\"], \"node\": 1}",
+		"{\"map\": [0]}",
+		"{\"map\": [\"0\"], \"mpi\": \"lam\"}",
+		"{\"map\": [\"0\"], \"other\": 1}",
+		"{\"map\": [\"0\"], \"failed\": [1, 256]}",
+		"{\"map\": [\"0\"], \"failed\": [-2, 256]}",
 		"{\"map\": [\"0\"], \"failed\": [0]}",
 		"{\"map\": [\"0\"], \"env\": [1]}",
-		"{\"map\": [\"0-1\"], \"pids\": [1]}", "{\"map\": [\"0\"], \"pids\": [0]}",
+		"{\"map\": [\"0-1\"], \"pids\": [1]}",
+		"{\"map\": [\"0\"], \"pids\": [0]}",
 	};
 	struct ranks ranks;
 	size_t i;
@@ -110,7 +124,10 @@ static void test_environment(void **state)
 	ranks_done(&ranks);
 }
 
-/* All ranks gather before collectives, or none does: the environment of who starts them says nothing. */
+/*
+ * All ranks gather before collectives, or none does: the environment of who starts them says
+ * nothing.
+ */
 static void test_collectives(void **state)
 {
 	struct ranks ranks;

@@ -321,7 +321,7 @@ static void test_memfd(void **arg)
 	fd_name(opening_fd(&f, 2), name, sizeof(name));
 	assert_string_equal(name, "/memfd:some name (deleted)");
 	assert_int_equal(lseek(opening_fd(&f, 2), 3, SEEK_SET), 3);
-	assert_int_equal(lseek(opening_fd(&f, 3), 0, SEEK_CUR), 0);	/* a description of its own */
+	assert_int_equal(lseek(opening_fd(&f, 3), 0, SEEK_CUR), 0); /* a description of its own */
 	assert_int_equal(fcntl(opening_fd(&f, 2), F_GET_SEALS), F_SEAL_SHRINK);
 	assert_int_equal(ftruncate(opening_fd(&f, 2), 0), -1);
 	opening_end(&f);
@@ -389,7 +389,8 @@ static void test_carried(void **arg)
 	opening_begin(&f, *arg, "carried");
 	opening_file(&f, 2, CKPT_FILE_REG, gone, O_RDWR);
 	opening_file(&f, 3, CKPT_FILE_REG, old, O_RDONLY);
-	opening_blob(&f, ENGINE_BLOB_FILE, 2, gone, "made again", 1234567890123456789ULL, S_IFREG | 0640);
+	opening_blob(&f, ENGINE_BLOB_FILE, 2, gone, "made again", 1234567890123456789ULL,
+		     S_IFREG | 0640);
 	opening_blob(&f, ENGINE_BLOB_FILE, 3, old, "as it was", 1000, S_IFREG | 0644);
 	opening_start(&f, "carried");
 	opening_all(&f);
@@ -494,7 +495,8 @@ static void test_judge(void **arg)
 	assert_int_equal(judge(s, w, "output", "output", false, &cuts), CKPT_R_NONE);
 	assert_int_equal(judge(s, w, "output", "outp", false, &cuts), CKPT_R_FILE_CHANGED);
 	assert_int_equal(judge(s, w, "output", "OUTPUT", false, &cuts), CKPT_R_FILE_CHANGED);
-	assert_int_equal(judge(s, w, "output", "OUTPUT and more", false, &cuts), CKPT_R_FILE_CHANGED);
+	assert_int_equal(judge(s, w, "output", "OUTPUT and more", false, &cuts),
+			 CKPT_R_FILE_CHANGED);
 	assert_int_equal(judge(s, w, "output", "OUTPUT", true, &cuts), CKPT_R_NONE);
 	assert_int_equal(judge(s, w, "output", NULL, true, &cuts), CKPT_R_FILE_MISSING);
 	assert_int_equal(judge(s, w, "", "", false, &cuts), CKPT_R_NONE);
@@ -503,7 +505,8 @@ static void test_judge(void **arg)
 	assert_int_equal(judge(s, 0, "input", "INPUT", false, &cuts), CKPT_R_FILE_CHANGED);
 	assert_int_equal(judge(s, 0, "input", "INPUT", true, &cuts), CKPT_R_NONE);
 	assert_int_equal(judge(s, ENGINE_TRACK_EXEC, "code", "code", false, &cuts), CKPT_R_NONE);
-	assert_int_equal(judge(s, ENGINE_TRACK_EXEC, "code", "CODE", true, &cuts), CKPT_R_FILE_CHANGED);
+	assert_int_equal(judge(s, ENGINE_TRACK_EXEC, "code", "CODE", true, &cuts),
+			 CKPT_R_FILE_CHANGED);
 	assert_false(path_exists(cut));
 
 	assert_int_equal(judge(s, w, "output", "output and more", false, &cuts), CKPT_R_NONE);
@@ -580,12 +583,22 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_setup, scratch_teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(test_regular), TEST(test_deleted), TEST(test_gone), TEST(test_deleted_taken), TEST(test_deleted_nfs),
-		TEST(test_linked), TEST(test_closed), TEST(test_closed_directory),
-		TEST(test_memfd), TEST(test_shm),
-		TEST(test_devices), TEST(test_carried),
+		TEST(test_regular),
+		TEST(test_deleted),
+		TEST(test_gone),
+		TEST(test_deleted_taken),
+		TEST(test_deleted_nfs),
+		TEST(test_linked),
+		TEST(test_closed),
+		TEST(test_closed_directory),
+		TEST(test_memfd),
+		TEST(test_shm),
+		TEST(test_devices),
+		TEST(test_carried),
 		TEST(test_carried_program),
-		TEST(test_shm_dir), TEST(test_judge), TEST(test_build_id),
+		TEST(test_shm_dir),
+		TEST(test_judge),
+		TEST(test_build_id),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -276,7 +276,10 @@ static void test_undo_closed(void **arg)
 	rmdir(dir);
 }
 
-/* What lay in directories that are gone comes back with them, and goes with them if the restore fails. */
+/*
+ * What lay in directories that are gone comes back with them, and goes with them if the
+ * restore fails.
+ */
 static void test_directories_gone(void **arg)
 {
 	const struct scratch *s = *arg;

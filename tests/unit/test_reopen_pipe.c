@@ -421,9 +421,10 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_setup, scratch_teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(test_pipes), TEST(test_full_pipe), TEST(test_fifo), TEST(test_pty),
-		TEST(test_pty_lines), TEST(test_pty_full), TEST(test_pty_extproc),
-		TEST(test_external), TEST(test_external_tty), TEST(test_locks), TEST(test_lock_taken),
+		TEST(test_pipes),	TEST(test_full_pipe),  TEST(test_fifo),
+		TEST(test_pty),		TEST(test_pty_lines),  TEST(test_pty_full),
+		TEST(test_pty_extproc), TEST(test_external),   TEST(test_external_tty),
+		TEST(test_locks),	TEST(test_lock_taken),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -351,7 +351,8 @@ static void test_family(void **arg)
 				bool own = m && i % 50 == m;
 
 				page->in_image = !(m == 2 && i > 500);
-				page->seed = own ? 1000 + (uint64_t)(m * PAGES + i) : 1 + (uint64_t)i;
+				page->seed = own ? 1000 + (uint64_t)(m * PAGES + i)
+						 : 1 + (uint64_t)i;
 				page->identity = own ? 0 : i + 1;
 			}
 	store(s, dir);

@@ -39,7 +39,7 @@ static const char *kept(const struct retention_rule *rule, const unsigned int *f
 
 static void test_by_hand(void **state)
 {
-	static const unsigned int good[9] = { GOOD, GOOD, GOOD, GOOD, GOOD, GOOD, GOOD, GOOD, GOOD };
+	static const unsigned int good[9] = {GOOD, GOOD, GOOD, GOOD, GOOD, GOOD, GOOD, GOOD, GOOD};
 	static const struct {
 		struct retention_rule rule;
 		const char *kept;
@@ -70,8 +70,9 @@ static void test_protected(void **state)
 	const struct retention_rule one = { .keep = 1 }, tight = { .max_size = 1 };
 	const struct retention_rule two = { .keep = 2 };
 
-	assert_string_equal(kept(&one, (unsigned int[]) { pinned, GOOD, GOOD, used, GOOD }, 5), "145");
-	assert_string_equal(kept(&tight, (unsigned int[]) { pinned, GOOD, GOOD, used, GOOD }, 5), "145");
+	assert_string_equal(kept(&one, (unsigned int[]){pinned, GOOD, GOOD, used, GOOD}, 5), "145");
+	assert_string_equal(kept(&tight, (unsigned int[]){pinned, GOOD, GOOD, used, GOOD}, 5), "14"
+											       "5");
 	/* the newest is damaged: the one before it stays, and what is damaged counts for nothing */
 	assert_string_equal(kept(&one, (unsigned int[]) { GOOD, GOOD, GOOD, 0, 0 }, 5), "345");
 	assert_string_equal(kept(&two, (unsigned int[]) { GOOD, GOOD, 0, GOOD, 0 }, 5), "2345");
@@ -83,15 +84,29 @@ static void test_protected(void **state)
 	assert_string_equal(kept(&one, (unsigned int[]) { GOOD, GOOD, open }, 3), "23");
 	assert_string_equal(kept(&tight, (unsigned int[]) { GOOD, GOOD, open }, 3), "23");
 	/* what a level waits for stays, whatever the rule */
-	assert_string_equal(kept(&one, (unsigned int[]) { GOOD, GOOD | RETENTION_AWAITED, GOOD, GOOD }, 4), "24");
-	assert_string_equal(kept(&tight, (unsigned int[]) { GOOD, GOOD | RETENTION_AWAITED, GOOD, GOOD }, 4), "24");
+	assert_string_equal(kept(&one, (unsigned int[]){GOOD, GOOD | RETENTION_AWAITED, GOOD, GOOD},
+				 4),
+			    "24");
+	assert_string_equal(kept(&tight,
+				 (unsigned int[]){GOOD, GOOD | RETENTION_AWAITED, GOOD, GOOD}, 4),
+			    "24");
 	/* what may be good counts, and protects nothing: the last that is known to be stays */
-	assert_string_equal(kept(&two, (unsigned int[]) { GOOD, RETENTION_COUNTS, RETENTION_COUNTS, GOOD }, 4), "34");
-	assert_string_equal(kept(&two, (unsigned int[]) { RETENTION_COUNTS, GOOD, RETENTION_COUNTS, RETENTION_COUNTS }, 4), "234");
-	assert_string_equal(kept(&one, (unsigned int[]) { RETENTION_COUNTS, RETENTION_COUNTS }, 2), "12");
+	assert_string_equal(kept(&two,
+				 (unsigned int[]){GOOD, RETENTION_COUNTS, RETENTION_COUNTS, GOOD},
+				 4),
+			    "34");
+	assert_string_equal(kept(&two,
+				 (unsigned int[]){RETENTION_COUNTS, GOOD, RETENTION_COUNTS,
+						  RETENTION_COUNTS},
+				 4),
+			    "234");
+	assert_string_equal(kept(&one, (unsigned int[]){RETENTION_COUNTS, RETENTION_COUNTS}, 2),
+			    "12");
 	/* nor does what is not the job's */
-	assert_string_equal(kept(&one, (unsigned int[]) { RETENTION_FOREIGN, 0, GOOD, GOOD }, 4), "14");
-	assert_string_equal(kept(&tight, (unsigned int[]) { RETENTION_FOREIGN, 0, GOOD, GOOD }, 4), "14");
+	assert_string_equal(kept(&one, (unsigned int[]){RETENTION_FOREIGN, 0, GOOD, GOOD}, 4), "1"
+											       "4");
+	assert_string_equal(kept(&tight, (unsigned int[]){RETENTION_FOREIGN, 0, GOOD, GOOD}, 4),
+			    "14");
 	assert_string_equal(kept(&one, NULL, 0), "");
 }
 
@@ -153,7 +168,7 @@ static void check(const struct retention_rule *rule, const struct retention_item
 		if (retention_goes(item)) {
 			goes = 1;
 			assert_false(item->flags & ~GOOD);	/* nothing protects it */
-			assert_true(newer > 0);			/* a newer one can be restarted from */
+			assert_true(newer > 0); /* a newer one can be restarted from */
 			if (item->verdict == RETENTION_GOES_COUNT) {
 				assert_true(newer >= rule->keep);
 				assert_true(!rule->keep_every ||
@@ -188,7 +203,8 @@ static void test_random(void **state)
 
 	for (i = 0; i < CASES; i++) {
 		struct retention_rule rule = {
-			.keep = (unsigned int)(next(&rng) % 6), .keep_every = (unsigned int)(next(&rng) % 5),
+			.keep = (unsigned int)(next(&rng) % 6),
+			.keep_every = (unsigned int)(next(&rng) % 5),
 			.max_size = next(&rng) % 2 ? next(&rng) % 8000 : 0,
 		};
 		size_t nr = make(&rng, items), left;

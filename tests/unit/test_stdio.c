@@ -2,8 +2,8 @@
 /*
  * Lines of the shim's own among what a job writes (shim/stdio.c).
  *
- * A job that never pauses is /dev/zero here, which always has more; its log is /dev/null. What waits for
- * ever ends by an alarm.
+ * A job that never pauses is /dev/zero here, which always has more; its log is /dev/null. What
+ * waits for ever ends by an alarm.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -38,7 +38,10 @@ static int open_log(void)
 	return fd;
 }
 
-/* All that was written before is before it, in as many pieces as it takes; the end of the pipe is seen. */
+/*
+ * All that was written before is before it, in as many pieces as it takes; the end of the pipe
+ * is seen.
+ */
 static void test_note_behind(void **state)
 {
 	const char line[] = "stillpoint: a note\n";

@@ -74,20 +74,24 @@ static void assert_says(worker_fn run, const char *killed, const char *text)
 	json_t *outcome = outcome_of(run, killed);
 
 	assert_int_equal(outcome_errno(outcome), -ECHILD);
-	assert_string_equal(json_string_value(json_object_get(json_object_get(outcome, "error"), "text")),
+	assert_string_equal(json_string_value(
+				    json_object_get(json_object_get(outcome, "error"), "text")),
 			    text);
 	json_decref(outcome);
 }
 
 static void test_changes_nothing(void **state)
 {
-	assert_says(is_killed, NULL, "the ckptd-test process was killed by signal 9 (Killed); nothing was changed");
-	assert_says(leaves, NULL, "the ckptd-test process ended without a word; nothing was changed");
+	assert_says(is_killed, NULL,
+		    "the ckptd-test process was killed by signal 9 (Killed); nothing was changed");
+	assert_says(leaves, NULL,
+		    "the ckptd-test process ended without a word; nothing was changed");
 }
 
 static void test_changes_something(void **state)
 {
-	assert_says(is_killed, "look", "the ckptd-test process was killed by signal 9 (Killed); look");
+	assert_says(is_killed, "look",
+		    "the ckptd-test process was killed by signal 9 (Killed); look");
 	assert_says(leaves, "look", "the ckptd-test process ended without a word; look");
 }
 

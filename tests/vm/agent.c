@@ -574,7 +574,10 @@ int main(void)
 	int n, ports = 0;
 
 	setsid();
-	/* at other addresses the same code is translated again by the emulator: an exec takes three times as long */
+	/*
+	 * at other addresses the same code is translated again by the emulator: an exec takes
+	 * three times as long
+	 */
 	personality(ADDR_NO_RANDOMIZE);
 	setrlimit(RLIMIT_NOFILE, &files);
 	setrlimit(RLIMIT_CORE, &core);

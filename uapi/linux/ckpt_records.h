@@ -28,7 +28,7 @@ enum ckpt_rec_type {
 	CKPT_REC_FD = 11,
 	CKPT_REC_FILE = 12,
 	CKPT_REC_PIPE = 13,
-	CKPT_REC_CPU = 14,	/* CKPT_REC_OPTIONAL: what was captured before there was one has none */
+	CKPT_REC_CPU = 14, /* CKPT_REC_OPTIONAL: what was captured before there was one has none */
 	CKPT_REC_LOCK = 15,
 	CKPT_REC_MEMPOLICY = 16,
 	CKPT_REC_TIMER = 17,
@@ -96,15 +96,16 @@ struct ckpt_rec_cpu {
 
 enum ckpt_proc_state {
 	CKPT_PROC_RUNNING = 1,
-	CKPT_PROC_STOPPED = 2,	/* group stop; exit_code holds the signal */
-	CKPT_PROC_ZOMBIE = 3,	/* no threads, no mm; only pid, ppid, pgid, sid, exit_code, comm count */
+	CKPT_PROC_STOPPED = 2, /* group stop; exit_code holds the signal */
+	CKPT_PROC_ZOMBIE =
+		3, /* no threads, no mm; only pid, ppid, pgid, sid, exit_code, comm count */
 };
 
 #define CKPT_PROC_SUBREAPER	(1U << 0)
 #define CKPT_PROC_HAS_SUBREAPER	(1U << 1)
 #define CKPT_PROC_ROOT		(1U << 2)	/* its parent is not in the tree */
-#define CKPT_PROC_LEADER_DEAD	(1U << 3)	/* the group leader has exited, other threads live */
-#define CKPT_PROC_EXECED	(1U << 4)	/* has called exec since its parent's fork (setpgid rule) */
+#define CKPT_PROC_LEADER_DEAD (1U << 3) /* the group leader has exited, other threads live */
+#define CKPT_PROC_EXECED (1U << 4) /* has called exec since its parent's fork (setpgid rule) */
 #define CKPT_PROC_THP_DISABLE	(1U << 5)	/* prctl(PR_SET_THP_DISABLE) */
 #define CKPT_PROC_SESSION_LEADER (1U << 6)
 #define CKPT_PROC_MDWE		(1U << 7)	/* prctl(PR_SET_MDWE) */
@@ -173,10 +174,10 @@ struct ckpt_rec_proc {
 
 enum ckpt_restart_kind {
 	CKPT_RESTART_NONE = 0,
-	CKPT_RESTART_NANOSLEEP = 1,	/* a: clockid, b: rmtp, expires absolute */
-	CKPT_RESTART_FUTEX = 2,		/* a: uaddr, b: val, c: bitset, d: futex flags */
-	CKPT_RESTART_POLL = 3,		/* a: ufds, b: nfds, c: has timeout */
-	CKPT_RESTART_TIMED = 4,		/* a: syscall number, run again with what is left until expires */
+	CKPT_RESTART_NANOSLEEP = 1, /* a: clockid, b: rmtp, expires absolute */
+	CKPT_RESTART_FUTEX = 2, /* a: uaddr, b: val, c: bitset, d: futex flags */
+	CKPT_RESTART_POLL = 3, /* a: ufds, b: nfds, c: has timeout */
+	CKPT_RESTART_TIMED = 4, /* a: syscall number, run again with what is left until expires */
 };
 
 /**
@@ -275,7 +276,7 @@ struct ckpt_rec_sigactions {
 
 #define CKPT_TIMERS_MAX		65536	/* of a process */
 #define CKPT_TIMER_ABSOLUTE	(1U << 0)	/* @value_ns is a time of CLOCK_REALTIME */
-#define CKPT_TIMER_PENDING	(1U << 1)	/* its signal is, and taking it does not arm the timer */
+#define CKPT_TIMER_PENDING (1U << 1) /* its signal is, and taking it does not arm the timer */
 
 /**
  * struct ckpt_rec_timer - one POSIX timer of a process

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * MPI_Abort ABORT_AFTER microseconds after the rank's state is seen to be ABORT_AT (enum status_state): the glue
- * thread has the library, or there is none at the time. In the end in any case. With its own code.
+ * MPI_Abort ABORT_AFTER microseconds after the rank's state is seen to be ABORT_AT (enum
+ * status_state): the glue thread has the library, or there is none at the time. In the end in
+ * any case. With its own code.
  */
 #include "cut.h"
 

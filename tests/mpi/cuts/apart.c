@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Ranks that wait in a blocking collective for one that does not come: it computes until the job has
- * been cut twice meanwhile. Works with CKPT_COLLECTIVES=interruptible, or without cuts, only.
+ * Ranks that wait in a blocking collective for one that does not come: it computes until the
+ * job has been cut twice meanwhile. Works with CKPT_COLLECTIVES=interruptible, or without cuts,
+ * only.
  *
  * Each kind of collective once or more, in turn the last to come is each rank; messages and a
  * non-blocking collective are under way beside them.

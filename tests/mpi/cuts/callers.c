@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * MPI_THREAD_MULTIPLE: threads that call at the same time, each on a communicator of its own: messages in arrays
- * of requests, messages that are probed for, collectives, non-blocking ones, communicators that come and go, and the
- * first thread, which exchanges with its neighbours. Now and then the threads of a rank wait for each other outside
- * MPI, so that what one of them is held before may be what another one needs. In each round each thread is
- * joined by a new one that calls once and ends. CALLERS=file or groups: there is also what several threads may
+ * MPI_THREAD_MULTIPLE: threads that call at the same time, each on a communicator of its own:
+ * messages in arrays of requests, messages that are probed for, collectives, non-blocking ones,
+ * communicators that come and go, and the first thread, which exchanges with its neighbours.
+ * Now and then the threads of a rank wait for each other outside MPI, so that what one of them
+ * is held before may be what another one needs. In each round each thread is joined by a new
+ * one that calls once and ends. CALLERS=file or groups: there is also what several threads may
  * not have if a checkpoint is to be taken.
  */
 #include "cut.h"
@@ -30,7 +31,10 @@ static void expect(struct caller *caller, long value, long wanted)
 	caller->sum += value;
 }
 
-/* Two receives from the left, one of them large, and two sends to the right; completed in four ways. */
+/*
+ * Two receives from the left, one of them large, and two sends to the right; completed in four
+ * ways.
+ */
 static void arrays(struct caller *caller, int round)
 {
 	int out[2] = { mt_rank * 1000 + round, round }, in[2] = { -1, -1 }, left = 4, n, at[4], i;
@@ -65,7 +69,10 @@ static void arrays(struct caller *caller, int round)
 	free(large);
 }
 
-/* From whomever, as often as there are others; one kept back by MPI_Mprobe until the next has come. */
+/*
+ * From whomever, as often as there are others; one kept back by MPI_Mprobe until the next has
+ * come.
+ */
 static void probes(struct caller *caller, int round)
 {
 	MPI_Request request[64];
@@ -78,7 +85,8 @@ static void probes(struct caller *caller, int round)
 	MPI_Mprobe(MPI_ANY_SOURCE, round % 3, caller->comm, &message, &status);
 	for (int i = 1; i < mt_size; i++) {
 		MPI_Probe(MPI_ANY_SOURCE, round % 3, caller->comm, &status);
-		MPI_Recv(&got, 1, MPI_INT, status.MPI_SOURCE, round % 3, caller->comm, MPI_STATUS_IGNORE);
+		MPI_Recv(&got, 1, MPI_INT, status.MPI_SOURCE, round % 3, caller->comm,
+			 MPI_STATUS_IGNORE);
 		expect(caller, got == status.MPI_SOURCE, 1);
 		sum += got;
 	}
@@ -124,7 +132,10 @@ static void comms(struct caller *caller, int round)
 	MPI_Request request;
 	int rank, size, sum;
 
-	/* Open MPI 4.1.4 hangs in the split now and then if the duplicate is not there yet, by itself, too */
+	/*
+	 * Open MPI 4.1.4 hangs in the split now and then if the duplicate is not there yet, by
+	 * itself, too
+	 */
 	MPI_Comm_idup(caller->comm, &dup, &request);
 #ifdef OPEN_MPI
 	MPI_Wait(&request, MPI_STATUS_IGNORE);
@@ -147,7 +158,8 @@ static void once(struct caller *caller, int round)
 {
 	int got = -1, sent = mt_rank + round;
 
-	MPI_Sendrecv(&sent, 1, MPI_INT, RIGHT, 99, &got, 1, MPI_INT, LEFT, 99, caller->comm, MPI_STATUS_IGNORE);
+	MPI_Sendrecv(&sent, 1, MPI_INT, RIGHT, 99, &got, 1, MPI_INT, LEFT, 99, caller->comm,
+		     MPI_STATUS_IGNORE);
 	expect(caller, got, LEFT + round);
 }
 
@@ -208,7 +220,8 @@ static void refused(void)
 
 	if (what && !strcmp(what, "file")) {
 		MPI_File_open(MPI_COMM_WORLD, "callers.tmp",
-			      MPI_MODE_RDWR | MPI_MODE_CREATE | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &file);
+			      MPI_MODE_RDWR | MPI_MODE_CREATE | MPI_MODE_DELETE_ON_CLOSE,
+			      MPI_INFO_NULL, &file);
 		MPI_File_close(&file);
 	}
 	if (what && !strcmp(what, "groups") && mt_rank < 2) {
@@ -222,10 +235,11 @@ static void refused(void)
 int main(int argc, char **argv)
 {
 	struct caller callers[] = {
-		{ .round = arrays }, { .round = probes }, { .round = collectives },
-		{ .round = not_blocking }, { .round = comms },
-#ifndef OPEN_MPI	/* which makes one at a time, and hangs now and then by itself if two threads want one */
-		{ .round = comms },
+		{.round = arrays},	 {.round = probes}, {.round = collectives},
+		{.round = not_blocking}, {.round = comms},
+#ifndef OPEN_MPI /* which makes one at a time, and hangs now and then by itself if two threads \
+		    want one */
+		{.round = comms},
 #endif
 	};
 	const int n = sizeof(callers) / sizeof(callers[0]);
@@ -241,8 +255,8 @@ int main(int argc, char **argv)
 	for (int round = 0; round < ROUNDS; round++) {
 		int got = -1;
 
-		MPI_Sendrecv(&round, 1, MPI_INT, RIGHT, 5, &got, 1, MPI_INT, LEFT, 5, MPI_COMM_WORLD,
-			     MPI_STATUS_IGNORE);
+		MPI_Sendrecv(&round, 1, MPI_INT, RIGHT, 5, &got, 1, MPI_INT, LEFT, 5,
+			     MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 		CHECK(got == round);
 		cut_compute(round);
 		if (!(round % MEET_EVERY))

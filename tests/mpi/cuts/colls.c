@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Collectives on communicators that overlap, ranks that come late to them, non-blocking ones under way,
- * communicators made and freed, with topology, between groups, and of a group alone.
+ * Collectives on communicators that overlap, ranks that come late to them, non-blocking ones
+ * under way, communicators made and freed, with topology, between groups, and of a group alone.
  */
 #include "cut.h"
 
@@ -22,8 +22,8 @@ static void temporary(int round)
 	MPI_Comm_size(half, &size);
 	MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, half);
 	CHECK(sum == size);
-	MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, (mt_size - 1) - (mt_size - 1 + mt_rank + 1) % 2,
-			     round, &inter);
+	MPI_Intercomm_create(half, 0, MPI_COMM_WORLD,
+			     (mt_size - 1) - (mt_size - 1 + mt_rank + 1) % 2, round, &inter);
 	cut_compute(round + 1);
 	MPI_Comm_remote_size(inter, &remote);
 	MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, inter);

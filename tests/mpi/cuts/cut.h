@@ -64,15 +64,17 @@ static inline void cut_await(unsigned long n, int turn)
 	for (long i = 0; *cuts < before + n; i++) {
 		usleep(1000);
 		if (i > AWAIT_S * 1000) {
-			fprintf(stderr, "rank %d: no cut while others wait, turn %d\n", mt_rank, turn);
+			fprintf(stderr, "rank %d: no cut while others wait, turn %d\n", mt_rank,
+				turn);
 			MPI_Abort(MPI_COMM_WORLD, 9);
 		}
 	}
 }
 
 /*
- * All go on after @n cuts. Rank 0 alone counts them: another one may begin to count before a cut and it after, and
- * there is none while some wait for it in a collective. For a message they may wait.
+ * All go on after @n cuts. Rank 0 alone counts them: another one may begin to count before a
+ * cut and it after, and there is none while some wait for it in a collective. For a message
+ * they may wait.
  */
 static inline void cut_await_all(unsigned long n, int turn)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A window outlives the communicator that it was made of, which was disconnected: one counter at rank 0
- * that all draw numbers from stays one over cuts.  So does a file.
+ * A window outlives the communicator that it was made of, which was disconnected: one counter
+ * at rank 0 that all draw numbers from stays one over cuts.  So does a file.
  */
 #include "cut.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Messages that nobody has asked for yet when the checkpoint comes: into types with gaps, shorter
- * than their receive, longer, without a status, from anybody, and in the order they were sent. Receives with wrong
- * arguments come before, and take nothing.
+ * than their receive, longer, without a status, from anybody, and in the order they were sent.
+ * Receives with wrong arguments come before, and take nothing.
  */
 #include "cut.h"
 

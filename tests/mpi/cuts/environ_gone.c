@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Cuts while the program has no environment at all, as after clearenv(): another lower half gets what the
- * shim says, and nothing else. (No steps then: they ask the environment.)
+ * Cuts while the program has no environment at all, as after clearenv(): another lower half
+ * gets what the shim says, and nothing else. (No steps then: they ask the environment.)
  */
 #include "cut.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Calls on files in which the ranks wait for each other, which they come to at different times: a checkpoint
- * may not ask for a rank that waits in one before the others have come.
+ * Calls on files in which the ranks wait for each other, which they come to at different times:
+ * a checkpoint may not ask for a rank that waits in one before the others have come.
  */
 #include "cut.h"
 
@@ -12,8 +12,9 @@ int main(int argc, char **argv)
 	MPI_Info info;
 
 	mt_begin(&argc, &argv);
-	MPI_File_open(MPI_COMM_WORLD, "cut_file_meets", MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE,
-		      MPI_INFO_NULL, &file);
+	MPI_File_open(MPI_COMM_WORLD, "cut_file_meets",
+		      MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL,
+		      &file);
 	MPI_Info_create(&info);
 	MPI_Info_set(info, "romio_cb_write", "enable");
 	for (int round = 0; round < ROUNDS; round++) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A file's shared pointer over cuts: moved by all ranks or by one alone, by collectives and set back; with a view
- * whose units are integers, and in a file to which was appended before anybody used it.
+ * A file's shared pointer over cuts: moved by all ranks or by one alone, by collectives and set
+ * back; with a view whose units are integers, and in a file to which was appended before
+ * anybody used it.
  */
 #include "cut.h"
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A persistent receive on a communicator that its rank has freed, and a message for it that comes while it is not
- * started: a checkpoint has to take it, as it was sent, and the request gets it when it is started.
+ * A persistent receive on a communicator that its rank has freed, and a message for it that
+ * comes while it is not started: a checkpoint has to take it, as it was sent, and the request
+ * gets it when it is started.
  */
 #include "cut.h"
 

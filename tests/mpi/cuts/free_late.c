@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Communicators that one member frees only after the job was cut twice, when all others have freed them
- * long ago: with a topology, between two groups, with a receive posted before, and with a file
- * that is closed before or after.
+ * Communicators that one member frees only after the job was cut twice, when all others have
+ * freed them long ago: with a topology, between two groups, with a receive posted before, and
+ * with a file that is closed before or after.
  */
 #include "cut.h"
 
@@ -48,7 +48,8 @@ static void one(int round)
 
 	next = is_next(late, &from, &to, round % 3 == 2);
 	if (round % 3 == 0)
-		MPI_File_open(comm, "cut_free", MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file);
+		MPI_File_open(comm, "cut_free", MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL,
+			      &file);
 	if (mt_rank != late) {
 		if (next == 1)
 			MPI_Irecv(&got, 1, MPI_INT, from, MESSAGE, comm, &request);

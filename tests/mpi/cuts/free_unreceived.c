@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Messages that nobody receives, on communicators that are freed: as OpenCoarrays sends them when an image stops. They
- * were sent and are gone, and no checkpoint may wait for them: before all members have freed, and ever after. Those to
- * oneself also when the communicator is disconnected.
+ * Messages that nobody receives, on communicators that are freed: as OpenCoarrays sends them
+ * when an image stops. They were sent and are gone, and no checkpoint may wait for them: before
+ * all members have freed, and ever after. Those to oneself also when the communicator is
+ * disconnected.
  *
- * Without cuts none are sent, as libraries alone may wait: MPICH for a receive of what a rank sends to itself.
+ * Without cuts none are sent, as libraries alone may wait: MPICH for a receive of what a rank
+ * sends to itself.
  */
 #include <stdbool.h>
 

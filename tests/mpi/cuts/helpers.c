@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Processes that a rank starts and keeps, with fork() and with popen(), and short ones. Under a shim they have
- * nothing that the library opened or inherited: an image would have it, as part of a process that
- * is no rank.
+ * Processes that a rank starts and keeps, with fork() and with popen(), and short ones. Under a
+ * shim they have nothing that the library opened or inherited: an image would have it, as part
+ * of a process that is no rank.
  */
 #define _GNU_SOURCE
 #include "cut.h"
@@ -35,7 +35,9 @@ static int count_own(void)
 
 static int count_executed(void)
 {
-	FILE *f = popen("for fd in /proc/self/fd/*; do [ ${fd##*/} -le 2 ] || readlink /proc/$$/fd/${fd##*/}; done", "r");
+	FILE *f = popen("for fd in /proc/self/fd/*; do [ ${fd##*/} -le 2 ] || readlink "
+			"/proc/$$/fd/${fd##*/}; done",
+			"r");
 	char line[256];
 	int n = 0;
 

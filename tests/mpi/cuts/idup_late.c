@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Communicators that are being made (MPI_Comm_idup) while their members compute: a checkpoint meets them before
- * they are there.
+ * Communicators that are being made (MPI_Comm_idup) while their members compute: a checkpoint
+ * meets them before they are there.
  */
 #include "cut.h"
 

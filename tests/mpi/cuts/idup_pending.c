@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A message that a checkpoint kept is received while a communicator is being made (MPI_Comm_idup) that the others come to
- * only when they have the answer to it. To deliver it may need nobody else.
+ * A message that a checkpoint kept is received while a communicator is being made
+ * (MPI_Comm_idup) that the others come to only when they have the answer to it. To deliver it
+ * may need nobody else.
  */
 #include "cut.h"
 

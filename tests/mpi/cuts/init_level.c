@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * MPI_Init where the environment asks for MPI_THREAD_MULTIPLE: the program has it, and is told so, with checkpoints as
- * without. One thread calls until there was one; then three exchange messages.
+ * MPI_Init where the environment asks for MPI_THREAD_MULTIPLE: the program has it, and is told
+ * so, with checkpoints as without. One thread calls until there was one; then three exchange
+ * messages.
  */
 #include "cut.h"
 

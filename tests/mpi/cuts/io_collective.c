@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Collective reads and writes of two files, several of each under way while ranks compute. The library
- * makes progress of them only while it tests them, by collectives of its own.
+ * Collective reads and writes of two files, several of each under way while ranks compute. The
+ * library makes progress of them only while it tests them, by collectives of its own.
  */
 #include "cut.h"
 

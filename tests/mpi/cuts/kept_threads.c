@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * MPI_THREAD_MULTIPLE: one thread calls until a checkpoint has kept messages, then several receive them, each
- * in its own way.
+ * MPI_THREAD_MULTIPLE: one thread calls until a checkpoint has kept messages, then several
+ * receive them, each in its own way.
  */
 #include "cut.h"
 

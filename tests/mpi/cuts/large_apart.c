@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Messages of 4 MB under way, each rank's to the next, while one rank is outside MPI until there was a cut: what it sends
- * and receives is drained by its glue thread.
+ * Messages of 4 MB under way, each rank's to the next, while one rank is outside MPI until
+ * there was a cut: what it sends and receives is drained by its glue thread.
  */
 #include "cut.h"
 
@@ -9,7 +9,8 @@
 
 int main(int argc, char **argv)
 {
-	int rounds = ROUNDS < 12 ? ROUNDS : 12, *out = malloc(N * sizeof(int)), *in = malloc(N * sizeof(int));
+	int rounds = ROUNDS < 12 ? ROUNDS : 12, *out = malloc(N * sizeof(int)),
+	    *in = malloc(N * sizeof(int));
 	MPI_Request send, receive;
 
 	mt_begin(&argc, &argv);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What any thread may call at any time is called all the time by one that is never held, while another
- * lower half comes; for two cuts, or ASKED_CUTS.
+ * What any thread may call at any time is called all the time by one that is never held, while
+ * another lower half comes; for two cuts, or ASKED_CUTS.
  */
 #include "cut.h"
 
@@ -27,10 +27,15 @@ static void *ask(void *arg)
 		MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, MPI_COMM_NULL_DELETE_FN, &keyval,
 				       NULL);
 		MPI_Comm_free_keyval(&keyval);
-		/* Open MPI's handle is a symbol of ours, which leads to what is kept of the communicator */
+		/*
+		 * Open MPI's handle is a symbol of ours, which leads to what is kept of the
+		 * communicator
+		 */
 		got = NULL;
-		wrong += MPI_Comm_get_attr(MPI_COMM_WORLD, kept, &got, &flag) || !flag || got != &asked;
-		wrong += MPI_Comm_get_attr(MPI_COMM_SELF, kept, &got, &flag) || !flag || got != &wrong;
+		wrong += MPI_Comm_get_attr(MPI_COMM_WORLD, kept, &got, &flag) || !flag ||
+			 got != &asked;
+		wrong += MPI_Comm_get_attr(MPI_COMM_SELF, kept, &got, &flag) || !flag ||
+			 got != &wrong;
 		asked++;
 	}
 	return arg;

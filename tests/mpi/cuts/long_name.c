@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A file opened by a short name in a directory so deep that its absolute name is too long for the library:
- * Open MPI writes it into 256 bytes, MPICH gives it to the kernel. A restart opens it from where the program is, which
- * goes up by a directory and back; with LONG_AWAY=1 it goes where that is not possible, and checkpoints are refused.
+ * A file opened by a short name in a directory so deep that its absolute name is too long for
+ * the library: Open MPI writes it into 256 bytes, MPICH gives it to the kernel. A restart opens
+ * it from where the program is, which goes up by a directory and back; with LONG_AWAY=1 it goes
+ * where that is not possible, and checkpoints are refused.
  */
 #include "cut.h"
 
@@ -33,9 +34,13 @@ int main(int argc, char **argv)
 	MPI_File file;
 
 	mt_begin(&argc, &argv);
-	/* of a directory whose name is longer than the kernel tells there are no real checkpoints */
+	/*
+	 * of a directory whose name is longer than the kernel tells there are no real
+	 * checkpoints
+	 */
 	go_deeper(getenv("MT_DIR") ? 3 : DEEP);
-	CHECK(!MPI_File_open(MPI_COMM_WORLD, "cut_long", MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file));
+	CHECK(!MPI_File_open(MPI_COMM_WORLD, "cut_long", MPI_MODE_CREATE | MPI_MODE_RDWR,
+			     MPI_INFO_NULL, &file));
 	for (int round = 0; round < ROUNDS; round++) {
 		value = round * 100 + mt_rank;
 		CHECK(!MPI_File_write_at(file, 4 * mt_rank, &value, 1, MPI_INT, MPI_STATUS_IGNORE));

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * More communicators than a status page has room for, of which few have to be told: many of one process, which
- * nobody waits for, and then many that are made and freed one after the other, each from the one before.
+ * More communicators than a status page has room for, of which few have to be told: many of one
+ * process, which nobody waits for, and then many that are made and freed one after the other,
+ * each from the one before.
  */
 #include "cut.h"
 

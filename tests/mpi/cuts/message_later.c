@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Who is behind in a collective waits for a message that comes after another collective, as in grids of
- * processes with rows and columns: rank 0 is in the broadcast of the even ranks, rank 2 comes to it when rank 1
- * has sent it something, and that does so after a broadcast of the odd ranks, which nobody has begun. With
- * fewer than four ranks there is nothing of this.
+ * Who is behind in a collective waits for a message that comes after another collective, as in
+ * grids of processes with rows and columns: rank 0 is in the broadcast of the even ranks, rank
+ * 2 comes to it when rank 1 has sent it something, and that does so after a broadcast of the
+ * odd ranks, which nobody has begun. With fewer than four ranks there is nothing of this.
  */
 #include "cut.h"
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a program has told the library or was told by it, and asks for again after a cut: names of types,
- * communicators and windows, and how a file was opened. One name becomes another meanwhile, one is taken back.
+ * What a program has told the library or was told by it, and asks for again after a cut: names
+ * of types, communicators and windows, and how a file was opened. One name becomes another
+ * meanwhile, one is taken back.
  */
 #include "cut.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Rank 0 is outside MPI until there was a cut, with a message nobody has asked for yet; the others are in
- * a call that needs its progress, which a checkpoint in that place has to make for it. Then once more, while
- * the others are in a fence.
+ * Rank 0 is outside MPI until there was a cut, with a message nobody has asked for yet; the
+ * others are in a call that needs its progress, which a checkpoint in that place has to make
+ * for it. Then once more, while the others are in a fence.
  */
 #include "cut.h"
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Whose error handler runs when a request fails: that of its communicator, of another in the array, or of
- * MPI_COMM_WORLD. Libraries differ in it; with and without a checkpoint between it is the library's way. Each handler adds
- * another number to the result; not where MPI_Wait and MPI_Test fail, of which MPICH means the request's
- * communicator but does not know it over each of its networks.
+ * Whose error handler runs when a request fails: that of its communicator, of another in the
+ * array, or of MPI_COMM_WORLD. Libraries differ in it; with and without a checkpoint between it
+ * is the library's way. Each handler adds another number to the result; not where MPI_Wait and
+ * MPI_Test fail, of which MPICH means the request's communicator but does not know it over each
+ * of its networks.
  */
 #include "cut.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Sends that were cancelled, so that nobody receives them, and freed at once or waited for after a checkpoint: it
- * comes none the less. MPICH cancels those of MPI_COMM_SELF; of Open MPI's none is ever cancelled, so they are
- * received there.
+ * Sends that were cancelled, so that nobody receives them, and freed at once or waited for
+ * after a checkpoint: it comes none the less. MPICH cancels those of MPI_COMM_SELF; of Open
+ * MPI's none is ever cancelled, so they are received there.
  */
 #include "cut.h"
 

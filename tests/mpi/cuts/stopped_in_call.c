@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A rank that gets no processor for a while when it is at the beginning of a scatter, after each number of
- * instructions in turn: between its count, its mark and its look at the hold, too. What it had only counted must
- * not pass for begun: the root, which is one call ahead at most, does not wait for it, and what the
- * root has sent would be gone after a restart.
+ * A rank that gets no processor for a while when it is at the beginning of a scatter, after
+ * each number of instructions in turn: between its count, its mark and its look at the hold,
+ * too. What it had only counted must not pass for begun: the root, which is one call ahead at
+ * most, does not wait for it, and what the root has sent would be gone after a restart.
  *
  * Without cuts it is not stopped, as that is for nothing.
  */

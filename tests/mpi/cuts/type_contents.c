@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Types that MPI_Type_get_contents told: their makers freed before or after them, types made of them,
- * and told again of what was restarted.
+ * Types that MPI_Type_get_contents told: their makers freed before or after them, types made of
+ * them, and told again of what was restarted.
  */
 #include "cut.h"
 
@@ -46,7 +46,8 @@ static void use(MPI_Datatype type, int round, unsigned int want)
 		out[i] = mt_rank * 1000 + round * 100 + i;
 		in[i] = -1;
 	}
-	MPI_Sendrecv(out, 1, type, RIGHT, 3, in, 1, type, LEFT, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	MPI_Sendrecv(out, 1, type, RIGHT, 3, in, 1, type, LEFT, 3, MPI_COMM_WORLD,
+		     MPI_STATUS_IGNORE);
 	for (int i = 0; i < INTS; i++)
 		right += in[i] == (want >> i & 1 ? LEFT * 1000 + round * 100 + i : -1);
 	CHECK(right == INTS);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * A persistent receive whose type was freed when it was made, with a neighbour that is some
- * messages ahead: a checkpoint keeps them, and they are received with a type nobody has a handle of.
+ * messages ahead: a checkpoint keeps them, and they are received with a type nobody has a
+ * handle of.
  *
  * FREED_TYPE=contents: one from MPI_Type_get_contents, whose maker is gone as well.
  */

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Types of the constructors with large counts, as mpi4py makes all of its own: in messages, told by
- * MPI_Type_get_contents_c, and one larger than an integer can say. Without MPI-4 (Open MPI) the same with small ones.
+ * MPI_Type_get_contents_c, and one larger than an integer can say. Without MPI-4 (Open MPI) the
+ * same with small ones.
  */
 #include "cut.h"
 
@@ -38,7 +39,8 @@ static void make(MPI_Datatype *t)
 	LARGE(MPI_Type_create_hindexed_block)(3, 1, bytes, MPI_INT, &t[6]);
 	LARGE(MPI_Type_create_struct)(3, part, bytes, fields, &t[7]);
 	LARGE(MPI_Type_create_subarray)(2, whole, sub, start, MPI_ORDER_FORTRAN, MPI_INT, &t[8]);
-	LARGE(MPI_Type_create_darray)(2, 1, 2, whole, block, dargs, grid, MPI_ORDER_C, MPI_INT, &t[9]);
+	LARGE(MPI_Type_create_darray)
+	(2, 1, 2, whole, block, dargs, grid, MPI_ORDER_C, MPI_INT, &t[9]);
 	/* of types that are freed at once, one of them by another kind of constructor */
 	MPI_Type_contiguous(2, MPI_INT, &pair);
 	LARGE(MPI_Type_create_resized)(pair, 0, 24, &t[11]);
@@ -79,7 +81,8 @@ static void use(MPI_Datatype type, int tag)
 		out[i] = mt_rank * 100 + i;
 		in[i] = -1;
 	}
-	MPI_Sendrecv(out, 1, type, RIGHT, tag, in, 1, type, LEFT, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	MPI_Sendrecv(out, 1, type, RIGHT, tag, in, 1, type, LEFT, tag, MPI_COMM_WORLD,
+		     MPI_STATUS_IGNORE);
 	LARGE(MPI_Type_size)(type, &size);
 	LARGE(MPI_Type_get_extent)(type, &lb, &extent);
 	MPI_Pack(out, 1, type, packed, sizeof(packed), &place, MPI_COMM_WORLD);
@@ -88,7 +91,8 @@ static void use(MPI_Datatype type, int tag)
 	/* where they are, and in which order */
 	for (int i = 0; i < size / 4; i++) {
 		mt_value((i + 1) * (unpacked[i] - mt_rank * 100));
-		right += in[unpacked[i] - mt_rank * 100] == LEFT * 100 + unpacked[i] - mt_rank * 100;
+		right += in[unpacked[i] - mt_rank * 100] ==
+			 LEFT * 100 + unpacked[i] - mt_rank * 100;
 	}
 	CHECK(right == size / 4);
 	mt_value((long)(lb + extent));

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Windows over a checkpoint, in the middle of every kind of epoch: fences, post-start-complete-wait,
- * locks, one MPI_Win_lock_all for the whole run; windows of all flavours, one on a communicator that
- * was freed, one that is made and freed in each round; who waits for what another puts.
+ * Windows over a checkpoint, in the middle of every kind of epoch: fences,
+ * post-start-complete-wait, locks, one MPI_Win_lock_all for the whole run; windows of all
+ * flavours, one on a communicator that was freed, one that is made and freed in each round; who
+ * waits for what another puts.
  */
 #include <stdbool.h>
 
@@ -59,7 +60,8 @@ static void make(void)
 	/* one that not all ranks have; two like that Open MPI cannot make at the same time */
 	MPI_Comm_split(MPI_COMM_WORLD, mt_rank < 2 ? 0 : MPI_UNDEFINED, mt_rank, &part);
 	if (part != MPI_COMM_NULL) {
-		MPI_Win_create(named_mem, sizeof(named_mem), sizeof(int), MPI_INFO_NULL, part, &named);
+		MPI_Win_create(named_mem, sizeof(named_mem), sizeof(int), MPI_INFO_NULL, part,
+			       &named);
 		MPI_Comm_free(&part);
 		MPI_Win_set_name(named, "a name");
 	}
@@ -210,8 +212,8 @@ static MPI_Comm pair(int a, int b)
 }
 
 /*
- * Rank 3 waits in a collective for rank 1, that in a fence for rank 0, which comes to a collective that
- * nobody has begun, and is held there unless it is known that others need it.
+ * Rank 3 waits in a collective for rank 1, that in a fence for rank 0, which comes to a
+ * collective that nobody has begun, and is held there unless it is known that others need it.
  */
 static void fence_behind(int round)
 {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Collectives that one rank alone calls with a wrong argument: the library says so at once, and has begun nothing.
- * That rank then calls as the others do. What failed must not stay counted: it would be ahead for ever, and a checkpoint
- * be taken when the others have begun what it has not, or never.
+ * Collectives that one rank alone calls with a wrong argument: the library says so at once, and
+ * has begun nothing. That rank then calls as the others do. What failed must not stay counted:
+ * it would be ahead for ever, and a checkpoint be taken when the others have begun what it has
+ * not, or never.
  */
 #include "cut.h"
 
@@ -19,7 +20,8 @@ static void all_right(int round)
 	at = round % mt_size;
 	CHECK(MPI_Scatter(send, 1, MPI_INT, &got, 1, MPI_INT, at, MPI_COMM_WORLD) == MPI_SUCCESS &&
 	      got == round + mt_rank);
-	CHECK(MPI_Iallreduce(&value, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request) == MPI_SUCCESS);
+	CHECK(MPI_Iallreduce(&value, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request) ==
+	      MPI_SUCCESS);
 	cut_compute(round + 1);
 	CHECK(MPI_Wait(&request, MPI_STATUS_IGNORE) == MPI_SUCCESS && sum == round * mt_size);
 	mt_value(sum);
@@ -37,7 +39,8 @@ static int wrong(int round)
 	case 1:
 		return MPI_Reduce(&value, &sum, 1, MPI_DATATYPE_NULL, MPI_SUM, 0, MPI_COMM_WORLD);
 	case 2:
-		return MPI_Iallreduce(&value, &sum, 1, MPI_DATATYPE_NULL, MPI_SUM, MPI_COMM_WORLD, &request);
+		return MPI_Iallreduce(&value, &sum, 1, MPI_DATATYPE_NULL, MPI_SUM, MPI_COMM_WORLD,
+				      &request);
 	}
 	return MPI_Comm_create(MPI_COMM_WORLD, MPI_GROUP_NULL, &comm);
 }

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What a library answers with the same object each time, or with a copy: groups of communicators, types of views. */
+/*
+ * What a library answers with the same object each time, or with a copy: groups of
+ * communicators, types of views.
+ */
 #include "mt.h"
 
 #define ROUNDS	30
@@ -68,8 +71,9 @@ static void open_with_view(MPI_File *file, const char *path)
 {
 	MPI_Datatype pair, two, spread;
 
-	MPI_File_open(MPI_COMM_SELF, path, MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE,
-		      MPI_INFO_NULL, file);
+	MPI_File_open(MPI_COMM_SELF, path,
+		      MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL,
+		      file);
 	MPI_Type_contiguous(2, MPI_INT, &pair);
 	MPI_Type_vector(2, 1, 2, pair, &two);
 	MPI_Type_create_resized(two, 0, 8 * (MPI_Aint)sizeof(int), &spread);

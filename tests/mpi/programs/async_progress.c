@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * MPICH is asked for a thread of its own that makes progress: an operation of the program must not run
- * on it with another thread's storage.
+ * MPICH is asked for a thread of its own that makes progress: an operation of the program must
+ * not run on it with another thread's storage.
  */
 #define _GNU_SOURCE
 #include "mt.h"

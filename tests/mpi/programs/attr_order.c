@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * In which order attributes are deleted, of which one was set again: libraries differ. Each deletion adds a letter, and
- * what was set first says all, at the end, as glue.t compares lines without their order.
+ * In which order attributes are deleted, of which one was set again: libraries differ. Each
+ * deletion adds a letter, and what was set first says all, at the end, as glue.t compares lines
+ * without their order.
  */
 #include "mt.h"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * MPI_THREAD_MULTIPLE: threads that set, get and delete attributes of the same objects, each under keys of
- * its own and under one of all, and copy those of a type. What is set or copied is deleted once, by its delete function.
- * Without a library before the MPI library the threads do nothing: MPICH 4.0.2 alone hangs or loses values here, and
- * Open MPI 4.1.4 says errors.
+ * MPI_THREAD_MULTIPLE: threads that set, get and delete attributes of the same objects, each
+ * under keys of its own and under one of all, and copy those of a type. What is set or copied
+ * is deleted once, by its delete function. Without a library before the MPI library the threads
+ * do nothing: MPICH 4.0.2 alone hangs or loses values here, and Open MPI 4.1.4 says errors.
  */
 #include "mt.h"
 

@@ -28,7 +28,8 @@ int main(int argc, char **argv)
 	MPI_Sendrecv_replace(MPI_BOTTOM, 1, type, RIGHT, 4, LEFT, 4, MPI_COMM_WORLD, &status);
 	CHECK(second[1] == LEFT && second[0] == 2);
 	MPI_Sendrecv_replace(NULL, 0, MPI_INT, RIGHT, 5, LEFT, 5, MPI_COMM_WORLD, &status);
-	MPI_Sendrecv(NULL, 0, MPI_INT, RIGHT, 3, NULL, 0, MPI_INT, LEFT, 3, MPI_COMM_WORLD, &status);
+	MPI_Sendrecv(NULL, 0, MPI_INT, RIGHT, 3, NULL, 0, MPI_INT, LEFT, 3, MPI_COMM_WORLD,
+		     &status);
 	MPI_Get_count(&status, MPI_INT, &count);
 	CHECK(count == 0);
 	mt_value(first);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * MPI_THREAD_MULTIPLE: one thread waits for a receive, without a status, that another one cancels; the next
- * request may have the place of the one that has just ended. (MPICH 4.0.2 alone was seen to hang there: without a
- * library before the MPI library it is cancelled first.)
+ * MPI_THREAD_MULTIPLE: one thread waits for a receive, without a status, that another one
+ * cancels; the next request may have the place of the one that has just ended. (MPICH 4.0.2
+ * alone was seen to hang there: without a library before the MPI library it is cancelled
+ * first.)
  */
 #include "mt.h"
 

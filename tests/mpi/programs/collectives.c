@@ -14,7 +14,8 @@ static int *array(int n)
 static void rooted(void)
 {
 	int *all = array(mt_size), root = mt_size - 1, mine = mt_rank + 1, got = -1, sum = 0;
-	int *counts = malloc((size_t)mt_size * sizeof(int)), *at = malloc((size_t)mt_size * sizeof(int));
+	int *counts = malloc((size_t)mt_size * sizeof(int)),
+	    *at = malloc((size_t)mt_size * sizeof(int));
 
 	for (int i = 0; i < mt_size; i++) {
 		counts[i] = 1;
@@ -48,7 +49,8 @@ static void rooted(void)
 static void all_to_all(void)
 {
 	int *out = array(mt_size), *in = array(mt_size);
-	int *counts = malloc((size_t)mt_size * sizeof(int)), *at = malloc((size_t)mt_size * sizeof(int));
+	int *counts = malloc((size_t)mt_size * sizeof(int)),
+	    *at = malloc((size_t)mt_size * sizeof(int));
 	int *bytes = malloc((size_t)mt_size * sizeof(int));
 	MPI_Datatype *types = malloc((size_t)mt_size * sizeof(*types)), pair;
 

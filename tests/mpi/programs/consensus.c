@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Sparse exchange: synchronous sends, probes, and a non-blocking barrier that ends a round. Many messages lie
- * at a rank before it looks for the first one.
+ * Sparse exchange: synchronous sends, probes, and a non-blocking barrier that ends a round.
+ * Many messages lie at a rank before it looks for the first one.
  */
 #include "mt.h"
 
@@ -47,7 +47,8 @@ int main(int argc, char **argv)
 		sent = round % 3 * (MOST / 2);
 		for (int i = 0; i < sent; i++) {
 			out[i] = (i % 2 ? -1 : 1) * (mt_rank * 100 + round);
-			MPI_Issend(&out[i], 1, MPI_INT, i % 2 ? LEFT : RIGHT, round, MPI_COMM_WORLD, &send[i]);
+			MPI_Issend(&out[i], 1, MPI_INT, i % 2 ? LEFT : RIGHT, round, MPI_COMM_WORLD,
+				   &send[i]);
 		}
 		mt_value(sent);
 		usleep(4000 * ((round + mt_rank) % 2));

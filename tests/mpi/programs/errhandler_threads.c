@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * MPI_THREAD_MULTIPLE: threads that make, set, get and free error handlers of one communicator, while calls on it
- * fail. Afterwards each handler that is made has a handle of its own: none was given back twice.
- * Nor if a stale handle is set or freed, in one thread: then the call fails.
- * Without a library before the MPI library little is done: the libraries do not check handles.
+ * MPI_THREAD_MULTIPLE: threads that make, set, get and free error handlers of one communicator,
+ * while calls on it fail. Afterwards each handler that is made has a handle of its own: none
+ * was given back twice. Nor if a stale handle is set or freed, in one thread: then the call
+ * fails. Without a library before the MPI library little is done: the libraries do not check
+ * handles.
  */
 #include "mt.h"
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Error handlers of communicators and files, called before and after; error classes of the program. */
+/*
+ * Error handlers of communicators and files, called before and after; error classes of the
+ * program.
+ */
 #include "mt.h"
 
 static int called, last;
@@ -42,7 +45,8 @@ int main(int argc, char **argv)
 		mt_value(round);
 		MPI_Comm_call_errhandler(comm, MPI_ERR_OTHER);
 		CHECK(called == 3 && last == MPI_ERR_OTHER);
-		rc = MPI_File_open(MPI_COMM_SELF, "/no/such/file", MPI_MODE_RDONLY, MPI_INFO_NULL, &none);
+		rc = MPI_File_open(MPI_COMM_SELF, "/no/such/file", MPI_MODE_RDONLY, MPI_INFO_NULL,
+				   &none);
 		CHECK(rc != MPI_SUCCESS && called == 103);
 		MPI_Comm_get_errhandler(comm, &got);
 		CHECK(got == handler);

@@ -18,7 +18,10 @@ static void file_handler(MPI_File *file, int *code, ...)
 	MPI_Error_class(*code, &code_seen);
 }
 
-/* A window without a handler of its own. Open MPI's have one from the beginning: errors are fatal. */
+/*
+ * A window without a handler of its own. Open MPI's have one from the beginning: errors are
+ * fatal.
+ */
 static void window(void)
 {
 #ifdef MPICH_NAME
@@ -39,11 +42,15 @@ static void window(void)
 #endif
 }
 
-/* What MPICH looks at or leaves when it fails: one array of types given twice, a handle that was not made. */
+/*
+ * What MPICH looks at or leaves when it fails: one array of types given twice, a handle that
+ * was not made.
+ */
 static void arguments(void)
 {
 #ifdef MPICH_NAME
-	int ints[64] = { 0 }, counts[64], at[64], dims[2] = { mt_size, mt_size }, periods[2] = { 0 }, class;
+	int ints[64] = {0}, counts[64], at[64], dims[2] = {mt_size, mt_size}, periods[2] = {0},
+	    class;
 	MPI_Datatype types[64];
 	MPI_Comm cart;
 
@@ -53,11 +60,14 @@ static void arguments(void)
 		types[i] = MPI_INT;
 	}
 	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-	MPI_Error_class(MPI_Alltoallw(ints, counts, at, types, ints, counts, at, types, MPI_COMM_WORLD), &class);
+	MPI_Error_class(MPI_Alltoallw(ints, counts, at, types, ints, counts, at, types,
+				      MPI_COMM_WORLD),
+			&class);
 	CHECK(class == MPI_ERR_BUFFER);
 	CHECK(MPI_Cart_create(MPI_COMM_WORLD, 2, dims, periods, 0, &cart) && cart == MPI_COMM_NULL);
 	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
-	CHECK(!MPI_Alltoallw(MPI_IN_PLACE, counts, at, types, ints, counts, at, types, MPI_COMM_WORLD));
+	CHECK(!MPI_Alltoallw(MPI_IN_PLACE, counts, at, types, ints, counts, at, types,
+			     MPI_COMM_WORLD));
 #endif
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Error classes, codes and texts that are added and deleted (MPICH), many times, so that numbers lie
- * far apart and some are taken again: what is left is known by its numbers afterwards, also in a new
- * library, and so is what is added then.
+ * Error classes, codes and texts that are added and deleted (MPICH), many times, so that
+ * numbers lie far apart and some are taken again: what is left is known by its numbers
+ * afterwards, also in a new library, and so is what is added then.
  */
 #include "mt.h"
 

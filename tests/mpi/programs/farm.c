@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A master that deals out work to whoever asks, by wildcard; workers that come late.  Who gets how much is
- * different each time, the number of steps is not: a gate that a rank never came to would never open.
+ * A master that deals out work to whoever asks, by wildcard; workers that come late.  Who gets
+ * how much is different each time, the number of steps is not: a gate that a rank never came to
+ * would never open.
  */
 #include "mt.h"
 

@@ -1,22 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Open MPI's persistent MPIX_Alltoallw_init as Fortran calls it, by each name that a compiler may make of
- * it: whichever the program gets, its integers of types and communicators are understood.
+ * Open MPI's persistent MPIX_Alltoallw_init as Fortran calls it, by each name that a compiler
+ * may make of it: whichever the program gets, its integers of types and communicators are
+ * understood.
  */
 #include "mt.h"
 
 #include <dlfcn.h>
 
 #ifdef OPEN_MPI
-typedef void (*alltoallw_init_fn)(int *out, MPI_Fint *counts, MPI_Fint *places, MPI_Fint *types, int *in,
-				  MPI_Fint *incounts, MPI_Fint *inplaces, MPI_Fint *intypes,
-				  MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierr);
+typedef void (*alltoallw_init_fn)(int *out, MPI_Fint *counts, MPI_Fint *places, MPI_Fint *types,
+				  int *in, MPI_Fint *incounts, MPI_Fint *inplaces,
+				  MPI_Fint *intypes, MPI_Fint *comm, MPI_Fint *info,
+				  MPI_Fint *request, MPI_Fint *ierr);
 
 static void everybody(const char *name)
 {
 	alltoallw_init_fn init = (alltoallw_init_fn)dlsym(RTLD_DEFAULT, name);
-	MPI_Fint counts[mt_size], places[mt_size], types[mt_size], comm = MPI_Comm_c2f(MPI_COMM_WORLD),
-		info = MPI_Info_c2f(MPI_INFO_NULL), f, ierr = -1;
+	MPI_Fint counts[mt_size], places[mt_size], types[mt_size],
+		comm = MPI_Comm_c2f(MPI_COMM_WORLD), info = MPI_Info_c2f(MPI_INFO_NULL), f,
+		ierr = -1;
 	int out[mt_size], in[mt_size], i, round;
 	MPI_Request request;
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Groups made from groups, kept while their makers and communicators are gone; also empty ones, and with one rank. */
+/*
+ * Groups made from groups, kept while their makers and communicators are gone; also empty
+ * ones, and with one rank.
+ */
 #include "mt.h"
 
 int main(int argc, char **argv)
@@ -39,7 +42,8 @@ int main(int argc, char **argv)
 		CHECK(result == MPI_IDENT);
 		ranks[1] = mt_size > 1;
 		MPI_Group_translate_ranks(both, 2, ranks, reversed, to);
-		CHECK(mt_size == 1 || (to[0] == mt_size - 2 && to[1] == (mt_size == 2 ? 1 : mt_size - 3)));
+		CHECK(mt_size == 1 ||
+		      (to[0] == mt_size - 2 && to[1] == (mt_size == 2 ? 1 : mt_size - 3)));
 		MPI_Group_rank(rest, &n);
 		CHECK(n == (mt_rank ? mt_rank - 1 : MPI_UNDEFINED));
 		MPI_Group_rank(of_split, &n);

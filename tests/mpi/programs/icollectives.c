@@ -31,9 +31,11 @@ int main(int argc, char **argv)
 		for (int i = 0; i < 3; i++)
 			in[i] = mt_rank + i + round;
 		MPI_Ibarrier(dup, &requests[n++]);
-		MPI_Iallreduce(&in[0], &sum[0], 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &requests[n++]);
+		MPI_Iallreduce(&in[0], &sum[0], 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD,
+			       &requests[n++]);
 		MPI_Iallreduce(&in[1], &sum[1], 1, MPI_INT, MPI_MAX, dup, &requests[n++]);
-		MPI_Ireduce(&in[2], &sum[2], 1, MPI_INT, MPI_MIN, 0, MPI_COMM_WORLD, &requests[n++]);
+		MPI_Ireduce(&in[2], &sum[2], 1, MPI_INT, MPI_MIN, 0, MPI_COMM_WORLD,
+			    &requests[n++]);
 		MPI_Ibcast(&bcast, 1, MPI_INT, round % mt_size, dup, &requests[n++]);
 		MPI_Iallgather(&mt_rank, 1, MPI_INT, all, 1, MPI_INT, dup, &requests[n++]);
 		MPI_Iscan(&mt_rank, &scan, 1, MPI_INT, MPI_SUM, dup, &requests[n++]);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* MPI_IN_PLACE in every collective that has it; the type that it makes meaningless may be anything. */
+/*
+ * MPI_IN_PLACE in every collective that has it; the type that it makes meaningless may be
+ * anything.
+ */
 #include "mt.h"
 
 int main(int argc, char **argv)
@@ -37,8 +40,8 @@ int main(int argc, char **argv)
 		MPI_Gather(mt_rank ? &v[mt_rank] : MPI_IN_PLACE, 1, mt_rank ? MPI_INT : none, v, 1,
 			   MPI_INT, 0, MPI_COMM_WORLD);
 		CHECK(mt_rank || v[mt_size - 1] == mt_size + 49);
-		MPI_Scatter(v, 1, MPI_INT, mt_rank ? &x : MPI_IN_PLACE, 1, mt_rank ? MPI_INT : none, 0,
-			    MPI_COMM_WORLD);
+		MPI_Scatter(v, 1, MPI_INT, mt_rank ? &x : MPI_IN_PLACE, 1, mt_rank ? MPI_INT : none,
+			    0, MPI_COMM_WORLD);
 		CHECK(!mt_rank || x == mt_rank + 50);
 		for (int i = 0; i < mt_size; i++)
 			v[i] = mt_rank * 100 + i;
@@ -46,8 +49,8 @@ int main(int argc, char **argv)
 		CHECK(v[LEFT] == LEFT * 100 + mt_rank);
 		for (int i = 0; i < mt_size; i++)
 			v[i] = mt_rank * 70 + i;
-		MPI_Ialltoallv(MPI_IN_PLACE, NULL, NULL, none, v, counts, at, MPI_INT, MPI_COMM_WORLD,
-			       &request);
+		MPI_Ialltoallv(MPI_IN_PLACE, NULL, NULL, none, v, counts, at, MPI_INT,
+			       MPI_COMM_WORLD, &request);
 		MPI_Wait(&request, MPI_STATUS_IGNORE);
 		CHECK(v[RIGHT] == RIGHT * 70 + mt_rank);
 		for (int i = 0; i < mt_size; i++)

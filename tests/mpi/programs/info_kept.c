@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Infos with their keys in order, copies of them, and communicators made with them. A copy of the library's own
- * has an empty value with OMPI_ARGV= (Open MPI), which it does not let a program set.
+ * Infos with their keys in order, copies of them, and communicators made with them. A copy of
+ * the library's own has an empty value with OMPI_ARGV= (Open MPI), which it does not let a
+ * program set.
  */
 #include "mt.h"
 

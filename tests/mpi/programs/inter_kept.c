@@ -27,7 +27,8 @@ int main(int argc, char **argv)
 			      mt_size / 2 * (mt_size / 2 + 1)));
 		if (rank < remote && rank < size) {
 			value = mt_rank * 10 + round;
-			MPI_Sendrecv_replace(&value, 1, MPI_INT, rank, 1, rank, 1, copy, MPI_STATUS_IGNORE);
+			MPI_Sendrecv_replace(&value, 1, MPI_INT, rank, 1, rank, 1, copy,
+					     MPI_STATUS_IGNORE);
 			CHECK(value == (2 * rank + 1 - side) * 10 + round);
 		}
 		MPI_Intercomm_merge(inter, side, &merged);

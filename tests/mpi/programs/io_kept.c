@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * MPI-IO over many steps: a view of a subarray, positions, atomicity, a file opened for appending by
- * each process alone, on a communicator that is freed then.
+ * MPI-IO over many steps: a view of a subarray, positions, atomicity, a file opened for
+ * appending by each process alone, on a communicator that is freed then.
  */
 #include "mt.h"
 
@@ -9,7 +9,7 @@
 
 int main(int argc, char **argv)
 {
-	int whole[2], part[2] = { ROWS, 4 }, start[2] = { 0, 0 }, out[ROWS * 4], in[ROWS * 4], n, flag;
+	int whole[2], part[2] = {ROWS, 4}, start[2] = {0, 0}, out[ROWS * 4], in[ROWS * 4], n, flag;
 	MPI_Offset at, size;
 	MPI_File file, log;
 	MPI_Datatype view;
@@ -22,7 +22,8 @@ int main(int argc, char **argv)
 	start[1] = 4 * mt_rank;
 	MPI_Type_create_subarray(2, whole, part, start, MPI_ORDER_C, MPI_INT, &view);
 	MPI_Type_commit(&view);
-	MPI_File_open(MPI_COMM_WORLD, "mt_io_kept", MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file);
+	MPI_File_open(MPI_COMM_WORLD, "mt_io_kept", MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL,
+		      &file);
 	MPI_Comm_split(MPI_COMM_WORLD, mt_rank, 0, &own);
 	MPI_File_open(own, mt_rank ? "mt_log.1" : "mt_log.0", MPI_MODE_CREATE | MPI_MODE_WRONLY |
 		      MPI_MODE_APPEND | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &log);

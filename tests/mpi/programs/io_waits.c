@@ -98,7 +98,8 @@ int main(int argc, char **argv)
 	mt_begin(&argc, &argv);
 	snprintf(name, sizeof(name), "mt_waits.%d", mt_rank);
 	MPI_File_open(MPI_COMM_SELF, name,
-		      MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &file);
+		      MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL,
+		      &file);
 	for (int round = 0; round < 8; round++) {
 		for (int i = 0; i < BLOCKS * INTS; i++)
 			out[0][i] = mt_rank + round * 100 + i;

@@ -14,7 +14,8 @@ int main(int argc, char **argv)
 		for (int k = 0; k < 3; k++) {
 			for (int i = 0; i < 16; i++)
 				out[k][i] = mt_rank * 1000 + 100 * k + i + round;
-			MPI_Isend(out[k], 4 + 4 * k, MPI_INT, RIGHT, k, MPI_COMM_WORLD, &request[k]);
+			MPI_Isend(out[k], 4 + 4 * k, MPI_INT, RIGHT, k, MPI_COMM_WORLD,
+				  &request[k]);
 		}
 		mt_value(round);
 		MPI_Mprobe(LEFT, 2, MPI_COMM_WORLD, &message[2], &status);

@@ -19,8 +19,8 @@ int main(int argc, char **argv)
 		for (int i = 0; i < KEPT; i++) {
 			in[i] = mt_rank * 100 + round + i;
 			out[i] = -1;
-			MPI_Iallreduce(&in[i], &out[i], 1, MPI_LONG, i & 1 ? MPI_MAX : MPI_SUM, comm[i],
-				       &request[i]);
+			MPI_Iallreduce(&in[i], &out[i], 1, MPI_LONG, i & 1 ? MPI_MAX : MPI_SUM,
+				       comm[i], &request[i]);
 			mt_value(i);
 		}
 		bcast = mt_rank == 1 ? 77 + round : 0;
@@ -30,8 +30,9 @@ int main(int argc, char **argv)
 		for (int i = KEPT - 1; i >= 0; i--) {
 			mt_value(round);
 			MPI_Wait(&request[i], MPI_STATUS_IGNORE);
-			CHECK(i & 1 ? out[i] == (mt_size - 1) * 100 + round + i :
-			      out[i] == 50L * mt_size * (mt_size - 1) + (long)mt_size * (round + i));
+			CHECK(i & 1 ? out[i] == (mt_size - 1) * 100 + round + i
+				    : out[i] == 50L * mt_size * (mt_size - 1) +
+							(long)mt_size * (round + i));
 		}
 		do
 			MPI_Testall(3, extra, &flag, MPI_STATUSES_IGNORE);

@@ -4,7 +4,7 @@
 
 int main(int argc, char **argv)
 {
-	int from[2], to[2], weights_in[2] = { 3, 4 }, weights_out[2] = { 3, 4 }, n_in, n_out, weighted;
+	int from[2], to[2], weights_in[2] = {3, 4}, weights_out[2] = {3, 4}, n_in, n_out, weighted;
 	int got[2], given[2], w1[2], w2[2], one = 1, counts[2] = { 1, 2 }, at[2] = { 0, 1 };
 	int out[2], in[3];
 	MPI_Comm adjacent, general;
@@ -17,8 +17,8 @@ int main(int argc, char **argv)
 	to[1] = mt_rank;
 	MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 2, from, weights_in, 2, to, weights_out,
 				       MPI_INFO_NULL, 0, &adjacent);
-	MPI_Dist_graph_create(MPI_COMM_WORLD, 1, &mt_rank, &one, to, MPI_UNWEIGHTED, MPI_INFO_NULL, 0,
-			      &general);
+	MPI_Dist_graph_create(MPI_COMM_WORLD, 1, &mt_rank, &one, to, MPI_UNWEIGHTED, MPI_INFO_NULL,
+			      0, &general);
 	for (int round = 0; round < 8; round++) {
 		MPI_Dist_graph_neighbors_count(adjacent, &n_in, &n_out, &weighted);
 		CHECK(n_in == 2 && n_out == 2 && weighted);
@@ -31,7 +31,7 @@ int main(int argc, char **argv)
 		MPI_Neighbor_allgather(out, 1, MPI_INT, in, 1, MPI_INT, general);
 		CHECK(in[0] == 100 * LEFT + round);
 		out[1] = -out[0];
-		MPI_Ineighbor_allgatherv(out, 1, MPI_INT, got, (int[]){ 1, 1 }, at, MPI_INT, adjacent,
+		MPI_Ineighbor_allgatherv(out, 1, MPI_INT, got, (int[]){1, 1}, at, MPI_INT, adjacent,
 					 &request);
 		mt_value(in[0]);
 		MPI_Wait(&request, MPI_STATUS_IGNORE);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What programs do though it is wrong or fails: a file deleted that is not there, the tool interface asked for
- * what it does not have, a message to nobody under MPI_ERRORS_RETURN, and a communicator that only
- * one rank frees. Each returns, and the program goes on. And handles that only one rank has to have.
+ * What programs do though it is wrong or fails: a file deleted that is not there, the tool
+ * interface asked for what it does not have, a message to nobody under MPI_ERRORS_RETURN, and a
+ * communicator that only one rank frees. Each returns, and the program goes on. And handles
+ * that only one rank has to have.
  */
 #include "mt.h"
 #ifdef OPEN_MPI
@@ -52,8 +53,8 @@ static void wrong_send(void)
 	int out = 1, in = -1;
 
 	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-	CHECK(MPI_Sendrecv(&out, 1, MPI_INT, mt_size + 5, 1, &in, 1, MPI_INT, LEFT, 77, MPI_COMM_WORLD,
-			   MPI_STATUS_IGNORE) != MPI_SUCCESS);
+	CHECK(MPI_Sendrecv(&out, 1, MPI_INT, mt_size + 5, 1, &in, 1, MPI_INT, LEFT, 77,
+			   MPI_COMM_WORLD, MPI_STATUS_IGNORE) != MPI_SUCCESS);
 	CHECK(in == -1);
 	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
 	MPI_Sendrecv(&mt_rank, 1, MPI_INT, RIGHT, 77, &in, 1, MPI_INT, LEFT, 77, MPI_COMM_WORLD,
@@ -75,8 +76,9 @@ static void wrong_send_takes_nothing(void)
 	MPI_Probe(LEFT, 78, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
 	for (int i = 0; i < 7; i++) {
-		CHECK(MPI_Sendrecv(i == 4 ? NULL : &mt_rank, count[i], type[i], to[i], tag[i], &in, 1, MPI_INT,
-				   LEFT, 78, MPI_COMM_WORLD, MPI_STATUS_IGNORE) != MPI_SUCCESS);
+		CHECK(MPI_Sendrecv(i == 4 ? NULL : &mt_rank, count[i], type[i], to[i], tag[i], &in,
+				   1, MPI_INT, LEFT, 78, MPI_COMM_WORLD,
+				   MPI_STATUS_IGNORE) != MPI_SUCCESS);
 		CHECK(in == -1);
 	}
 	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
@@ -84,7 +86,8 @@ static void wrong_send_takes_nothing(void)
 	CHECK(in == LEFT);
 	MPI_Wait(&request, MPI_STATUS_IGNORE);
 	MPI_Type_commit(&type[6]);
-	MPI_Sendrecv(&mt_rank, 1, type[6], RIGHT, 78, &in, 1, type[6], LEFT, 78, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	MPI_Sendrecv(&mt_rank, 1, type[6], RIGHT, 78, &in, 1, type[6], LEFT, 78, MPI_COMM_WORLD,
+		     MPI_STATUS_IGNORE);
 	CHECK(in == LEFT);
 	MPI_Type_free(&type[6]);
 }

@@ -43,7 +43,8 @@ int main(int argc, char **argv)
 			want = next;
 		}
 		MPI_Allreduce(m, got, 2, type, op, MPI_COMM_WORLD);
-		CHECK(!memcmp(&got[0], &want, sizeof(want)) && !memcmp(&got[1], &want, sizeof(want)));
+		CHECK(!memcmp(&got[0], &want, sizeof(want)) &&
+		      !memcmp(&got[1], &want, sizeof(want)));
 		MPI_Iallreduce(m, got, 2, type, op, MPI_COMM_WORLD, &request);
 		mt_value(want.a[1]);
 		MPI_Wait(&request, MPI_STATUS_IGNORE);

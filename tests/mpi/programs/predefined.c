@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Objects that nobody makes: attributes of MPI_INT, names of MPI_COMM_WORLD and MPI_COMM_SELF, which
- * cannot be freed, and stay as they were when that is tried. Answers without a place to put them.
+ * Objects that nobody makes: attributes of MPI_INT, names of MPI_COMM_WORLD and MPI_COMM_SELF,
+ * which cannot be freed, and stay as they were when that is tried. Answers without a place to
+ * put them.
  */
 #include "mt.h"
 
@@ -9,7 +10,8 @@
 
 static int copied, deleted;
 
-static int copy(MPI_Datatype dtype, int keyval, void *extra, void *value, void *ret_value, int *flag)
+static int copy(MPI_Datatype dtype, int keyval, void *extra, void *value, void *ret_value,
+		int *flag)
 {
 	CHECK(dtype == MPI_INT && extra == &copied);
 	copied++;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A rank that is not the process that was started: that one, like a script, starts it and waits for it. It
- * has inherited what the rank has.
+ * A rank that is not the process that was started: that one, like a script, starts it and waits
+ * for it. It has inherited what the rank has.
  */
 #include "mt.h"
 

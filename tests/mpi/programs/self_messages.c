@@ -25,7 +25,8 @@ int main(int argc, char **argv)
 		for (int i = 7; i >= 0; i--) {
 			if (i == 1)
 				continue;
-			MPI_Recv(&in, 1, MPI_INT, MPI_ANY_SOURCE, i, i & 1 ? self : MPI_COMM_WORLD, &status);
+			MPI_Recv(&in, 1, MPI_INT, MPI_ANY_SOURCE, i, i & 1 ? self : MPI_COMM_WORLD,
+				 &status);
 			CHECK(in == round * 100 + i && status.MPI_SOURCE == (i & 1 ? 0 : mt_rank));
 			n++;
 		}

@@ -21,8 +21,8 @@ int main(int argc, char **argv)
 		CHECK(in[0] == LEFT * 100 + round * 4 && in[1] == in[0] + 1);
 		/* ready: the receive is posted before the other is told so */
 		MPI_Irecv(&in[2], 1, MPI_INT, LEFT, 2, MPI_COMM_WORLD, &receive);
-		MPI_Sendrecv(&token, 0, MPI_INT, LEFT, 3, &token, 0, MPI_INT, RIGHT, 3, MPI_COMM_WORLD,
-			     MPI_STATUS_IGNORE);
+		MPI_Sendrecv(&token, 0, MPI_INT, LEFT, 3, &token, 0, MPI_INT, RIGHT, 3,
+			     MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 		mt_value(round);
 		MPI_Rsend(&out[2], 1, MPI_INT, RIGHT, 2, MPI_COMM_WORLD);
 		MPI_Wait(&receive, MPI_STATUS_IGNORE);

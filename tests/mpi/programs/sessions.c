@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Messages and collectives on communicators of a session, before there is MPI_COMM_WORLD. Checkpoints are refused
- * from then on. Open MPI 4 has no sessions.
+ * Messages and collectives on communicators of a session, before there is MPI_COMM_WORLD.
+ * Checkpoints are refused from then on. Open MPI 4 has no sessions.
  */
 #include "mt.h"
 
@@ -18,8 +18,8 @@ static void ring(MPI_Comm comm)
 	MPI_Send(&rank, 1, MPI_INT, (rank + 1) % size, 1, comm);
 	MPI_Wait(&request, MPI_STATUS_IGNORE);
 	MPI_Comm_dup(comm, &dup);
-	MPI_Sendrecv(&rank, 1, MPI_INT, (rank + 1) % size, 2, &in[1], 1, MPI_INT, (rank + size - 1) % size, 2, dup,
-		     MPI_STATUS_IGNORE);
+	MPI_Sendrecv(&rank, 1, MPI_INT, (rank + 1) % size, 2, &in[1], 1, MPI_INT,
+		     (rank + size - 1) % size, 2, dup, MPI_STATUS_IGNORE);
 	CHECK(in[0] == (rank + size - 1) % size && in[1] == in[0]);
 	MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, dup);
 	CHECK(sum == size * (size - 1) / 2);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Processes that are started or joined at run time: what only the root has to know, commands, counts and
- * hints, is not even a handle on the others. Each child meets its parents in a barrier. Not every launcher
- * of MPICH's starts any; then the calls fail, on all ranks.
+ * Processes that are started or joined at run time: what only the root has to know, commands,
+ * counts and hints, is not even a handle on the others. Each child meets its parents in a
+ * barrier. Not every launcher of MPICH's starts any; then the calls fail, on all ranks.
  */
 #include "mt.h"
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Trees of communicators, halved down to one rank, freed from the root or the leaves, made again. */
+/*
+ * Trees of communicators, halved down to one rank, freed from the root or the leaves, made
+ * again.
+ */
 #include "mt.h"
 
 #define DEPTH 8
@@ -19,8 +22,8 @@ int main(int argc, char **argv)
 			mt_value(sum * (depth + 1));
 			if (size == 1)
 				break;
-			MPI_Comm_split(tree[depth], rank >= (size + 1) / 2, round & 1 ? -rank : rank,
-				       &tree[depth + 1]);
+			MPI_Comm_split(tree[depth], rank >= (size + 1) / 2,
+				       round & 1 ? -rank : rank, &tree[depth + 1]);
 		}
 		CHECK(sum == mt_rank);
 		for (int i = 0; i <= depth; i++) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The tool interface: variables that are of a communicator (Open MPI's queues of messages), with
- * handles on one that the library made and on one that the program made, read while a message waits in one of them. And
- * the name of all handles of a session at once.
+ * handles on one that the library made and on one that the program made, read while a message
+ * waits in one of them. And the name of all handles of a session at once.
  */
 #include "mt.h"
 

@@ -23,12 +23,14 @@ static void turn(double *a, double *buffer, int rows)
 	for (int r = 0; r < mt_size; r++)
 		for (int i = 0; i < rows; i++)
 			for (int j = 0; j < rows; j++)
-				buffer[(r * rows + j) * rows + i] = a[i * rows * mt_size + r * rows + j];
+				buffer[(r * rows + j) * rows + i] =
+					a[i * rows * mt_size + r * rows + j];
 	MPI_Alltoall(buffer, rows * rows, MPI_DOUBLE, got, rows * rows, MPI_DOUBLE, MPI_COMM_WORLD);
 	for (int r = 0; r < mt_size; r++)
 		for (int i = 0; i < rows; i++)
 			for (int j = 0; j < rows; j++)
-				a[i * rows * mt_size + r * rows + j] = got[(r * rows + i) * rows + j];
+				a[i * rows * mt_size + r * rows + j] =
+					got[(r * rows + i) * rows + j];
 }
 
 int main(int argc, char **argv)

@@ -12,7 +12,8 @@ int main(int argc, char **argv)
 	mt_begin(&argc, &argv);
 	grid[0] = mt_size;
 	grid[1] = 1;
-	MPI_Type_create_darray(mt_size, mt_rank, 2, sizes, how, args, grid, MPI_ORDER_C, MPI_INT, &type);
+	MPI_Type_create_darray(mt_size, mt_rank, 2, sizes, how, args, grid, MPI_ORDER_C, MPI_INT,
+			       &type);
 	MPI_Type_commit(&type);
 	for (int i = 0; i < 48; i++)
 		whole[i] = i;

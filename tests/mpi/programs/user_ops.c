@@ -3,7 +3,8 @@
 #include "mt.h"
 
 static __thread int calls;	/* the function must run with this thread's storage */
-static __thread int wrong;	/* in it; how often it runs is the library's choice, other nodes, other calls */
+static __thread int
+	wrong; /* in it; how often it runs is the library's choice, other nodes, other calls */
 
 struct matrix {
 	long a, b, c, d;

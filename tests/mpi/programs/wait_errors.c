@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Arrays of requests of which one fails: the others complete, then or later, with their own codes. Whether a
- * library tells of the failure before or after the others have come is its own affair. (Open MPI leaves a request
- * that failed in the array, and does not wait for the others.)
+ * Arrays of requests of which one fails: the others complete, then or later, with their own
+ * codes. Whether a library tells of the failure before or after the others have come is its own
+ * affair. (Open MPI leaves a request that failed in the array, and does not wait for the
+ * others.)
  */
 #include <stdbool.h>
 #include <unistd.h>

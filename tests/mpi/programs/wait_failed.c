@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What the calls on arrays tell of requests that failed, persistent ones and two at a time, and of arrays in which none is
- * active. Each receive that fails has room for one number, and two come. (Open MPI frees what has failed, also a
- * persistent request, and with statuses it may return success; what all libraries do is looked at.)
+ * What the calls on arrays tell of requests that failed, persistent ones and two at a time, and
+ * of arrays in which none is active. Each receive that fails has room for one number, and two
+ * come. (Open MPI frees what has failed, also a persistent request, and with statuses it may
+ * return success; what all libraries do is looked at.)
  */
 #include <stdbool.h>
 

@@ -36,7 +36,8 @@ int main(int argc, char **argv)
 				do
 					MPI_Testany(N, receive, &index, &flag, &status);
 				while (!flag);
-				CHECK(status.MPI_TAG == index && receive[index] == MPI_REQUEST_NULL);
+				CHECK(status.MPI_TAG == index &&
+				      receive[index] == MPI_REQUEST_NULL);
 				left--;
 				break;
 			default:

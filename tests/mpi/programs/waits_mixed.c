@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Long arrays of requests of several kinds: persistent receives or a barrier among the first 64, plain sends behind
- * them, and the other way round. MPICH looks at 64 requests at a time, and its test of all takes what the last of them are
- * for what all are. Where the barrier is the last one, a checkpoint completes it before the receives.
+ * Long arrays of requests of several kinds: persistent receives or a barrier among the first
+ * 64, plain sends behind them, and the other way round. MPICH looks at 64 requests at a time,
+ * and its test of all takes what the last of them are for what all are. Where the barrier is
+ * the last one, a checkpoint completes it before the receives.
  */
 #include <stdbool.h>
 #include <unistd.h>
