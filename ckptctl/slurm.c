@@ -134,8 +134,8 @@ static bool is_many(void)
 
 int slurm_place(struct cli *cli, json_t *ranks)
 {
-	const char *tasks = slurm_variable("SLURM_NTASKS"), *each = slurm_variable("SLURM_TASKS_"
-										   "PER_NODE");
+	const char *tasks = slurm_variable("SLURM_NTASKS"),
+		   *each = slurm_variable("SLURM_TASKS_PER_NODE");
 	json_t *nodes, *map;
 	long long n;
 

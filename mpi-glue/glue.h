@@ -23,8 +23,7 @@ enum glue_state { GLUE_BEFORE, GLUE_RUNNING, GLUE_ENDED };
  * struct glue - the process
  * @fn:       real functions, by enum call
  * @multiple: MPI_THREAD_MULTIPLE was provided; tables are locked
- * @several:  @multiple, and @callers > 1 (threads, ever): no turns are taken; @counts_shared:
- * 	quiesce.h
+ * @several:  @multiple, and @callers > 1 (ever): no turns are taken; @counts_shared: quiesce.h
  * @refused:  first call that keeps a checkpoint from being taken, or NULL
  */
 struct status_page;
@@ -38,10 +37,7 @@ struct glue {
 	int provided, tools;		/* MPI_T_init_thread without MPI_T_finalize */
 	uint64_t loaded;		/* lower halves so far */
 	unsigned long main_fs;
-	/*
-	 * of MPI_Wtime, ns: added to the node's clock; it, and the clock of the day, at the
-	 * last cut
-	 */
+	/* of MPI_Wtime, ns: added to the node's clock; both clocks at the last cut */
 	struct {
 		int64_t add, cut, cut_wall;
 	} clock;
@@ -68,9 +64,8 @@ struct glue {
 	struct glue_thread *threads;
 	int threads_lock, publishing, saying, orphans_lock, callers;
 	int library;			/* lock: who may call the lower half, under a hold */
-	uint32_t gate, told,
-		stuck; /* futex of those that are held; begun under holds; none for long */
-	uint32_t epoch, flushed; /* checkpoints tried, see struct glue_thread; wins_flush() of it */
+	uint32_t gate, told, stuck;	/* futex of the held; begun under holds; none for long */
+	uint32_t epoch, flushed;	/* checkpoints tried (struct glue_thread); wins_flush() */
 	uint32_t nr_done, orphans, leaving;	/* orphan.c; communicators among them */
 	uint32_t named, meetings;	/* communicators this rank named; meetings under way */
 	struct drained *drained;

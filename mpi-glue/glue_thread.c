@@ -303,7 +303,7 @@ static void glue_thread_resume(uint32_t *state)
 	if (*state == STATUS_SILENT && order->run != glue.run) {
 		wtime_resume();
 		glue_thread_say(STATUS_REBUILDING);
-		if (rebuild(order->restart == STATUS_UNLOAD, order->environment, why,
+		if (rebuild_all(order->restart == STATUS_UNLOAD, order->environment, why,
 			    sizeof(why))) {
 			snprintf(glue.page->answer.text, sizeof(glue.page->answer.text), "%s", why);
 			*state = STATUS_BROKEN;

@@ -267,7 +267,7 @@ LOWER_TEXT static int attach_buffer(char *why, size_t size)
 	return rc ? rebuild_fail(why, size, CALL_MPI_Buffer_attach, rc) : 0;
 }
 
-int rebuild(bool unload, const char *environment, char *ret_why, size_t size)
+int rebuild_all(bool unload, const char *environment, char *ret_why, size_t size)
 {
 	int rc = glue_reload(unload, environment, ret_why, size);
 

@@ -28,12 +28,12 @@ int rebuild_ask(char *ret_why, size_t size);
 void rebuild_forget(void);
 
 /**
- * rebuild() - in the glue thread, all others at safe points or outside
+ * rebuild_all() - in the glue thread, all others at safe points or outside
  * @unload: the old lower half is still there
  *
  * Return: 0, negative errno with a sentence in @ret_why; the rank is then lost
  */
-int rebuild(bool unload, const char *environment, char *ret_why, size_t size);
+int rebuild_all(bool unload, const char *environment, char *ret_why, size_t size);
 
 /* Parts of the above, each in a file of its own. */
 int rebuild_ask_comms(char *ret_why, size_t size);

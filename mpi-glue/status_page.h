@@ -8,8 +8,7 @@
  *
  * One writer per field, no locks. @order is the shim's: it writes its fields, then raises
  * @serial with release order and wakes its futex. @answer is the rank's, with @change as futex.
- * Between checkpoints the rank writes nothing here: @answer is brought up to date when @serial
- * moves.
+ * Between checkpoints the rank writes nothing here: it updates @answer when @serial moves.
  *
  * When is a rank caught up? A reader has to look in this order (acquire), again from the
  * start if anything is not as wanted:
@@ -99,10 +98,7 @@ enum status_held {
 	STATUS_GATHERS = 3,	/* members of the communicator that have not come to this call */
 };
 
-/*
- * What a thread of the rank waits for: of several, the one that says most of the rank
- * (quiesce.c).
- */
+/* The wait of a thread of the rank; of several the one that says most (quiesce.c). */
 struct status_wait {
 	uint32_t writing;	/* odd while it is written */
 	uint16_t call;		/* row of mpi_calls.def; name in @name */

@@ -170,10 +170,10 @@ static void pruner_on_outcome(json_t *outcome, void *arg)
 	struct pruner *pruner = run->pruner;
 	struct request *request = run->request;
 	const json_t *first = json_array_get(run->targets, 0);
-	struct job *job = run->again ? jobs_lookup(pruner->daemon->jobs,
-						   json_integer_value(json_object_get(first, "jo"
-											     "b")))
-				     : NULL;
+	struct job *job = run->again
+				  ? jobs_lookup(pruner->daemon->jobs,
+						json_integer_value(json_object_get(first, "job")))
+				  : NULL;
 
 	log_outcome(&pruner->daemon->log, run, outcome);
 	pruner_run_free(run);

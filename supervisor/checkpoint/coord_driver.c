@@ -22,10 +22,10 @@
 #include "supervisor/job/rank_record.h"
 
 #define QUIESCE_MS	30000	/* until ranks that are behind in a collective have got there */
-#define RETRY_MS 200 /* connections lose nothing; what is slow on a busy node is not lost */
+#define RETRY_MS	200	/* connections lose nothing; a slow answer is not a lost one */
 #define PAUSE_MS	60000	/* if the configuration has none */
-#define STILL_MS \
-	5000 /* beyond the pause: until ranks are silent, the worker has begun, all nodes know */
+/* beyond the pause: until ranks are silent, the worker has begun, all nodes know */
+#define STILL_MS	5000
 #define DUMP_MS		(4 * 3600 * 1000)
 #define RESTART_MS	300000
 #define MAX_COMMS	4096

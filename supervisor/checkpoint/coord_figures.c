@@ -37,8 +37,8 @@ static int64_t longest_silence(const json_t *whole)
 	size_t i;
 
 	json_array_foreach(parts, i, part) {
-		one = json_integer_value(json_object_get(json_object_get(part, "note"), "silent_"
-											"ns"));
+		one = json_integer_value(
+			json_object_get(json_object_get(part, "note"), "silent_ns"));
 		longest = one > longest ? one : longest;
 	}
 	return longest;

@@ -71,9 +71,8 @@ static void parts_away_on_told(const json_t *outcome, void *arg)
 	part->cookie = 0;
 	if (outcome_is_ok(outcome)) {
 		part->parts->part[0].heard_ms = clock_monotonic_ms();
-		part->parts->others_restore =
-			json_is_true(json_object_get(json_object_get(outcome, "result"), "restorin"
-											 "g"));
+		part->parts->others_restore = json_is_true(
+			json_object_get(json_object_get(outcome, "result"), "restoring"));
 	}
 	if (outcome_is_ok(outcome) &&
 	    json_is_true(json_object_get(json_object_get(outcome, "result"), "over")))

@@ -13,11 +13,10 @@
 
 #define PARTS_TICK_MS	250
 #define PARTS_SILENT_MS	8000
-#define PARTS_ALONE_MS 16000 /* the home may have looked away, and be about to give up by itself \
-			      */
+#define PARTS_ALONE_MS	16000	/* the home may be about to give up by itself */
 #define PARTS_ALONE_TICKS 8	/* and so may we, who did not read what it says */
 #define PARTS_START_MS	30000
-#define PARTS_RESTORE_MS (360 * 1000) /* since it was heard; longer than ranks_up.h waits */
+#define PARTS_RESTORE_MS (360 * 1000)	/* since it was heard; longer than ranks_up.h waits */
 #define PARTS_ASK_MS	4000
 #define PARTS_QUESTIONS	8
 #define PARTS_LOOK_TICKS	(4000 / PARTS_TICK_MS)	/* at the run, if somebody is silent */

@@ -248,9 +248,8 @@ static void parts_start_on_start(struct peer_question *q, void *arg)
 	}
 	/* the home has not heard of us for a while; the first question has no taker any more */
 	if (job && job->parts->start) {
-		peer_question_answer(job->parts->start->question, outcome_error(-ECANCELED, "asked "
-											    "agai"
-											    "n"));
+		peer_question_answer(job->parts->start->question,
+				     outcome_error(-ECANCELED, "asked again"));
 		job->parts->start->question = q;
 		return;
 	}

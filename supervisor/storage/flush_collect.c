@@ -266,9 +266,8 @@ static int list_level(struct flush_run *r, unsigned int t, struct ckpt_error *er
 	if (nr > LISTS_MAX)
 		return level_list(r->level[t], NULL, flush_collect_on_item, &found, error);
 	for (i = 0; i < nr && !err; i++) {
-		const char *label =
-			json_string_value(json_object_get(json_array_get(r->p->targets, i), "labe"
-											    "l"));
+		const char *label = json_string_value(
+			json_object_get(json_array_get(r->p->targets, i), "label"));
 
 		if (!label)
 			continue;

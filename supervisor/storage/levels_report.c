@@ -42,8 +42,8 @@ static json_t *nodes_of(const json_t *jobs)
 
 		if (json_is_string(node))
 			json_object_set_new(set, json_string_value(node), json_true());
-		levels_report_add_names(set, json_object_get(json_object_get(job, "ranks"), "node"
-											    "s"));
+		levels_report_add_names(set,
+					json_object_get(json_object_get(job, "ranks"), "nodes"));
 		json_array_foreach(json_object_get(job, "generations"), k, row)
 			levels_report_add_names(set, json_object_get(row, "nodes"));
 	}

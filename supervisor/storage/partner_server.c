@@ -353,9 +353,8 @@ static void on_swept(json_t *outcome, void *arg)
 {
 	struct partner_server *store = arg;
 	const struct log *log = &store->daemon->log;
-	json_int_t n = json_integer_value(json_object_get(json_object_get(outcome, "result"), "remo"
-											      "ve"
-											      "d"));
+	json_int_t n =
+		json_integer_value(json_object_get(json_object_get(outcome, "result"), "removed"));
 	const json_t *error = json_object_get(outcome, "error");
 
 	store->sweeper = NULL;

@@ -169,7 +169,11 @@ static json_t *add_ranks(const struct request *request, const json_t *ranks, jso
 	return outcome;
 }
 
-/* The record of a new job from a request; NULL with an outcome. */
+/*
+ * The record of a new job from a request; NULL with an outcome.
+ *
+ * Long: each argument of `run` is unpacked, checked and put into the record once, in order.
+ */
 static json_t *parse_run(struct request *request, bool *ret_attach, json_t **ret_outcome)
 {
 	const char *cwd, *name = NULL, *in = SPEC_NULL, *out = SPEC_PIPE;

@@ -283,10 +283,8 @@ static void attempt_start(struct attempt *a)
 		outcome = job_check_free(job, "restart");
 	/* What is refused anyway is not worth a fetch. */
 	if (job && !outcome)
-		outcome = precheck_not_running(job,
-					       json_is_true(json_object_get(request->args, "node_"
-											   "los"
-											   "t")));
+		outcome = precheck_not_running(job, json_is_true(json_object_get(request->args,
+										 "node_lost")));
 	if (job && !outcome && !verb_restart_is_dry_run(a) && !a->claimed) {
 		outcome = take_claim(request, &job);
 		a->claimed = job && !outcome;

@@ -113,9 +113,8 @@ const char *story(const struct box *b)
 
 		len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%s%lld%s",
 					len ? " " : "", mark,
-					(long long)json_integer_value(json_object_get(event, "gener"
-											     "atio"
-											     "n")),
+					(long long)json_integer_value(
+						json_object_get(event, "generation")),
 					json_string_value(json_object_get(event, "level")) ?: "");
 	}
 	return text;

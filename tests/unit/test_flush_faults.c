@@ -244,9 +244,8 @@ static void test_full(void **state)
 	disk_store(b->d, 8);
 	outcome = run_as(b, "a");
 	assert_string_equal(story(b), "");
-	assert_int_equal(json_object_size(json_object_get(json_object_get(outcome, "result"), "leve"
-											      "l"
-											      "s")),
+	assert_int_equal(json_object_size(
+				 json_object_get(json_object_get(outcome, "result"), "levels")),
 			 1);
 	json_decref(outcome);
 	room_for = 0;

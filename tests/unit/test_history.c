@@ -375,10 +375,9 @@ static void test_advice_of_nothing(void **state)
 
 	outcome = advice_make(7, rows, &rates);
 	assert_int_equal(outcome_errno(outcome), -ENODATA);
-	assert_non_null(
-		strstr(json_string_value(json_object_get(json_object_get(outcome, "error"), "tex"
-											    "t")),
-		       "ckptctl checkpoint 7"));
+	assert_non_null(strstr(json_string_value(
+				       json_object_get(json_object_get(outcome, "error"), "text")),
+			       "ckptctl checkpoint 7"));
 	json_decref(outcome);
 	json_object_set_new(killed, "killed", json_true());
 	json_array_append_new(rows, killed);

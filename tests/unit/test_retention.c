@@ -71,8 +71,8 @@ static void test_protected(void **state)
 	const struct retention_rule two = { .keep = 2 };
 
 	assert_string_equal(kept(&one, (unsigned int[]){pinned, GOOD, GOOD, used, GOOD}, 5), "145");
-	assert_string_equal(kept(&tight, (unsigned int[]){pinned, GOOD, GOOD, used, GOOD}, 5), "14"
-											       "5");
+	assert_string_equal(kept(&tight, (unsigned int[]){pinned, GOOD, GOOD, used, GOOD}, 5),
+			    "145");
 	/* the newest is damaged: the one before it stays, and what is damaged counts for nothing */
 	assert_string_equal(kept(&one, (unsigned int[]) { GOOD, GOOD, GOOD, 0, 0 }, 5), "345");
 	assert_string_equal(kept(&two, (unsigned int[]) { GOOD, GOOD, 0, GOOD, 0 }, 5), "2345");
@@ -103,8 +103,8 @@ static void test_protected(void **state)
 	assert_string_equal(kept(&one, (unsigned int[]){RETENTION_COUNTS, RETENTION_COUNTS}, 2),
 			    "12");
 	/* nor does what is not the job's */
-	assert_string_equal(kept(&one, (unsigned int[]){RETENTION_FOREIGN, 0, GOOD, GOOD}, 4), "1"
-											       "4");
+	assert_string_equal(kept(&one, (unsigned int[]){RETENTION_FOREIGN, 0, GOOD, GOOD}, 4),
+			    "14");
 	assert_string_equal(kept(&tight, (unsigned int[]){RETENTION_FOREIGN, 0, GOOD, GOOD}, 4),
 			    "14");
 	assert_string_equal(kept(&one, NULL, 0), "");

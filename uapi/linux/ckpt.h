@@ -136,9 +136,9 @@ struct ckpt_info {
 #define CKPT_EXCLUDE_MAX	(1U << 18)	/* of a node with a thousand MPI ranks */
 
 enum ckpt_exclude_kind {
-	CKPT_EXCLUDE_RANGE = 1, /* memory [start, end) of pid: its mappings are not recorded */
-	CKPT_EXCLUDE_FD = 2, /* descriptor start of pid: not recorded */
-	CKPT_EXCLUDE_THREAD = 3, /* thread start of pid: neither frozen nor recorded */
+	CKPT_EXCLUDE_RANGE = 1,		/* memory [start, end) of pid: no mapping is recorded */
+	CKPT_EXCLUDE_FD = 2,		/* descriptor start of pid: not recorded */
+	CKPT_EXCLUDE_THREAD = 3,	/* thread start of pid: neither frozen nor recorded */
 };
 
 /**
@@ -199,10 +199,9 @@ struct ckpt_freeze {
 	__u32 pad;
 };
 
-#define CKPT_SNAPSHOT_NO_COW (1U << 0) /* collect only: pages are read in place before the thaw */
+#define CKPT_SNAPSHOT_NO_COW	(1U << 0)	/* collect only: read pages in place before the thaw */
 #define CKPT_SNAPSHOT_DRY	(1U << 1)	/* check and collect, clone nothing */
-#define CKPT_SNAPSHOT_TRACK \
-	(1U << 2) /* from now on, tell which pages of what is cloned are written */
+#define CKPT_SNAPSHOT_TRACK	(1U << 2)	/* tell from now on which cloned pages are written */
 
 /**
  * struct ckpt_snapshot - CKPT_IOC_SNAPSHOT: collect the state, clone the memory
@@ -247,11 +246,10 @@ struct ckpt_thaw {
 };
 
 #define CKPT_RUN_ANON		(1U << 0)	/* anonymous page (private dirty) */
-#define CKPT_RUN_FILE (1U << 1) /* page of a file, unmodified (only with CKPT_PAGEMAP_FILE) */
+#define CKPT_RUN_FILE		(1U << 1)	/* unmodified page of a file; with CKPT_PAGEMAP_FILE */
 #define CKPT_RUN_HUGE		(1U << 2)	/* mapped by a huge page */
-#define CKPT_RUN_SHARED (1U << 3) /* other processes of the tree may map it: cookie valid */
-#define CKPT_RUN_CLEAN (1U << 4) /* certainly as in the snapshot with the token ckpt_pagemap.base \
-				  */
+#define CKPT_RUN_SHARED		(1U << 3)	/* others of the tree may map it: cookie valid */
+#define CKPT_RUN_CLEAN		(1U << 4)	/* as in the snapshot with token ckpt_pagemap.base */
 
 /**
  * struct ckpt_page_run - contiguous pages of one kind

@@ -79,8 +79,7 @@ enum ckpt_file_kind {
 #define CKPT_FILE_EXTERNAL	(1U << 5)	/* something outside the tree holds the other end */
 #define CKPT_FILE_TTY_CLOSED	(1U << 6)	/* PTM: the slave was open, and is no more */
 #define CKPT_FILE_TTY_PACKET	(1U << 7)	/* PTM: packet mode (TIOCPKT) */
-#define CKPT_FILE_FIFO_UNSEEN \
-	(1U << 8) /* FIFO: a reader, and no writer has come since it was opened */
+#define CKPT_FILE_FIFO_UNSEEN	(1U << 8)	/* FIFO: a reader that no writer has come to yet */
 
 /**
  * struct ckpt_rec_file - one open file description, or one file that is only

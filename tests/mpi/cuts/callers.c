@@ -237,8 +237,8 @@ int main(int argc, char **argv)
 	struct caller callers[] = {
 		{.round = arrays},	 {.round = probes}, {.round = collectives},
 		{.round = not_blocking}, {.round = comms},
-#ifndef OPEN_MPI /* which makes one at a time, and hangs now and then by itself if two threads \
-		    want one */
+	/* Open MPI makes one at a time, and hangs now and then if two threads want one */
+#ifndef OPEN_MPI
 		{.round = comms},
 #endif
 	};
