@@ -54,7 +54,7 @@ says() {
 	grep -Eq -- "$pattern" <<<"$out" || { echo "$out"; return 1; }
 }
 # NODE COMMAND...: succeeds within some tries, as an admin would try again
-group_again() {
+again() {
 	local node=$1
 	shift
 	for _ in 1 2 3 4 5 6; do

@@ -71,7 +71,7 @@ gets_on() {
 }
 
 # NODE COMMAND...: succeeds within some tries, as an admin would try again
-group_again() {
+again() {
 	local node=$1 said _
 	shift
 	for _ in 1 2 3 4; do

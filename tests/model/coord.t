@@ -16,7 +16,7 @@ echo 1..6
 n=0
 failed=0
 
-partner_serve_result() { # STATUS NAME
+result() { # STATUS NAME
 	n=$((n + 1))
 	[ "$1" -eq 0 ] || { printf 'not '; failed=1; }
 	echo "ok $n - $2"
@@ -30,7 +30,7 @@ verify() {
 	grep -E 'errors:|states, stored|assertion violated' pan.out | sed 's/^/# /'
 }
 
-reopen_put_holds() { verify "$@" && grep -q 'errors: 0$' pan.out && ! grep -q 'max search depth too small' pan.out; }
+holds() { verify "$@" && grep -q 'errors: 0$' pan.out && ! grep -q 'max search depth too small' pan.out; }
 fails() { verify "$@" && grep -q "assertion violated.*$pattern" pan.out; }
 
 rows() { grep -oE '^[[:space:]]*(STEP|BARRIER)\([A-Z_a-z, ]*\)' | tr -d '[:space:]' | sort; }

@@ -15,7 +15,7 @@ echo 1..8
 n=0
 failed=0
 
-partner_serve_result() { # STATUS NAME
+result() { # STATUS NAME
 	n=$((n + 1))
 	[ "$1" -eq 0 ] || { printf 'not '; failed=1; }
 	echo "ok $n - $2"
@@ -29,7 +29,7 @@ verify() {
 	grep -E 'errors:|states, stored|assertion violated|invalid end state ' pan.out | sed 's/^/# /'
 }
 
-reopen_put_holds() { verify "$@" && grep -q 'errors: 0$' pan.out && ! grep -q 'max search depth too small' pan.out; }
+holds() { verify "$@" && grep -q 'errors: 0$' pan.out && ! grep -q 'max search depth too small' pan.out; }
 fails() { verify "$@" && grep -q "$pattern" pan.out; }
 
 holds

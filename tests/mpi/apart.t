@@ -260,7 +260,7 @@ ok 'until it can go' comes_true gone "$work/n4/store/n3/$label.gen-5.node-1"
 
 # ---- without levels; and a run that only another node knows
 
-group_again() {
+again() {
 	local i
 	for i in 1 2 3 4; do
 		stop $i

@@ -45,7 +45,7 @@ launcher() {
 }
 
 # 3: it was over before the first cut, or refusal
-restart_try() {
+try() {
 	local kind=$1 mode=$2 ranks=$3 name=$4 program=$top/build/mpi/programs/$1/$4 launch direct
 	rm -f "$pages"/*
 	launcher "$kind" "$mode" "$ranks"

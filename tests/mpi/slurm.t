@@ -18,7 +18,7 @@ unset "${!SLURM_@}"
 export UCX_TLS=tcp,self OMPI_MCA_btl=self,tcp OMPI_MCA_pml=ob1
 node_options=(--set image_dir="$work/images")
 # scontrol wants one, though it asks nobody
-ckptd_configure() {
+configure() {
 	printf 'ClusterName=test\nSlurmctldHost=localhost\n' >"$work/slurm.conf"
 }
 configure

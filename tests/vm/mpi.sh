@@ -15,7 +15,7 @@ verdict() {
 	if [ "$1" = 0 ]; then echo "ok $n - $2"; else echo "not ok $n - $2"; fi
 	[ "$1" = 0 ] || [ $# -lt 3 ] || sed 's/^/# /' <<<"$3"
 }
-restart_try() {
+try() {
 	local what=$1 out rc
 	shift
 	out=$("$@" 2>&1)

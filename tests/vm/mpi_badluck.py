@@ -165,7 +165,7 @@ STAGES = ['MPI_Barrier', 'MPI_Allreduce', 'MPI_Alltoallv', 'MPI_Comm_dup', 'MPI_
 
 def waits_to_begin(node, job, call):
     """Rank 0 does, and rank 1 computes."""
-    def flush_remove_there():
+    def there():
         rows = ranks(node, job)
         return all(r['answers'] for r in rows) and rows[0].get('gathers') and rows
     rows = wait_for(f'rank 0 waits to begin {call}', 30, there)
