@@ -218,7 +218,7 @@ def catalog_goes_away(node):
     node.fails(1, 'No such file', 'checkpoint', str(job))
     node.fails(1, '', 'run', '--detach', '--', 'true')
     message = node.ctl('fsck', check=False).stdout.decode()
-    check('No such file' in message and 'jobs that run are not touched' in message, message)
+    check('No such file' in message and 'running jobs are not affected' in message, message)
     equal(node.jobs()[job]['state'], 'running', 'state')
     os.rename(node.images + '.away', node.images)
     node.lines(job, before + 1)
