@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * How often to take a checkpoint of a job: what its checkpoints have cost (history.h), put into
- * the formulas (interval.h).  Reads and writes nothing.
+ * Advice on how often to take a checkpoint of a job: the costs of its past checkpoints
+ * (history.h), put into the formulas of interval.h. Does no I/O.
  *
- * What a checkpoint costs is the time that the job stands still for it (until its ranks are
- * silent, and the pause), and a part of the time that it is written behind its back, during
- * which the job is slowed down. How much that is nobody measures: it is assumed.
+ * The cost of a checkpoint is the time that the job stands still (until its ranks are silent,
+ * and the pause), plus a part of the time that the image is written while the job runs, slowed
+ * down by the writing. The slowdown is not measured; it is assumed.
  */
 #ifndef STILLPOINT_ADVICE_H
 #define STILLPOINT_ADVICE_H
@@ -14,49 +14,50 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define ADVICE_SLOWDOWN	10	/* percent, if nobody says */
-#define ADVICE_RECENT	32	/* so many checkpoints back */
+#define ADVICE_SLOWDOWN	10	/* percent, unless the caller has another */
+#define ADVICE_RECENT	32	/* number of latest checkpoints that count */
 
 struct advice_rates {
-	int64_t mtbf_ms;	/* of the job as a whole; 0: of its nodes */
-	int64_t node_mtbf_ms;
-	const char *from;	/* who says so: "--mtbf", "node_mtbf of ckptd.conf", … */
+	int64_t mtbf_ms;	/* of the job as a whole; 0: take node_mtbf_ms */
+	int64_t node_mtbf_ms;	/* of one node */
+	const char *from;	/* source of the MTBF: "--mtbf", "node_mtbf of ckptd.conf", … */
 	unsigned int nodes;
 	unsigned int slowdown;	/* percent */
-	const json_t *levels;	/* as advice_make(); NULL */
+	const json_t *levels;	/* as advice_make() takes them; NULL: none */
 };
 
 /* Medians, in seconds. */
 struct advice_costs {
-	unsigned int checkpoints;	/* 0: none that says anything; all else is guessed */
-	unsigned int left_out;		/* that stood still until they were written */
-	unsigned int restarts;		/* 0: restart is assumed */
+	unsigned int checkpoints;	/* measured ones; 0: the costs are a guess */
+	unsigned int left_out;		/* checkpoints that kept the job stopped to the end */
+	unsigned int restarts;		/* measured ones; 0: the restart time is assumed */
 	double blocked, background, restart;
 };
 
-/* From the job's history. False: no checkpoint in it says what one costs. */
+/* Take the costs from the job's history. False: no checkpoint in it tells its cost. */
 bool advice_measure(const json_t *rows, struct advice_costs *ret_costs);
 
-/* Before there is one: of so many bytes of memory on one node. */
+/* Guess the costs, before the first checkpoint, from the bytes of memory in use on one node. */
 void advice_guess(uint64_t bytes, struct advice_costs *ret_costs);
 
 /*
- * advice_interval() - from the begin of a checkpoint to the begin of the next
+ * advice_interval() - time from the begin of a checkpoint to the begin of the next
  *
- * 0; -EINVAL, -ERANGE: *ret_why says why there is none.
+ * Return: 0; -EINVAL or -ERANGE: there is no interval, and *ret_why tells the reason.
  */
 int advice_interval(const struct advice_costs *costs, const struct advice_rates *rates,
 		    int64_t *ret_ms, const char **ret_why);
 
 /*
  * advice_make() - the outcome of the request interval
- * @rates: levels: [{"name", "mtbf_ms", "cost_ns" (optional)}, ...] from the lowest: what failures
- *	each is needed for, and what it adds. Without a cost: of the first what checkpoints
- *	cost, of others what the history has of that level.
+ * @rates: @rates->levels is [{"name", "mtbf_ms", "cost_ns" (optional)}, ...] from the lowest:
+ *	time between the failures that need the level, and the cost that the level adds.
+ *	Without "cost_ns" the lowest level costs as much as the job's checkpoints, another as
+ *	much as the history has of flushes to that level.
  */
 json_t *advice_make(int64_t job, const json_t *rows, const struct advice_rates *rates);
 
-/* Medians of all figures of @rows (history.h) that any has. */
+/* The median of each integer figure that occurs in @rows (history.h). A new reference. */
 json_t *advice_medians(const json_t *rows);
 
 #endif /* STILLPOINT_ADVICE_H */

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * fetch.h in a worker, with the promoter held meanwhile.
+ * A fetch (fetch.h) of one generation in a worker.
+ *
+ * The flusher is held for as long as the fetch runs, except for a dry run, and except for a
+ * user's job of which L1 has no record. Call in ckptd's event loop only.
  */
 #ifndef STILLPOINT_FETCHING_H
 #define STILLPOINT_FETCHING_H
@@ -14,25 +17,26 @@ struct job;
 
 struct fetching_options {
 	int64_t id;
-	const struct job *job;	/* NULL: L1 knows nothing of it. May be a draft (jobs.h) */
+	const struct job *job;	/* NULL: L1 has no record of it. May be a draft (jobs.h) */
 	int64_t generation;	/* 0: the newest that can be had */
-	bool deep, dry_run;	/* fetch.h; all of these */
-	json_t *parts, *ranks;	/* references of the caller's, as long as this lasts */
-	const char *home;	/* so is this */
-	const json_t *of_run;	/* and this; NULL: not known */
+	bool deep, dry_run;	/* this and the rest: as in struct fetch */
+	/* these four stay the caller's and must last until ops->ended() */
+	json_t *parts, *ranks;
+	const char *home;
+	const json_t *of_run;	/* NULL: the run is not known */
 	uid_t uid;
 };
 
 struct fetching_ops {
 	void (*progress)(json_t *progress, void *arg);	/* or NULL */
-	/* Once, with the outcome of fetch_run() (taken over), whose steps are in the log then. */
+	/* Called once; takes over the outcome of fetch_run(), whose steps have been logged. */
 	void (*ended)(json_t *outcome, void *arg);
 };
 
-/* Is there anything to be fetched from? */
+/* True if there is anything to fetch from: a level, or image directories of other nodes. */
 bool fetching_is_on(const struct daemon *daemon);
 
-/* 0: ops->ended() will be called; negative errno: it will not. */
+/* Return: 0: ops->ended() will be called; negative errno: no fetch was started. */
 int fetching_start(struct daemon *daemon, const struct fetching_options *options,
 		   const struct fetching_ops *ops, void *arg);
 

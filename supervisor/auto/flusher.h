@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Promotion in the background: after each commit, at the start of ckptd, and again, later each
- * time, when a level did not work.  One worker at a time for the node; nothing waits for it.  What
- * needs the levels for itself (rm, a restart that fetches) has it stopped for that long.
+ * The flusher: copies committed generations to the levels in the background.
+ *
+ * A flush begins after each commit, at the start of ckptd, and again when a level did not work,
+ * with a longer delay each time. The node has one flush worker at a time; nothing waits for it.
+ * Requests that need the levels for themselves (rm, a restart that fetches) hold the flusher
+ * for that long.
  */
 #ifndef STILLPOINT_FLUSHER_H
 #define STILLPOINT_FLUSHER_H
@@ -19,29 +22,31 @@ int flusher_open(struct daemon *daemon, struct flusher **ret_flusher);
 void flusher_close(struct flusher *flusher);		/* NULL is fine */
 
 /*
- * @job may have a new generation, or one less that is wanted: the worker ends after its copy,
- * and the next one begins with what is newest. NULL for the promoter is fine: ckptd leaves.
+ * @job may have a new generation, or a new tombstone: the worker ends after the copy under way,
+ * and the next worker begins with the newest generation. @flusher may be NULL: ckptd is ending.
  */
 void flusher_after_commit(struct flusher *flusher, const struct job *job);
 /*
- * flusher_hold() - no worker until it is released as often as it was held
+ * flusher_hold() - start no flush worker until flusher_release(), once for each hold
  *
- * True: there is none. False: there was one; @fn is called, once and later, when it has ended,
- * or does not end for as long as a disk that hangs may take.
+ * A running worker is killed. True: no worker runs, and @fn is never called. False: @fn will be
+ * called, once, when the worker has ended, or has not ended within 2 s, as when its disk hangs.
  */
 bool flusher_hold(struct flusher *flusher, void (*fn)(void *arg), void *arg);
 void flusher_release(struct flusher *flusher);
 /*
- * Images of the job of that label were replaced or removed: what could not be copied is tried
- * again.
+ * Images of the job of that label were replaced or removed: forget which of its generations
+ * could not be copied, so that they are tried again.
  */
 void flusher_changed(struct flusher *flusher, const char *label);
 
 /*
- * flusher_describe() - what it does
+ * flusher_describe() - state of the flusher, as a new reference
  *
  *	{"running": bool, "left": N, "now": {"done", "total"} or null, "levels":
  *	 {NAME: {"failures", "text", "again_ms"}}, "bad": {NAME: text}}
+ *
+ * "levels" has only those that do not work; "again_ms" is the time until the next try.
  */
 json_t *flusher_describe(const struct flusher *flusher);
 

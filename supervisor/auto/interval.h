@@ -16,21 +16,21 @@
 
 #define INTERVAL_LEVELS_MAX	8
 
-/* Young (1974): sqrt(2 * cost * mtbf); of use while the cost is far below the MTBF. */
+/* Young (1974): sqrt(2 * cost * mtbf); good while the cost is far below the MTBF. */
 int interval_young(double cost, double mtbf, double *ret_interval, const char **ret_why);
 
 /*
  * interval_daly() - Daly (2006), of higher order
- * @ret_valid: the cost is below twice the MTBF; else the interval is the MTBF, as he has it
+ * @ret_valid: the cost is below twice the MTBF; else the interval is the MTBF, as in the paper
  *
- * Never -ERANGE: he says what to do there.
+ * Never returns -ERANGE: the paper covers that range.
  */
 int interval_daly(double cost, double mtbf, double *ret_interval, bool *ret_valid,
 		  const char **ret_why);
 
 /*
- * interval_efficiency() - the part of the time that is work which lasts
- * @restart: from a failure until the job is where the checkpoint was; 0 is fine
+ * interval_efficiency() - fraction of the time that is spent on work which is not lost
+ * @restart: from a failure until the job is back at its checkpoint; 0 is fine
  *
  * Daly's complete model: failures come at random, also in checkpoints and restarts.
  */
@@ -38,16 +38,16 @@ int interval_efficiency(double interval, double cost, double restart, double mtb
 			double *ret_efficiency, const char **ret_why);
 
 struct interval_costs {
-	double cost;		/* for which the job stands still, or is held up */
-	double least;		/* no interval is shorter; 0: any */
-	double restart;
-	double mtbf;		/* of the job: of all that has to live for it */
+	double cost;		/* time that the job loses to one checkpoint */
+	double least;		/* lower limit of the interval; 0: none */
+	double restart;		/* as in interval_efficiency() */
+	double mtbf;		/* of the job: of all parts that it needs to run */
 };
 
 struct interval_advice {
 	double interval;
-	double young, daly;	/* without regard for costs.least */
-	bool valid;		/* of Daly's formula */
+	double young, daly;	/* intervals by the formulas alone, without costs.least */
+	bool valid;		/* Daly's formula holds (@ret_valid) */
 	bool limited;		/* the interval is costs.least */
 	double efficiency;	/* at this interval */
 };
@@ -58,28 +58,28 @@ int interval_advise(const struct interval_costs *costs, struct interval_advice *
 /* ---------------------------------------------------------------- levels */
 
 /*
- * A level as another adds it: a checkpoint of level l is one of all below, too, and costs what
- * they cost together.  Failures are told apart by the lowest level that outlives them.
+ * One level of several. A checkpoint of a level is a checkpoint of all levels below, too, and
+ * costs the sum of them. Failures are classed by the lowest level that outlives them.
  */
 struct interval_level {
-	double cost;		/* that this level adds */
+	double cost;		/* added by this level */
 	double mtbf;		/* between failures which need this level; 0: there are none */
-	double least;		/* as above; of this level */
+	double least;		/* lower limit of this level's interval; 0: none */
 };
 
 struct interval_levels {
 	double interval;	/* between checkpoints of the lowest level in use */
-	/* Every how many of them is one of this level, too; 0: the level is not worth it. */
+	/* One in so many checkpoints reaches level i, too; 0: the level is not worth its cost. */
 	unsigned int every[INTERVAL_LEVELS_MAX];
-	double overhead;	/* of first order: costs and lost work, as a part of the time */
+	double overhead;	/* costs and lost work as a fraction of the time, first order */
 };
 
 /*
  * interval_multilevel() - which levels to use, and how often (after Benoit et al., 2017)
- * @levels: from the lowest; failures that need a level which is not used are the next one's
+ * @levels: from the lowest; failures that need an unused level count for the next used one
  *
- * The periods of a choice of levels are sqrt(2 * cost / rate), made multiples of one another;
- * of all choices and ways to round the best is taken.
+ * For each choice of levels the periods are sqrt(2 * cost / rate), rounded to multiples of one
+ * another. The best of all choices and all ways to round is taken.
  */
 int interval_multilevel(const struct interval_level *levels, unsigned int nr,
 			struct interval_levels *ret_levels, const char **ret_why);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Generations that stand on earlier ones are made whole in the background, so that chains stay
- * short without a full checkpoint.
+ * The merger: rewrites generations that need earlier ones as whole ones in the background, so
+ * that chains stay short without a full checkpoint.
  *
- * After a commit the newest one is, if it needs as many earlier ones as merge_after says, or if
- * the next one could not stand on it.  One worker at a time does that, with the last priority
- * and a limit; a checkpoint, restart or removal of the job ends it, at no loss: the generation is
- * what it was.  It is tried again after the next commit.
+ * After a commit the newest generation is merged if it needs as many earlier ones as merge_after
+ * allows, or if the next one could not stand on it. One worker at a time does that, at the
+ * lowest priority, at most merge_limit bytes a second. A checkpoint, restart or removal of the job ends the
+ * worker; the generation then stays as it was, and the next commit tries again.
  */
 #ifndef STILLPOINT_MERGER_H
 #define STILLPOINT_MERGER_H
@@ -24,16 +24,17 @@ int merger_open(struct daemon *daemon, struct merger **ret_merger);
 void merger_close(struct merger *merger);	/* NULL is fine */
 
 /*
- * Its images are wanted, or the disk: nothing of it is merged any more; @wait: as
- * worker_abort().
+ * End all merging of @job, because its images or the disk are needed. A waiting request is
+ * answered with -EINTR. @wait: wait briefly for the workers' end, as worker_abort() does; else
+ * as worker_leave(). @merger may be NULL.
  */
-void merger_stop(struct merger *merger, int64_t job, bool wait);	/* NULL is fine */
+void merger_stop(struct merger *merger, int64_t job, bool wait);
 
-/* Merge this generation, and answer @request; @dry_run: say what there is to merge. */
+/* Merge @generation, then answer @request; @dry_run: only tell what there is to merge. */
 void merger_merge(struct merger *merger, struct request *request, const struct job *job,
 		  int64_t generation, bool dry_run);
 
-/* What is said of one that is merged, whoever did it. */
+/* Log that a generation was merged; for the merger and for the flusher. */
 void merger_log(const struct log *log, int64_t job, int64_t generation, int64_t bytes,
 		int64_t took_ns);
 

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Checkpoints that ckptd takes by itself, of running jobs that are to have them.
+ * The schedule: checkpoints that ckptd takes by itself, of running jobs whose record asks for
+ * them.
  *
- * What is to be done is in the job's record, so it outlives ckptd and goes where the job goes:
+ * The settings are in the job's record, so they outlive ckptd and move with the job:
  *
- *	auto	{"every_ms": N}		so often; else by what checkpoints cost (advice.h), with
+ *	auto	{"every_ms": N}		the interval; without it the interval follows from the
+ *					cost of checkpoints (advice.h), with
  *		{"mtbf_ms": N}		the time between failures of the job, or
  *		{"node_mtbf_ms": N}	of one of its nodes; default: node_mtbf of ckptd.conf
  *
- * The home of a job over several nodes decides.  What goes to make room is the keeper's (pruner.h).
+ * Only the home of a job over several nodes schedules its checkpoints. The pruner (pruner.h)
+ * decides which generations go to make room.
  */
 #ifndef STILLPOINT_SCHEDULE_H
 #define STILLPOINT_SCHEDULE_H
@@ -27,15 +30,15 @@ struct schedule;
 int schedule_open(struct daemon *daemon, struct schedule **ret_schedule);
 void schedule_close(struct schedule *schedule);	/* NULL is fine */
 
-/* Are these settings? NULL, or an outcome. */
+/* Check the settings "auto" of a request. Return: NULL, or an outcome: they are wrong. */
 json_t *schedule_check(const json_t *settings);
 bool schedule_is_on(const struct job *job);
-/* Its settings, and when the next one is due; NULL: it is off. A new reference. */
+/* @job's settings, and when its next checkpoint is due. A new reference; NULL: it is off. */
 json_t *schedule_describe(const struct job *job);
-/* The failure rates that go for a job; @own (or NULL) are asked for before its settings. */
+/* The failure rates that apply to a job; @own (or NULL) has precedence over its settings. */
 void schedule_rates(const struct job *job, const json_t *own, struct advice_rates *ret_rates);
 
-/* The settings of @job have changed: what was due is not. */
+/* The settings of @job have changed: forget its entry, and find out anew when one is due. */
 void schedule_changed(struct job *job);
 
 #endif /* STILLPOINT_SCHEDULE_H */
