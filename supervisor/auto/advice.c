@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * How often to take a checkpoint of a job; see advice.h.
+ * Advice on how often to take a checkpoint of a job; see advice.h.
  *
  * Medians, not means: one checkpoint that met a full disk is no reason for another interval.
- * Those that kept the job stopped until all was written (--kill, --stop-and-copy) say nothing
- * about what one costs that does not.
+ * Checkpoints that kept the job stopped until all was written (--kill, --stop-and-copy) are not
+ * counted: they say nothing about the cost of one that the job runs through.
  */
 #include "supervisor/auto/advice.h"
 
@@ -19,7 +19,7 @@
 #include "base/outcome.h"
 
 #define NS		1e9
-#define COST_MIN	0.001	/* seconds: clocks have nothing to say below */
+#define COST_MIN	0.001	/* seconds; clocks measure nothing below */
 
 /* A guess: page tables are copied at 20 ms for each GiB, and pages written at 200 MB/s. */
 #define GUESS_PAUSE	0.01
@@ -41,7 +41,7 @@ static double advice_median(double *values, size_t n)
 	return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
 }
 
-/* Of a figure; 0 if it is not there. */
+/* The figure @name of a row of the history; 0 if the row has none. */
 static double advice_number(const json_t *row, const char *name)
 {
 	return (double)json_integer_value(json_object_get(row, name));
@@ -52,7 +52,7 @@ static double blocked_ns(const json_t *row)
 	return advice_number(row, "pause_ns") + advice_number(row, "quiesce_ns");
 }
 
-/* Without the whole, the parts that take long. */
+/* Time of writing after the pause. A row without a total gets the sum of its longest parts. */
 static double background_ns(const json_t *row)
 {
 	double rest;
@@ -70,7 +70,7 @@ static bool is_checkpoint(const json_t *row)
 	       json_object_get(row, "pause_ns");
 }
 
-/* One of an earlier version has what the engine took alone (history.h): too little. */
+/* A row of an earlier version has no "restore_ns", only the engine's time, which is too little. */
 static bool is_restart(const json_t *row)
 {
 	return json_object_get(row, "restart") && json_object_get(row, "restore_ns");
@@ -134,9 +134,9 @@ static struct interval_costs formula_costs(const struct advice_costs *costs,
 
 	return (struct interval_costs) {
 		.cost = fmax(cost, COST_MIN),
-		/* Never two at once. */
+		/* Two checkpoints never run at once. */
 		.least = costs->background,
-		/* What is being written when it fails is lost, too. */
+		/* An image that is being written during a failure is lost, too. */
 		.restart = costs->restart + costs->background,
 		.mtbf = mtbf_of(rates),
 	};
@@ -161,7 +161,7 @@ int advice_interval(const struct advice_costs *costs, const struct advice_rates 
 
 /* ---------------------------------------------------------------- levels */
 
-/* What copies to a level have taken; false: there was none. */
+/* The median duration of flushes to level @name; false: the history has none. */
 static bool measure_level(const json_t *rows, const char *name, double *ret_seconds)
 {
 	double total[ADVICE_RECENT];
@@ -178,7 +178,7 @@ static bool measure_level(const json_t *rows, const char *name, double *ret_seco
 	return n;
 }
 
-/* One of those that were asked for; NULL or an outcome. */
+/* Decode level @i of the request, with its cost. NULL, or an outcome: the cost is not known. */
 static json_t *take_level(const json_t *asked, unsigned int i, const json_t *rows,
 			  const struct interval_costs *costs, const struct advice_rates *rates,
 			  struct interval_level *ret_level)
@@ -227,7 +227,7 @@ static json_t *describe_levels(const json_t *asked, const struct interval_level 
 	return list;
 }
 
-/* Into @result; NULL or an outcome. */
+/* Add the advice on levels to @result. NULL, or an outcome: there is no such advice. */
 static json_t *add_levels(json_t *result, const json_t *rows, const struct interval_costs *costs,
 			  const struct advice_rates *rates)
 {
@@ -253,7 +253,7 @@ static json_t *add_levels(json_t *result, const json_t *rows, const struct inter
 	json_object_set_new(result, "levels", describe_levels(rates->levels, levels, &how));
 	json_object_set_new(result, "interval_ms", json_integer(advice_milliseconds(how.interval)));
 	json_object_set_new(result, "formula", json_string("multilevel"));
-	/* Of first order: far out it would be less than nothing. */
+	/* A first order estimate, which is negative where overheads are large. */
 	json_object_set_new(result, "efficiency", json_real(fmax(1 - how.overhead, 0)));
 	return NULL;
 }

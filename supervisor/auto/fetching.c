@@ -2,10 +2,10 @@
 /*
  * A fetch in a worker; see fetching.h.
  *
- * Owns nothing beyond the call.  The promoter is held, but for a dry run: its worker reads in
- * L1 what may have to be replaced, and a job that is waited for comes before copies that are
- * not.  Not for a user's job that is not known here: L1 has nothing of it, and asking for jobs
- * that do not exist must not keep others from being copied.
+ * Owns the worker of one fetch, and nothing after ops->ended(). The flusher is held except for
+ * a dry run: its worker reads images of L1 that the fetch may replace, and a job that somebody
+ * waits for comes before copies that nobody waits for. The flusher is not held for a user's job
+ * of which L1 has no record: requests for jobs that do not exist must not stop all flushes.
  */
 #include "supervisor/auto/fetching.h"
 
@@ -24,11 +24,11 @@ struct fetching {
 	struct daemon *daemon;
 	struct worker *worker;
 	struct fetching_options options;
-	char label[64];		/* "": not known */
-	json_t *tombstones;	/* of the job's record, as it was */
+	char label[64];		/* of the job; "": L1 has no record of it */
+	json_t *tombstones;	/* of the job's record at the start of the fetch */
 	const struct fetching_ops *ops;
 	void *arg;
-	bool holds;		/* the promoter */
+	bool holds;		/* this fetch holds the flusher */
 };
 
 bool fetching_is_on(const struct daemon *daemon)
@@ -131,7 +131,7 @@ int fetching_start(struct daemon *daemon, const struct fetching_options *options
 		g->tombstones = json_incref(json_object_get(options->job->record, "unwanted"));
 	}
 	g->options.job = NULL;
-	/* Who only looks is in nobody's way. */
+	/* A dry run only looks, so the flusher may run on; for users' unknown jobs, see above. */
 	g->holds = !options->dry_run && (options->job || options->uid == 0);
 	if (g->holds && !flusher_hold(daemon->flusher, fetching_on_held, g))
 		return 0;

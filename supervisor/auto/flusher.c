@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Promotion in the background; see flusher.h.
+ * The flusher: background copies to the levels; see flusher.h.
  *
- * Owns the worker that copies, and when the next one is started.  Which generations there are
- * is found out here, when no checkpoint of the job is being decided, and handed to the worker;
- * what is missing on which level the worker asks the levels.  So nothing has to be remembered
- * over a restart of ckptd: what is kept here is only how long a level that failed is left
- * alone.  Ending a worker is safe at any instant (levels/level.h), and that is how it is ended.
- * A commit ends it after the copy under way: what is new comes before what has been left so
- * far, and its worker does not know of it.
+ * Owns the flush worker, and the timer that starts the next one. The daemon lists the generations
+ * of a job while no checkpoint of it is being decided, and hands the list to the worker. The
+ * worker asks the levels which of them are missing. So nothing has to be remembered over a
+ * restart of ckptd: the only state here is how long a level that failed is left alone.
+ *
+ * A worker may be killed at any instant (levels/level.h), and flusher_hold() does so. A commit
+ * asks it to end after the copy under way: the new generation, which that worker does not know,
+ * comes before older ones that are still missing.
  */
 #include "supervisor/auto/flusher.h"
 
@@ -31,19 +32,20 @@
 #include "supervisor/auto/schedule.h"
 #include "supervisor/control/worker.h"
 
-#define SOON_MS		200	/* commits of a job's nodes come one after the other */
-#define BUSY_MS		5000	/* a job that could not be looked at */
-#define PATIENCE_MS	2000	/* with a worker that was killed */
-#define FAILED_MS	5000	/* then twice, four times as long, … */
+#define SOON_MS		200	/* delay, as commits of a job's nodes come one after the other */
+#define BUSY_MS		5000	/* until a job that was busy is looked at again */
+#define PATIENCE_MS	2000	/* for a killed worker to end */
+#define FAILED_MS	5000	/* after a level failed; doubles with each failure in a row */
 #define FAILED_MAX_MS	(15 * 60 * 1000)
 
+/* How long a level that failed is left alone. */
 struct put_off {
-	unsigned int failures;
-	int64_t until_ms;	/* clock_monotonic_ms(); 0: it works */
-	char *text;
+	unsigned int failures;	/* in a row */
+	int64_t until_ms;	/* clock_monotonic_ms(); 0: the level works */
+	char *text;		/* of the last failure, which was logged */
 };
 
-/* For the worker to end. */
+/* A caller of flusher_hold() that waits for the worker to end. */
 struct waiter {
 	struct waiter *next;
 	void (*fn)(void *arg);
@@ -55,17 +57,17 @@ struct flusher {
 	struct job_events_subscriber subscriber;
 	struct worker *worker;
 	struct reactor_source *timer;
-	int64_t timer_ms;	/* when; 0: none */
+	int64_t timer_ms;	/* clock_monotonic_ms() of its expiry; 0: no timer */
 	bool cut_short;		/* the worker was asked to end after its copy */
-	json_t *targets;	/* the worker's, */
-	unsigned int usable;	/* and levels */
-	json_t *bad;
-	json_t *pending;	/* {"ID": true}: to be looked at; NULL: all */
-	unsigned int held;
-	struct waiter *waiters;		/* the worker was killed */
-	struct reactor_source *patience;
-	json_int_t left;
-	json_t *now;		/* of the copy under way */
+	json_t *targets;	/* of the running worker: jobs and their generations */
+	unsigned int usable;	/* of the running worker: bit t: level t may be tried */
+	json_t *bad;		/* {NAME: text}: generations that cannot be copied */
+	json_t *pending;	/* {"ID": true}: jobs to be looked at; NULL: all */
+	unsigned int held;	/* number of flusher_hold() without a release */
+	struct waiter *waiters;		/* not empty: the worker was killed */
+	struct reactor_source *patience;	/* timer for the killed worker */
+	json_int_t left;	/* copies still missing after the last worker */
+	json_t *now;		/* progress of the copy under way; NULL: none */
 	struct put_off put_off[LEVEL_CONFIGS_MAX];
 };
 
@@ -150,7 +152,7 @@ static void log_event(const struct log *log, const json_t *event)
 			    json_string_value(json_object_get(event, "text")));
 }
 
-/* Of several nodes the first one's stands for all. */
+/* Add a flush to the job's history. The first node's flush stands for those of all nodes. */
 static void flusher_remember(const struct flusher *p, const json_t *event)
 {
 	int64_t job = json_integer_value(json_object_get(event, "job"));
@@ -173,7 +175,7 @@ static void flusher_remember(const struct flusher *p, const json_t *event)
 	json_decref(row);
 }
 
-/* What is damaged is so in all that stand on it: none is to. */
+/* A damaged base damages every generation built on it: make the next checkpoint a full one. */
 static void take_damage(const struct flusher *p, const json_t *event)
 {
 	struct job *job = jobs_lookup(p->daemon->jobs,
@@ -210,7 +212,7 @@ static void put_off(struct flusher *p, unsigned int t, const json_t *why)
 	wait = wait > FAILED_MAX_MS ? FAILED_MAX_MS : wait;
 	off->failures++;
 	off->until_ms = clock_monotonic_ms() + wait;
-	/* Once, not each time it is tried. */
+	/* Log a failure once, and again only if its text changes. */
 	if (!off->text || strcmp(off->text, text ? text : ""))
 		log_warning(&p->daemon->log,
 			    "level %s does not work: %s; it is tried again in %lld s, then more "
@@ -239,7 +241,7 @@ static void take_levels(struct flusher *p, const json_t *levels)
 	}
 }
 
-/* Whatever timer there was may have come while a worker ran. */
+/* Set the timer for levels that are left alone: it may have expired while a worker ran. */
 static void look_at_put_off(struct flusher *p)
 {
 	int64_t now = clock_monotonic_ms();
@@ -272,7 +274,7 @@ static void add_pending(struct flusher *p, json_int_t id)
 		json_object_set_new(p->pending, name, json_true());
 }
 
-/* Of these something may be left. */
+/* The jobs of a worker that was cut short may have copies missing: look at them again. */
 static void add_targets(struct flusher *p)
 {
 	const json_t *target;
@@ -306,13 +308,13 @@ static void flusher_on_outcome(json_t *outcome, void *arg)
 			look_at(p, SOON_MS);
 		look_at_put_off(p);
 	} else if (cut_short) {
-		look_at(p, SOON_MS);	/* it had not yet begun to ask, maybe */
+		look_at(p, SOON_MS);	/* SIGTERM may have come before the worker held it */
 	} else {
 		log_warning(&p->daemon->log, "nothing is copied to other levels: %s",
 			    json_string_value(text));
 		json_decref(p->pending);
 		p->pending = NULL;
-		/* Nothing sooner: a level that is due would have it begun again at once. */
+		/* No sooner try: a level that is due would start the next worker at once. */
 		look_at(p, FAILED_MAX_MS);
 	}
 	json_decref(outcome);
@@ -322,7 +324,7 @@ static const struct channel_ops ops = { flusher_on_progress, flusher_on_outcome 
 
 /* ------------------------------------------------------------------ targets */
 
-/* Published, as far as is known here, and not yet committed; 0: none. */
+/* The generation that is published, as far as this node knows, but not committed; 0: none. */
 static json_int_t flusher_undecided(const struct job *job)
 {
 	struct coord_record record;
@@ -333,7 +335,7 @@ static json_int_t flusher_undecided(const struct job *job)
 	return (json_int_t)record.prepared.generation;
 }
 
-/* It has been here, or a part of it. */
+/* True if @job or a part of it has been on this node. */
 static bool flusher_is_ours(const struct flusher *p, const struct job *job)
 {
 	const char *node = json_string_value(json_object_get(job->record, "node"));
@@ -351,7 +353,7 @@ static bool is_pending(const struct flusher *p, const struct job *job)
 	return !p->pending || json_object_get(p->pending, id);
 }
 
-/* Of a part that has ended here nothing is known any more but what is on disk. */
+/* Load the records of pending jobs: a part that has ended here is not registered any more. */
 static void load_pending(const struct flusher *p)
 {
 	const json_t *value;
@@ -367,8 +369,9 @@ static void load_pending(const struct flusher *p)
 }
 
 /*
- * What somebody removed is noted by the home.  Of another node what is in memory is as it was
- * when the part was started; where all see one directory the record there is newer.
+ * The tombstones of @job, a new reference. The home writes them into the record. On another node
+ * the record in memory is as old as the start of the part; with a shared image directory the
+ * record on disk is newer.
  */
 static json_t *flusher_tombstones(const struct flusher *p, const struct job *job)
 {
@@ -387,7 +390,7 @@ static json_t *flusher_tombstones(const struct flusher *p, const struct job *job
 	return found;
 }
 
-/* What is pending; those that are busy stay so. */
+/* List the pending jobs with their generations for a worker; busy jobs stay pending. */
 static json_t *make_targets(struct flusher *p)
 {
 	json_t *targets = json_array(), *busy = json_object();
@@ -453,7 +456,7 @@ static void flusher_on_timer(void *arg)
 	p->timer_ms = 0;
 	if (p->worker || p->held)
 		return;
-	/* What a level missed meanwhile nobody knows. */
+	/* A level is due again; no list tells which copies it missed, so look at all jobs. */
 	for (t = 0; t < LEVEL_CONFIGS_MAX; t++) {
 		if (p->put_off[t].until_ms && p->put_off[t].until_ms <= clock_monotonic_ms()) {
 			json_decref(p->pending);
@@ -466,7 +469,7 @@ static void flusher_on_timer(void *arg)
 		look_at_put_off(p);
 }
 
-/* The sooner one counts. */
+/* Start a worker in @ms; an earlier timer stays. */
 static void look_at(struct flusher *p, int64_t ms)
 {
 	int64_t when = clock_monotonic_ms() + ms;
@@ -495,7 +498,7 @@ void flusher_after_commit(struct flusher *p, const struct job *job)
 	look_at(p, SOON_MS);
 }
 
-/* Its worker has ended, or hangs; who has waited for that goes on. */
+/* The killed worker has ended, or hangs and was left: call those that wait in flusher_hold(). */
 static void flusher_stopped(struct flusher *p)
 {
 	struct waiter *w = p->waiters, *next;

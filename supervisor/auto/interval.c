@@ -2,11 +2,11 @@
 /*
  * How often to take a checkpoint: formulas; see interval.h.
  *
- * Owns nothing. What a checkpoint costs and how often things fail is the caller's to know
- * (advice.c); nothing here looks at the time, a file, or a job.
+ * Owns nothing. The caller (advice.c) knows the costs and the rates of failure; nothing here
+ * looks at the time, a file, or a job.
  *
- * Sums of several levels are of first order in cost and rate, as the paper's: good while the
- * MTBF is well above what checkpoints cost.
+ * Sums over several levels are of first order in cost and rate, as in the paper: good while the
+ * MTBF is well above the cost of checkpoints.
  */
 #include "supervisor/auto/interval.h"
 
@@ -16,7 +16,7 @@
 
 #define EVERY_MAX	1000000.0
 
-/* 0, or why @value is of no use; @zero: it may be 0. */
+/* 0, or -EINVAL with @what as the reason: @value is unusable. @zero: it may be 0. */
 static int interval_check(double value, bool zero, const char *what, const char **ret_why)
 {
 	if (isfinite(value) && (value > 0 || (zero && value == 0)))
@@ -78,7 +78,7 @@ int interval_efficiency(double interval, double cost, double restart, double mtb
 	if (!err)
 		err = interval_check(restart, true, "the time of a restart must not be negative",
 				     ret_why);
-	/* exp() of much too much is infinite, and the efficiency then 0, as it is. */
+	/* exp() of a large argument is infinite; the efficiency is then 0, as it should be. */
 	if (!err)
 		*ret_efficiency = interval / (mtbf * exp(restart / mtbf) *
 					      expm1((interval + cost) / mtbf));
@@ -109,14 +109,14 @@ int interval_advise(const struct interval_costs *costs, struct interval_advice *
 
 /* ---------------------------------------------------------------- levels */
 
-/* Levels in use, from the lowest, with the failures that are left to each. */
+/* One choice of levels in use, from the lowest, with the failures that fall to each. */
 struct choice {
 	unsigned int nr;
 	unsigned int level[INTERVAL_LEVELS_MAX];
 	double cost[INTERVAL_LEVELS_MAX];
 	double rate[INTERVAL_LEVELS_MAX];
 	double least[INTERVAL_LEVELS_MAX];
-	double period[INTERVAL_LEVELS_MAX];	/* the best, were it alone */
+	double period[INTERVAL_LEVELS_MAX];	/* the best, if the level were alone */
 };
 
 static int interval_check_levels(const struct interval_level *levels, unsigned int nr,
@@ -145,7 +145,7 @@ static int interval_check_levels(const struct interval_level *levels, unsigned i
 	return err;
 }
 
-/* Those of @mask; false: some failures would have nowhere to go. */
+/* Fill @c with the levels of @mask; false: a level is useless, or some failures need another. */
 static bool interval_choose(const struct interval_level *levels, unsigned int nr, unsigned int mask,
 		   struct choice *c)
 {
@@ -158,7 +158,7 @@ static bool interval_choose(const struct interval_level *levels, unsigned int nr
 		if (!(mask & 1u << i))
 			continue;
 		if (rate <= 0)
-			return false;	/* nothing fails that it is good for */
+			return false;	/* no failure needs this level */
 		k = c->nr++;
 		c->level[k] = i;
 		c->cost[k] = levels[i].cost;
@@ -172,7 +172,7 @@ static bool interval_choose(const struct interval_level *levels, unsigned int nr
 	return c->nr && rate <= 0;
 }
 
-/* The best period of the lowest for these multiples, and what it comes to. */
+/* Return the overhead of the multiples @every with the lowest level's best period. */
 static double interval_settle(const struct choice *c, const double *every, double *ret_interval)
 {
 	double cost = 0, loss = 0, least = 0, interval;
@@ -188,7 +188,7 @@ static double interval_settle(const struct choice *c, const double *every, doubl
 	return cost / interval + loss * interval / 2;
 }
 
-/* Bit k of @up: the k-th step from a level to the next is rounded up. */
+/* Make the periods multiples of one another. Bit k of @up: the k-th step is rounded up. */
 static void interval_multiples(const struct choice *c, unsigned int up, double *every)
 {
 	unsigned int k;

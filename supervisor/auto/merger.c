@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Merging in the background; see merger.h.
+ * The merger: background merging of generations; see merger.h.
  *
- * Owns the workers that merge: one of its own accord, any number that were asked for.  A worker
- * knows the job by number and label, as it may be forgotten meanwhile.  Ending a worker is safe
- * at any instant (image/merge.h), and that is how it is ended.
+ * Owns the workers that merge: at most one that a commit started, and one for each request. A
+ * worker knows its job by number and label, as the job may be forgotten meanwhile. A worker may
+ * be killed at any instant (image/merge.h), and merger_stop() does so.
  *
- * A base that turns out to be damaged is damaged in all that stand on it: so the job's next
- * checkpoint is a full one (job->bad_base).
+ * A damaged base damages every generation built on it: the job's next checkpoint is then a full
+ * one (job->bad_base).
  */
 #include "supervisor/auto/merger.h"
 
@@ -56,7 +56,7 @@ static void merger_report_progress(uint64_t done, uint64_t total, void *arg)
 	channel_report_progress(&progress, arg);
 }
 
-/* How many earlier ones are too many; 0: none ever are. */
+/* The number of earlier generations from which a chain is merged; 0: at no length. */
 static unsigned int merger_threshold(const struct config *config)
 {
 	unsigned int chain = config->incremental ? config->incremental : OP_CHAIN_MAX;
@@ -82,7 +82,10 @@ static json_t *merger_describe(const struct merger_run *run, const struct image_
 	return result;
 }
 
-/* Of its own accord: is there a reason? */
+/*
+ * Look at the chain. After a commit, @merged->nr_bases becomes 0 (nothing to merge) unless
+ * merge_look() fails with -EMLINK or -EFBIG. A request merges a chain of any length.
+ */
 static int merger_look(const struct merger_run *run, const struct merge_request *r,
 		struct image_merged *merged, struct ckpt_error *error)
 {
@@ -150,8 +153,8 @@ static void merger_run_free(struct merger_run *run)
 }
 
 /*
- * Nor is one of any use as a base that cannot be read: each later one would need it. That it is
- * the new one which cannot be written looks the same here, and costs a full checkpoint.
+ * A base that cannot be read counts as damaged, too: each later generation would need it. A
+ * merged image that cannot be written has the same error, and costs a full checkpoint.
  */
 static bool is_damaged(int err)
 {
@@ -165,7 +168,7 @@ static void log_failure(const struct merger_run *run, const json_t *outcome)
 		json_string_value(json_object_get(json_object_get(outcome, "error"), "text"));
 	int err = outcome_errno(outcome);
 
-	/* Gone meanwhile; or the promoter is at it. */
+	/* The generation is gone, or the flusher is working on it. */
 	if (err == -ENOENT || err == -EBUSY)
 		log_debug(log, "job %lld: generation %lld is not merged: %s", (long long)run->job,
 			  (long long)run->generation, text);
@@ -208,7 +211,7 @@ static void take_outcome(const struct merger_run *run, const json_t *outcome)
 			   json_integer_value(json_object_get(result, "total_ns")));
 		flusher_changed(daemon->flusher, run->label);
 	}
-	/* What it could not take as it was. */
+	/* The flusher may have been unable to copy the generation before it was merged. */
 	if (job)
 		flusher_after_commit(daemon->flusher, job);
 }
@@ -263,7 +266,7 @@ static int merger_start(struct merger *merger, struct request *request, const st
 	return err;
 }
 
-/* The next one of those that nobody works on: who does calls us when that has come to a commit. */
+/* Merge the next pending job. A busy job is dropped: its next commit makes it pending again. */
 static void start_pending(struct merger *merger)
 {
 	const struct daemon *daemon = merger->daemon;
@@ -291,7 +294,7 @@ static void start_pending(struct merger *merger)
 	}
 }
 
-/* @job has a new generation, which stands on earlier ones. */
+/* @job has a new generation, which needs earlier ones. */
 static void merger_after_commit(struct merger *merger, const struct job *job)
 {
 	char id[24];

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Keeping the number of generations in bounds; see pruner.h.
+ * The pruner: removal of generations by a rule; see pruner.h.
  *
- * Owns the workers that prune.  A worker knows jobs by number and label: a job may be forgotten
- * while its generations are removed.  Which generations there are is found out here, when no
- * checkpoint is being decided, and handed to the worker, so that one that is published and then
- * given up never stands for one that was removed.  Ending a worker is safe at any instant
- * (prune.h), and that is how it is ended.
+ * Owns the workers that prune. A worker knows jobs by number and label: a job may be forgotten
+ * while its generations are removed. The daemon lists the generations while no checkpoint is
+ * being decided, and hands the list to the worker: a generation that is published and then
+ * abandoned must never take the place of one that was removed. A worker may be killed at any
+ * instant (prune.h), and pruner_stop() does so.
  */
 #include "supervisor/auto/pruner.h"
 
@@ -33,7 +33,7 @@ struct pruner_run {
 	json_t *targets;
 	struct retention_rule rule;
 	bool dry_run;
-	bool again;			/* there was another commit meanwhile */
+	bool again;			/* another commit came while the worker ran */
 };
 
 struct pruner {
@@ -262,7 +262,10 @@ json_t *pruner_yield(struct pruner *pruner, int64_t job)
 			     : NULL;
 }
 
-/* Published, as far as is known here, and not yet committed; 0: none; in doubt the last. */
+/*
+ * The generation that is published, as far as this node knows, but not committed; 0: none. If the
+ * coordinator's record cannot be read, the newest generation counts as undecided.
+ */
 static int64_t pruner_undecided(const struct job *job)
 {
 	struct coord_record record;
@@ -328,7 +331,7 @@ static void pruner_after_commit(struct pruner *pruner, const struct job *job)
 			return;
 		}
 	}
-	/* What cannot be pruned now is pruned after the next one. */
+	/* A busy job is pruned after its next commit. */
 	if (job->busy)
 		return;
 	targets = json_array();
@@ -339,7 +342,7 @@ static void pruner_after_commit(struct pruner *pruner, const struct job *job)
 			    strerror(-err));
 }
 
-/* Of several nodes the home prunes, or each its own image directory. */
+/* The home prunes for all nodes of a job, unless each node has an image directory of its own. */
 static void pruner_on_committed(const struct job_commit *commit, struct job *job, void *arg)
 {
 	if (!job->node_index || rank_record_is_apart(json_object_get(job->record, "ranks")))

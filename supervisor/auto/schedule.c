@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Checkpoints that ckptd takes by itself; see schedule.h.
+ * The schedule: checkpoints that ckptd takes by itself; see schedule.h.
  *
- * A job that is to have them and runs here has an appointment; one timer waits for the first of
- * all.  Whatever changes (a job starts, ends, is checkpointed by somebody) ends in
- * schedule_look(), which sees from the jobs alone what there is to do: nothing is registered
- * that could be forgotten.
+ * Owns the schedule entry of each running job that has automatic checkpoints, and one timer for
+ * the earliest entry. Every change (a job starts, ends, is checkpointed by somebody) leads to
+ * schedule_look(), which derives the entries from the jobs alone: no registration can be missed.
  *
- * What is refused or fails is tried again, later each time, and costs the job no more than that.
- * A job that somebody else is busy with is left alone for the moment.
+ * A checkpoint that is refused or fails is tried again, with a longer delay each time; the job
+ * itself is not harmed. A busy job is looked at again after BUSY_MS.
  */
 #include "supervisor/auto/schedule.h"
 
@@ -27,24 +26,24 @@
 #include "base/outcome.h"
 
 #define EVERY_MIN_MS	100
-#define BUSY_MS		500	/* until a job is looked at again that somebody is busy with */
-#define RETRY_MS	10000	/* after the first failure; then twice as long each time */
-#define RETRY_MAX_MS	600000	/* unless the interval is longer */
-#define SOON_MS		1000	/* after a start of ckptd: who was waiting longer comes first */
-/* Before anything is measured, the first one is in between. */
+#define BUSY_MS		500	/* until a busy job is looked at again */
+#define RETRY_MS	10000	/* after the first failure; doubles with each failure in a row */
+#define RETRY_MAX_MS	600000	/* limit of that delay, unless the interval is longer */
+#define SOON_MS		1000	/* least delay of a new entry, for what waits since ckptd's start */
+/* Limits of an interval that is a guess, before a checkpoint was measured. */
 #define GUESS_MIN_MS	10000
 #define GUESS_MAX_MS	3600000
-#define LOOK_MAX_MS	3600000	/* a timer that is longer is set again */
+#define LOOK_MAX_MS	3600000	/* longest timer; a later entry sets it again */
 
 struct schedule_entry {
 	struct job *job;
 	int64_t due_ms;		/* clock_monotonic_ms() */
 	int64_t interval_ms;
-	bool guessed;		/* due is to be found again then */
-	bool own;		/* ours is under way */
-	bool gone;		/* forgotten meanwhile */
+	bool guessed;		/* the interval is a guess; find due_ms again when it comes */
+	bool own;		/* a checkpoint that the schedule began is under way */
+	bool gone;		/* forgotten while own is set; schedule_on_ended() frees it */
 	unsigned int failures;	/* in a row */
-	char why[256];		/* the last one */
+	char why[256];		/* text of the last failure */
 };
 
 struct schedule {
@@ -143,7 +142,7 @@ json_t *schedule_describe(const struct job *job)
 	return json;
 }
 
-/* ---------------------------------------------------------- appointments */
+/* ------------------------------------------------------ schedule entries */
 
 static const struct log *log_of(const struct job *job)
 {
@@ -151,8 +150,8 @@ static const struct log *log_of(const struct job *job)
 }
 
 /*
- * When the last checkpoint was taken, in seconds since 1970; 0: none. Copies and restarts have
- * rows of their own.
+ * When the last checkpoint was taken, in seconds since 1970; 0: none. Rows of flushes and of
+ * restarts do not count.
  */
 static int64_t last_taken(const json_t *rows)
 {
@@ -167,7 +166,7 @@ static int64_t last_taken(const json_t *rows)
 	return 0;
 }
 
-/* The interval by what is known; *ret_last: last_taken(). */
+/* Set the interval from the settings, or from the history; *ret_last: last_taken(). */
 static void find_interval(struct schedule_entry *a, int64_t *ret_last)
 {
 	const struct job *job = a->job;
@@ -184,7 +183,7 @@ static void find_interval(struct schedule_entry *a, int64_t *ret_last)
 		a->guessed = !advice_measure(rows, &costs);
 		if (a->guessed)
 			advice_guess(job_memory(job->init) * rates.nodes, &costs);
-		/* As Daly has it where a checkpoint costs more than there is time. */
+		/* As in Daly's formula where a checkpoint costs more than the MTBF. */
 		if (advice_interval(&costs, &rates, &a->interval_ms, &why)) {
 			log_warning(log_of(job), "job %lld: automatic checkpoints: %s",
 				    (long long)job->id, why);
@@ -198,15 +197,15 @@ static void find_interval(struct schedule_entry *a, int64_t *ret_last)
 	json_decref(rows);
 }
 
-/* When, of a job that was not looked after, or of which only a guess was known. */
+/* Set interval and due time of a new entry, or of one whose interval was a guess. */
 static void find_due(struct schedule_entry *a)
 {
 	int64_t last, since = schedule_setting(a->job->record, "since"), now = time(NULL), waited;
 
 	find_interval(a, &last);
 	/*
-	 * It runs since then: what was before is another run's. The clock may have been put
-	 * back.
+	 * Count from the start of this run: earlier checkpoints are another run's. Both times lie
+	 * in the future if the clock was put back.
 	 */
 	if (since > last)
 		last = since;
@@ -254,7 +253,7 @@ static void schedule_forget(struct job *job)
 
 static void schedule_poke(struct daemon *daemon);
 
-/* A checkpoint of @job that was begun at @began_ms has ended well, whoever wanted it. */
+/* A checkpoint of @job that began at @began_ms was committed, whoever asked for it. */
 static void schedule_taken(struct job *job, int64_t began_ms)
 {
 	struct schedule_entry *a = job->schedule_entry;
@@ -264,7 +263,7 @@ static void schedule_taken(struct job *job, int64_t began_ms)
 		return;
 	find_interval(a, &last);
 	a->failures = 0;
-	/* Never back to back: the job is to get on, too. */
+	/* Never back to back: leave the job a tenth of the interval to work. */
 	a->due_ms = began_ms + a->interval_ms;
 	if (a->due_ms < now + a->interval_ms / 10)
 		a->due_ms = now + a->interval_ms / 10;
@@ -322,7 +321,7 @@ static void schedule_keep(struct schedule_entry *a)
 {
 	if (a->own || a->due_ms > clock_monotonic_ms())
 		return;
-	/* It may have more memory by now. */
+	/* The job may use more memory by now. */
 	if (a->guessed) {
 		find_due(a);
 		if (a->due_ms > clock_monotonic_ms())
@@ -381,7 +380,7 @@ static void schedule_on_timer(void *arg)
 	schedule_look(s);
 }
 
-/* Not now: who calls may be in the middle of something. */
+/* Run schedule_look() from the event loop: the caller may be in the middle of a change. */
 static void schedule_poke(struct daemon *daemon)
 {
 	if (daemon->schedule)
@@ -441,7 +440,7 @@ void schedule_close(struct schedule *schedule)
 	if (!schedule)
 		return;
 	jobs = schedule->daemon->jobs;
-	/* Nobody tells us any more when a job is freed. */
+	/* Free the entries now: no event tells of freed jobs after the unsubscription. */
 	for (job = jobs ? jobs_next(jobs, NULL) : NULL; job; job = jobs_next(jobs, job))
 		schedule_forget(job);
 	job_events_unsubscribe(schedule->daemon, &schedule->subscriber);
