@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Dump of a job's processes on this node, in a worker: what the checkpoint of any job
- * has in common, whoever decides when it goes on.
+ * Dump of a job's processes on this node, in a worker. Checkpoints of all kinds use it; the
+ * caller decides when a held dump goes on.
  *
- * A held dump stops twice and waits for job_dump_go(): when all is captured (the tree
- * stands still until then), and when the image is in its place (a tree to be killed
- * stands still until then, too).
+ * A held dump stops twice and waits for job_dump_go(): when all is captured (the tree stands
+ * still until then), and when the image is in its place (a tree to be killed stands still until
+ * then, too).
  */
 #ifndef STILLPOINT_JOB_DUMP_H
 #define STILLPOINT_JOB_DUMP_H
@@ -15,27 +15,28 @@
 struct job_dump;
 
 struct job_dump_ops {
-	void (*captured)(void *arg);	/* of a held one */
+	/* a held dump waits at one of its two stops */
+	void (*captured)(void *arg);
 	void (*stored)(void *arg);
-	void (*progress)(json_t *progress, void *arg);
-	/* Once, last: @outcome is a new reference; the dump is no more. */
+	void (*progress)(json_t *progress, void *arg);	/* or NULL */
+	/* Called once, last; takes over @outcome. The dump has been freed. */
 	void (*ended)(json_t *outcome, void *arg);
 };
 
 struct job_dump_options {
-	json_t *args;		/* of op_dump(); not taken over, and unchanged until the end */
+	json_t *args;		/* of op_dump(); the dump keeps a reference: do not change it */
 	bool held;
-	uint64_t silent_ns;	/* how long it took until the ranks were; for the note */
-	uint64_t quiesce_ns;	/* since somebody asked for it; 0: not here */
+	uint64_t silent_ns;	/* time until the ranks were silent; for the image's note */
+	uint64_t quiesce_ns;	/* time since the checkpoint was asked for; 0: not asked here */
 };
 
 int job_dump_start(struct job *job, const struct job_dump_options *options,
 		   const struct job_dump_ops *ops, void *arg, struct job_dump **ret_dump);
-/* Answers the last captured() or stored(). */
+/* Let a dump that waits after captured() or stored() go on. */
 void job_dump_go(struct job_dump *dump);
 /*
- * Give it up, wherever it is; ended() follows, and no image is left. One that went on after
- * stored() counts: it ends as if nothing had been said.
+ * Abandon the dump at any stage; ended() follows, and no image is left. A dump that was let go on
+ * after stored() counts: it ends as if job_dump_abort() had not been called.
  */
 void job_dump_abort(struct job_dump *dump);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What happens to jobs, told to whoever has subscribed: rooms below say it without knowing who
- * listens, rooms above (auto/) listen.
+ * Events of jobs and the list of their subscribers: lower rooms emit events without knowing who
+ * listens, upper rooms (auto/) subscribe.
  *
  * The list hangs from struct daemon. Subscribers are called in the order in which they subscribed,
  * in ckptd's event loop, from the middle of what the emitter does: a callback may start workers
@@ -19,8 +19,8 @@ struct job;
 /* How a generation came to be committed. */
 struct job_commit {
 	bool taken;		/* by a checkpoint that was begun on this node and has just ended */
-	int64_t began_ms;	/* of that checkpoint, schedule_clock() */
-	bool incremental;	/* of that checkpoint: it stands on a base */
+	int64_t began_ms;	/* start of that checkpoint, by clock_monotonic_ms() */
+	bool incremental;	/* that checkpoint needs a base */
 };
 
 /* Callbacks may be NULL. */
@@ -35,7 +35,7 @@ struct job_events {
 	void (*forgotten)(struct job *job, void *arg);
 };
 
-/* Part of the subscriber's own context; filled in but for @next. */
+/* Part of the subscriber's own context. The subscriber fills in all but @next. */
 struct job_events_subscriber {
 	const struct job_events *events;
 	void *arg;
@@ -43,7 +43,7 @@ struct job_events_subscriber {
 };
 
 void job_events_subscribe(struct daemon *daemon, struct job_events_subscriber *subscriber);
-/* One that has not subscribed is fine. */
+/* Does nothing if @subscriber has not subscribed. */
 void job_events_unsubscribe(struct daemon *daemon, struct job_events_subscriber *subscriber);
 
 void job_events_committed(struct job *job, const struct job_commit *commit);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What job/ and auto/ need of the rooms above them (parts/, checkpoint/, auto/), as one table of
- * functions.
+ * The table of functions that job/ and auto/ call in rooms above them (parts/, checkpoint/,
+ * auto/).
  *
  * daemon.c fills the table and hands it to jobs_open(); every job points to it (job->ops), drafts
- * as well. All functions run in ckptd's event loop, never in a worker. Unless an entry says so
- * it does not free the job. Entries that take a struct parts are called only while job->parts is
- * set; those that take a struct coord_driver only while job->coord is.
+ * as well. All functions run in ckptd's event loop, never in a worker. A function frees the job
+ * only if its entry says so. Entries that take a struct parts are called only while job->parts is
+ * set; those that take a struct coord_driver only while job->coord is set.
  */
 #ifndef STILLPOINT_JOB_OPS_H
 #define STILLPOINT_JOB_OPS_H
@@ -26,8 +26,8 @@ struct job_checkpoint_options {
 	bool kill;
 	bool dry_run;
 	bool stop_and_copy;
-	bool full, incremental;	/* whatever is configured; neither: as that says */
-	bool automatic;		/* nobody waits for it */
+	bool full, incremental;	/* overrides the configuration; neither: as configured */
+	bool automatic;		/* taken by ckptd itself: nobody waits for it */
 	int max_pause_ms;	/* -1: as configured */
 	int quiesce_ms;		/* 0: as configured */
 	const char *files;	/* NULL: the default */
@@ -35,11 +35,14 @@ struct job_checkpoint_options {
 
 struct job_checkpoint_ops {
 	void (*progress)(json_t *progress, void *arg);	/* or NULL */
-	/* Once, last; takes over @outcome. The job is not busy any more. */
+	/* Called once, last; takes over @outcome. The job is not busy any more. */
 	void (*ended)(json_t *outcome, void *arg);
 };
 
-/* Once. @failure: a new reference that says which rank, and why; NULL: all run. */
+/*
+ * Called once. @failure: a new reference, an outcome that tells which rank failed and why; NULL:
+ * all ranks run.
+ */
 typedef void (*ranks_up_fn)(json_t *failure, void *arg);
 
 /*
@@ -47,39 +50,41 @@ typedef void (*ranks_up_fn)(json_t *failure, void *arg);
  * @has_images: 0: jobs may be read and made; -EBUSY with @why: the image directory belongs to
  *	another ckptd
  *
- * Of a job over several nodes (parts.h):
+ * For a job over several nodes (parts.h):
  * @parts_open: job_recover() found a part of the job here: make job->parts. 0 or negative errno,
  *	with @why
- * @parts_close: the job is let go of, or freed: free job->parts and forget its open questions
+ * @parts_close: the job is no longer watched, or is freed: free job->parts and forget its open
+ *	questions
  * @parts_over: job_recover() read a record that says that the job has ended: tell its shim here
- * @parts_cut_off: after @parts_open at home, of a start that an earlier ckptd did not finish: all
- *	parts are to end
+ * @parts_cut_off: after @parts_open at home, if an earlier ckptd did not finish the start: end all
+ *	parts
  * @parts_silent: job_describe() asks for the nodes that are not heard; NULL or a new reference
  * @parts_connected: job.c has connected to the job's shim
- * @parts_message: job.c has a message of the shim, or (NULL) room for one to it; may forward a
- *	signal to the other nodes
+ * @parts_message: job.c has received a message of the shim, or (NULL) the shim's socket has room
+ *	again; may forward a signal to the other nodes
  * @parts_gone: the processes here have ended as @end says; may free the job
  * @parts_shim_left: the shim's connection has ended; may free the job
  * @parts_signal: job_kill() has signalled the ranks here; at home: signal those of other nodes
  * @parts_cancel: job_kill() has killed a start: the start fails on all nodes, for @why (stays the
  *	caller's)
  *
- * Of runs that were superseded elsewhere (stale_run.h):
- * @note_run: job_prepare(): write down which run is about to start. 0 or negative errno
- * @end_older: job_recover(), first: kill what runs here of an older run than the record's. The
- *	end of the job is seen later, as any end
+ * For stale runs (stale_run.h):
+ * @note_run: job_prepare(): write down the number of the run that is about to start. 0 or
+ *	negative errno
+ * @end_older: job_recover(), first: kill processes here of an older run than the record's. Their
+ *	end is noticed later, as any end
  *
- * Of checkpoints (coord_driver.h, job_checkpoint.h, ranks_up.h):
+ * For checkpoints (coord_driver.h, job_checkpoint.h, ranks_up.h):
  * @coord_resume: job_take() has found the job running: go on with a checkpoint that an earlier
  *	ckptd did not finish
- * @coord_alone: parts/ has not heard the home for long: give up what is not decided
- * @coord_close: the processes here are gone: answer what is under way, and free the coordinator
+ * @coord_alone: parts/ has not heard the home for long: abandon an undecided checkpoint
+ * @coord_close: the processes here are gone: answer a pending checkpoint, free the coordinator
  * @checkpoint: schedule.c begins a checkpoint. NULL: @ops->ended() will be called; else an outcome
  *	says why not
  * @ranks_up: parts/ has restored the ranks here: wait until they run. 0: @done will be called; 1:
  *	there is nothing to wait for; negative errno. @done may free the job
  *
- * Of automatic checkpoints (schedule.h):
+ * For automatic checkpoints (schedule.h):
  * @describe_auto: job_describe() asks for their settings and state; NULL or a new reference
  */
 struct job_ops {
