@@ -77,7 +77,8 @@ typedef void (*ranks_up_fn)(json_t *failure, void *arg);
  * For checkpoints (coord_driver.h, job_checkpoint.h, ranks_up.h):
  * @coord_resume: job_take() has found the job running: go on with a checkpoint that an earlier
  *	ckptd did not finish
- * @coord_alone: parts/ has not heard the home for long: abandon an undecided checkpoint
+ * @coord_alone: parts/ has not heard the home for long: abandon an undecided checkpoint that
+ *	holds ranks
  * @coord_close: the processes here are gone: answer a pending checkpoint, free the coordinator
  * @checkpoint: schedule.c begins a checkpoint. NULL: @ops->ended() will be called; else an outcome
  *	says why not

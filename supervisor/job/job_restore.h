@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The processes of a job that belong on this node by its record, from their images: all of
- * a job, or a part of one over nodes (parts.h), whatever nodes they were on when the
- * generation was taken. What becomes of the job then is the caller's to say.
+ * Restore of a job's processes on this node from images: all processes, or this node's part of a
+ * job over several nodes (parts.h), by the job's record. The processes may have been on other
+ * nodes when the generation was taken. The caller decides what becomes of the job afterwards.
  *
- * How it is to be is JSON, because it travels between nodes:
+ * The options @how are JSON, because they travel between nodes:
  *
  *	{"generation": N, "accept_changed": bool, "any_rights": bool, "files": "track" |
  *	 "carry" | "ignore" (optional), "dry_run": bool,
@@ -20,11 +20,11 @@
 struct job_restore_ops {
 	void (*progress)(json_t *progress, void *arg);	/* or NULL */
 	/*
-	 * The manifest is this job's and generation's, the shim comes next. An outcome that
-	 * failed (a new reference) ends it here. Or NULL.
+	 * The manifests are those of this job and generation; the shim starts next. Return: NULL,
+	 * or an outcome (a new reference) that ends the restore as failed. May be NULL.
 	 */
 	json_t *(*checked)(void *arg);
-	/* Once, last; a new reference. Ok: the job's processes run, and are to be taken. */
+	/* Called once, last; takes over @outcome. Ok: the processes run; job_take() is next. */
 	void (*ended)(json_t *outcome, void *arg);
 };
 
@@ -32,13 +32,13 @@ struct job_restore_ops {
  * job_restore_start() - read the manifest in a worker, then have a shim restore
  * @attach: the shim's end of a terminal's connection, taken over; -1: none
  *
- * With dry_run nothing is started: the outcome says whether it could be.
- * 0: ops->ended() will be called; negative errno: it will not.
+ * With dry_run nothing is started: the outcome tells whether the restore would succeed.
+ * Return: 0: ops->ended() will be called; negative errno: it will not.
  */
 int job_restore_start(struct job *job, const json_t *how, int attach,
 		      const struct job_restore_ops *ops, void *arg);
 
-/* Add @figures, as of op_restore(), to those in @sum. */
+/* Add the figures of one op_restore() to @sum; of "total_ns" the longest is kept. */
 void job_restore_add_figures(json_t *sum, const json_t *figures);
 
 #endif /* STILLPOINT_JOB_RESTORE_H */

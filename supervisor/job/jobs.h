@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The jobs that ckptd knows, and what it does with one.
+ * The registry of the jobs that ckptd knows, and the life of one job.
  *
- * A job's record is in the catalog (IMAGE_DIR/ID/job.json); what runs here has
- * besides a directory STATE_DIR/ID with the shim's socket and identity and,
- * in the end, the exit status.  The registry is made from both at start, and
- * the rest of the catalog is read when it is asked for.
+ * A job's record is in the catalog (IMAGE_DIR/ID/job.json). A job that runs on this node also has
+ * a directory STATE_DIR/ID with the shim's socket and identity and, in the end, the exit status.
+ * The registry is made from both when ckptd starts; other records of the catalog are read when
+ * they are asked for. Jobs are changed in ckptd's event loop only; a worker has a copy.
  *
- * Record: job, uuid, name, user, uid, gid, groups, argv, env, cwd, umask,
- * limits, host_ns, stdio, window, created, state, status, since, node, boot,
- * ranks (rank_record.h), floor (no generation up to it is used again), generation (restarted
- * from), run (how often it was), auto (schedule.h), unwanted (tombstone.h: what was
- * removed from a level and is not copied there again).
+ * Record: job, uuid, name, user, uid, gid, groups, argv, env, cwd, umask, limits, host_ns, stdio,
+ * window, created, state, status, since, node, boot, ranks (rank_record.h), floor (no number up
+ * to it is given to a generation again), generation (the job was restarted from), run (how often
+ * it was restarted), auto (schedule.h), unwanted (the tombstones, tombstone.h: generations that
+ * were removed from a level and are not copied there again).
  */
 #ifndef STILLPOINT_JOBS_H
 #define STILLPOINT_JOBS_H
@@ -39,12 +39,12 @@ struct coord_driver;
 struct job_waiter;
 struct parts;
 
-/* How the processes of a node ended, as init wrote it. */
+/* How a job's processes on one node ended, as their init wrote it into the exit file. */
 struct job_end {
-	bool found;		/* it did */
-	int status;		/* as of waitpid(2); of ranks the first that failed */
-	int rank;		/* which; -1: none, or ended by MPI_Abort */
-	int64_t failed_ns;	/* when, by the node's clock; 0: none */
+	bool found;		/* the exit file was there; else the rest is not known */
+	int status;		/* as of waitpid(2); of the first rank that failed, if one did */
+	int rank;		/* that rank; -1: none failed, or MPI_Abort ended the job */
+	int64_t failed_ns;	/* time of that failure by the node's clock; 0: none */
 };
 
 struct job {
@@ -53,7 +53,7 @@ struct job {
 	struct job *next;
 	int64_t id;
 	json_t *record;
-	const char *uuid;	/* strings are the record's */
+	const char *uuid;	/* points into record, as name does */
 	const char *name;
 	uid_t uid;
 	bool host_ns;
@@ -64,22 +64,22 @@ struct job {
 	pid_t init;		/* parent of the job's processes; 0: none */
 	int shim;		/* connection; -1: none */
 	struct reactor_source *shim_source;
-	struct reactor_source *init_source;	/* or the timer until it is looked for again */
+	struct reactor_source *init_source;	/* or the timer until init is looked for again */
 	struct reactor_source *last_resort;	/* timer of job_kill.c */
-	struct parts *parts;	/* its ranks are on several nodes (parts.h); NULL */
+	struct parts *parts;	/* if the ranks are on several nodes (parts.h); else NULL */
 	unsigned int node_index; /* of this node among the job's while parts is set; 0: home */
-	const char *busy;	/* "checkpoint", "restart": one thing at a time */
-	bool bad_base; /* what it stands on was found damaged: the next one is a full one */
-	bool floor_noted;	/* the record's floor was raised, which is not on the disk yet */
-	bool saving;		/* a checkpoint has ended it, or is about to */
-	struct coord_driver *coord;	/* of MPI ranks, once they were to be checkpointed */
-	struct schedule_entry *schedule_entry;	/* of the next checkpoint by itself (schedule.h) */
+	const char *busy;	/* "checkpoint", "restart": one operation at a time; NULL: none */
+	bool bad_base;		/* a base is damaged: the next checkpoint is a full one */
+	bool floor_noted;	/* the record's floor was raised, but not yet on disk */
+	bool saving;		/* a checkpoint has ended the job, or is about to */
+	struct coord_driver *coord;	/* of MPI ranks, from their first checkpoint on; NULL */
+	struct schedule_entry *schedule_entry;	/* next automatic checkpoint; NULL: none */
 	struct job_waiter *waiters;
 };
 
 /* ------------------------------------------------------- jobs.c: registry */
 
-/* @ops: valid as long as the jobs are. */
+/* @ops must stay valid until jobs_close(). */
 int jobs_open(struct daemon *daemon, const struct job_ops *ops, struct jobs **ret_jobs);
 void jobs_close(struct jobs *jobs);	/* NULL is fine; the jobs run on */
 struct daemon *jobs_daemon(const struct jobs *jobs);
@@ -114,93 +114,100 @@ void jobs_reconcile_all(struct jobs *jobs);
 /* The registry's jobs by ascending number: start with NULL. */
 struct job *jobs_next(struct jobs *jobs, struct job *after);
 
-/* A new one, with its directory; @record (taken over) gets number and uuid. */
+/* Create a job and its image directory; @record (taken over) gets its number and uuid. */
 int jobs_create(struct jobs *jobs, json_t *record, struct job **ret_job, char *why,
 		size_t size);
-/* As another node has it, which says so. @record is taken over. */
+/* Register a job with the record that another node sent. @record is taken over. */
 int jobs_enter(struct jobs *jobs, int64_t id, json_t *record, struct job **ret_job);
 /*
- * jobs_draft() - a job as it would be, to look at: nobody finds it, and nothing is known of what
- * runs of it
+ * jobs_draft() - make a job from a record for a trial: it is not registered, and processes of the
+ * job are not looked for
  * @record: taken over
  *
- * It has to go before @jobs.
+ * Free the draft before @jobs.
  */
 int jobs_draft(struct jobs *jobs, int64_t id, json_t *record, struct job **ret_job);
 void job_draft_free(struct job *draft);	/* NULL is fine */
 /*
- * Are there processes of a job here, whether or not anything else is known of it? Also true
- * while nobody can tell.
+ * True if processes of the job run here, whether or not it is registered, and true if that
+ * cannot be found out now.
  */
 bool jobs_has_processes(const struct jobs *jobs, int64_t id);
-/* Or at least what they left: an end that no record has yet. */
+/* True if STATE_DIR has a directory of the job: it may hold an end that no record has yet. */
 bool jobs_has_traces(const struct jobs *jobs, int64_t id);
-/* Forget it; nothing on disk changes. */
+/* Unregister and free @job; nothing on disk changes. */
 void jobs_forget(struct job *job);
 
 /* --------------------------------------------------------- job.c: one job */
 
 const char *job_state_name(enum job_state state);
 bool job_state_parse(const char *name, enum job_state *ret_state);
-/* Its processes exist, or may. */
+/* True if the job's processes exist, or may exist. */
 bool job_is_alive(const struct job *job);
-/* Exit status as the shell counts. */
+/* The exit status as a shell reports it: 128 + N after signal N. */
 int job_exit_status(const struct job *job);
-/* "ID-UUID": what its images are labelled with; @buf of 64 bytes. */
+/* The label of the job's images, "ID-UUID", written to @buf of 64 bytes. */
 const char *job_label(const struct job *job, char *buf);
 
-/* NULL if nobody works on it, or if it runs; else the outcome that says so. */
+/* NULL if the job is not busy; else an outcome that refuses the operation @what. */
 json_t *job_check_free(const struct job *job, const char *what);
+/* NULL if the job runs and this node is its home; else an outcome that tells where to ask. */
 json_t *job_check_running(const struct job *job);
 
 /*
- * Make STATE_DIR/ID for a start on this node, without what the last one left; of which run it
- * is is noted.
+ * Make STATE_DIR/ID for a start on this node, without the files of an earlier run, and note the
+ * number of the new run in it.
  */
 int job_prepare(const struct job *job);
 void job_unprepare(const struct job *job);
-/* State and when and where, in the record and on disk. */
+/* Set the state, with time, node and boot, in the record, and save it; emits changed(). */
 int job_set_state(struct job *job, enum job_state state, char *why, size_t size);
-/* Write the record. */
+/* Write the record to disk. Does nothing on a node that is not the job's home. */
 int job_save(struct job *job, char *why, size_t size);
-/* No generation gets a number up to @top any more: levels may have one of that number. */
+/* Give no number up to @top to a generation any more: levels may have one of that number. */
 int job_raise_floor(struct job *job, int64_t top, char *why, size_t size);
-/* The same, but on the disk only with the next write, or when job_raise_floor() asks for it. */
+/* The same, but on disk only with the next job_save() or job_raise_floor(). */
 void job_note_floor(struct job *job, int64_t top);
 /*
- * job_note_saving() - a checkpoint is about to end it, or not any more
+ * job_note_saving() - note that a checkpoint is about to end the job, or not any more
  *
- * Noted in STATE_DIR, too: if ckptd dies in between, or the record cannot be written then, the job
- * is saved all the same, and not one that ended by a signal.
+ * The note is in STATE_DIR, too: if ckptd dies before the end, or the record cannot be written
+ * then, the job still becomes JOB_SAVED and not a job that a signal ended.
  */
 void job_note_saving(struct job *job, bool saving);
-/* It runs here: connect to its shim, watch its init. */
+/* Watch the init of a job that runs here, and connect to its shim. -ESRCH: init has ended. */
 int job_adopt(struct job *job);
-/* The same, or it has ended already and that is taken note of. */
+/* job_adopt(), and resume its checkpoint; a job that has ended is ended. May free @job. */
 void job_take(struct job *job);
-/* Nothing of it runs here any more, or is to be watched. */
+/* Stop watching init and shim; close parts and coordinator. Processes are not touched. */
 void job_let_go(struct job *job);
-/* Only the record, on the disk as well; if that cannot be written all is as it was. */
+/* Write the end into the record and to disk; if that fails, @job stays as it was. */
 int job_note_end(struct job *job, const struct job_end *end, char *why, size_t size);
-/* It is over: record, waiters. @end: NULL if job_note_end() has written it. */
+/*
+ * The job has ended: let go of it, write its record, answer waiters. @end: NULL if job_note_end()
+ * has written the record.
+ */
 void job_end(struct job *job, const struct job_end *end);
-/* What the record says and what is the case: find out which. */
+/*
+ * Find out whether a job just read from the catalog runs here: adopt it, end it, or leave it to
+ * another node. May free @job.
+ */
 void job_recover(struct job *job);
 
 /*
- * job_kill() - a signal to its processes, by way of its shim (job_kill.c)
+ * job_kill() - send a signal to the job's processes, through its shim (job_kill.c)
  *
- * SIGKILL also ends one whose shim does not read what it is sent, or that is still starting.
- * NULL, or why not.
+ * SIGKILL also ends a job whose shim does not read its socket, and one that is still starting.
+ * Return: NULL, or an outcome that tells why not.
  */
 json_t *job_kill(struct job *job, int signo);
 
 /* Answer @request when the job has ended. */
 int job_wait(struct job *job, struct request *request);
-/* It does not run any more, or did not start: whoever waits is told so. */
+/* Answer all requests of job_wait(): the job has ended, or did not start. */
 void job_answer_waiters(struct job *job);
 
-/* What ps shows of it. */
+/* The description of the job for ps, a new reference. */
 json_t *job_describe(const struct job *job);
 
 #endif /* STILLPOINT_JOBS_H */

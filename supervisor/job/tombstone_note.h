@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The note of a removal in its job's record ("unwanted", tombstone.h): made before something
- * goes, and taken back when it turns out that nobody has to know.
+ * The note of one removal: tombstones in the job's record ("unwanted", tombstone.h). It is made
+ * before generations are removed, and taken back when the tombstones turn out to be unnecessary.
+ *
+ * The caller fills in the first three fields, and calls tombstone_note_done() in the end.
  */
 #ifndef STILLPOINT_TOMBSTONE_NOTE_H
 #define STILLPOINT_TOMBSTONE_NOTE_H
@@ -13,27 +15,29 @@
 struct job;
 
 struct tombstone_note {
-	const char *level;		/* from this one only; NULL, "": from all */
-	const json_t *generations;	/* ascending */
-	bool whole;			/* all up to the last, and the job with them */
-	bool made;
-	json_t *before;			/* what was unwanted then; NULL: nothing */
+	const char *level;		/* remove from this level only; NULL, "": from all */
+	const json_t *generations;	/* to be removed, ascending */
+	bool whole;			/* remove all up to the last, and the job with them */
+	bool made;			/* the record has the tombstones */
+	json_t *before;			/* the record's tombstones before; NULL: none */
 };
 
 /*
- * tombstone_note_make() - by its rule a level would have it again at once, and one that cannot
- * remove it now would offer it to the next restart
+ * tombstone_note_make() - add tombstones for the removal to the record, and save it
  *
- * Of what goes from L1 alone, and without levels, there is none. 0 or negative errno, with @why.
+ * Without them a level whose rule keeps the generation would get it again at once, and a level
+ * that cannot remove it now would offer it to the next restart. A removal from L1 alone, or
+ * without levels, needs no tombstones. Return: 0 or negative errno, with @why.
  */
 int tombstone_note_make(struct tombstone_note *note, struct job *job, char *why, size_t size);
 /*
- * tombstone_note_end() - the removal has ended like that
+ * tombstone_note_end() - keep the tombstones, or take them back, by the outcome of the removal
  *
- * The note stays where something may be left, which the promoter then goes on with, and where
- * L1 still has what was removed.
+ * They stay if a level may still have something, which the flusher then removes, and if L1 still
+ * has the generations that were removed elsewhere.
  */
 void tombstone_note_end(struct tombstone_note *note, struct job *job, const json_t *outcome);
+/* Restore the record's tombstones as they were before tombstone_note_make(), and save it. */
 void tombstone_note_take_back(struct tombstone_note *note, struct job *job);
 void tombstone_note_done(struct tombstone_note *note);
 
