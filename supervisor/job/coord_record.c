@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A coordinator's record, to and from its file.
+ * A coordinator's record, to and from its file; see coord_record.h.
  *
- * It is small and written a few times in each checkpoint, always as a whole (new file, fsync,
- * rename, fsync of the directory): what is read is the old or the new one. Numbers are
- * strings of decimal digits, as JSON's are signed. A file that cannot be read is not
- * taken for an empty one: that would forget a commit.
+ * The record is small and written a few times in each checkpoint, always as a whole (new file,
+ * fsync, rename, fsync of the directory): a reader gets the old or the new one. Numbers are
+ * strings of decimal digits, as JSON's are signed. A file that cannot be read is not taken for
+ * an empty one: that would forget a commit.
  */
 #include "supervisor/job/coord_record.h"
 

@@ -2,11 +2,10 @@
 /*
  * One job, from start to end; see jobs.h.
  *
- * What ckptd believes of a job follows from three things, in this order: a
- * living init (it runs), the exit file that init wrote (it ended), and neither
- * (it is lost).  The record is written when the state changes; when that fails
- * (disk full) the directory in STATE_DIR stays, and the next start of ckptd
- * finds out again.
+ * ckptd derives the state of a job from three facts, in this order: init lives (the job runs),
+ * init wrote the exit file (the job has ended), neither (the job is lost). The record is written
+ * when the state changes; if that fails (disk full), the directory in STATE_DIR stays, and the
+ * next start of ckptd finds out again.
  */
 #include "supervisor/job/jobs.h"
 
@@ -28,8 +27,9 @@
 #include "supervisor/job/job_events.h"
 #include "supervisor/job/rank_record.h"
 
-#define LOOK_AGAIN_MS	2000	/* for a job of which nothing can be known now */
+#define LOOK_AGAIN_MS	2000	/* until a job whose state cannot be found out is looked at again */
 
+/* A request that waits for the end of a job. */
 struct job_waiter {
 	struct job_waiter *next;
 	struct job *job;
@@ -116,7 +116,7 @@ int job_save(struct job *job, char *why, size_t size)
 {
 	int err = 0;
 
-	/* Only its home writes it. */
+	/* Only the home of a job writes its record. */
 	if (!job->node_index)
 		err = catalog_job_write(&jobs_daemon(job->jobs)->catalog, job->id, job->record,
 					why, size);
@@ -153,6 +153,7 @@ int job_set_state(struct job *job, enum job_state state, char *why, size_t size)
 	return job_save(job, why, size);
 }
 
+/* All files that STATE_DIR/ID may have. */
 static const char *const state_files[] = {
 	"shim.sock", "shim.json", ".shim.json.new", "exit", "coord", ".coord.new",
 	"saving", ".saving.new", "run", ".run.new",
@@ -235,7 +236,7 @@ static void let_go_shim(struct job *job)
 	job->shim = -1;
 }
 
-/* What init wrote, if it could; an error: that is not known now. */
+/* Read the exit file of init, if there is one. Negative errno: it cannot be read now. */
 static int read_exit(const struct job *job, struct job_end *ret_end)
 {
 	struct job_end end = { .rank = -1 };
@@ -276,8 +277,8 @@ static void on_look_again(void *arg)
 }
 
 /*
- * Without memory or descriptors nothing is known about the job: then it is not taken for gone,
- * nor for lost.
+ * True if @err says nothing about the job (no memory, no descriptors): the job is then looked at
+ * again later, and counts neither as ended nor as lost.
  */
 static bool look_again(struct job *job, int err)
 {
@@ -291,7 +292,7 @@ static bool look_again(struct job *job, int err)
 	return true;
 }
 
-/* Its processes here are gone. May free @job. */
+/* The job's processes on this node are gone: read how they ended, and note it. May free @job. */
 static void job_gone(struct job *job)
 {
 	struct job_end end;
@@ -331,7 +332,7 @@ static void job_on_shim(uint32_t events, void *arg)
 		job->ops->parts_message(job->parts, &msg, data, (size_t)n);
 	if (n >= 0 || n == -EAGAIN || n == -EMSGSIZE)
 		return;
-	/* The end of the job itself is seen at init. */
+	/* Only the shim has gone; init tells when the job ends. */
 	let_go_shim(job);
 	if (job->parts)
 		job->ops->parts_shim_left(job->parts);
@@ -349,7 +350,10 @@ static void on_connect_again(void *arg)
 		connect_shim(job, &id);
 }
 
-/* Its queue is full, or there is no memory or descriptor now: true, it is tried again. */
+/*
+ * True if the connection is tried again later: the shim's queue is full, or memory or descriptors
+ * are short.
+ */
 static bool connect_later(struct job *job, int err)
 {
 	if (err != -EAGAIN && err != -EMFILE && err != -ENFILE && err != -ENOMEM)
@@ -387,7 +391,7 @@ int job_adopt(struct job *job)
 	err = identity_read(job->state_dir, &id);
 	if (!err && !id.init_alive)
 		err = -ESRCH;
-	/* It may have been about to be looked for again. */
+	/* Remove the timer of look_again(), if there is one. */
 	reactor_remove(job->init_source);
 	job->init_source = NULL;
 	if (!err)
@@ -398,7 +402,7 @@ int job_adopt(struct job *job)
 	job->init = id.init;
 	err = connect_shim(job, &id);
 	if (err) {
-		/* It runs, but its terminal and pipes are gone. */
+		/* The job runs, but its terminal and pipes are gone. */
 		log_warning(job_log(job), "job %lld runs without its shim: %s",
 			    (long long)job->id, strerror(-err));
 	}
@@ -414,13 +418,13 @@ void job_take(struct job *job)
 		job->ops->coord_resume(job);
 	if (!err || look_again(job, err))
 		return;
-	/* Of several nodes' job the shim stays longer. */
+	/* The shim of a job over several nodes outlives init. */
 	if (job->parts && !identity_read(job->state_dir, &id))
 		connect_shim(job, &id);
 	job_gone(job);
 }
 
-/* A part of it runs, or ran, on this node; 0: what else there is to find out is the caller's. */
+/* Open the job's part on this node and take the job. False: this node has no part of it. */
 static bool recover_part(struct job *job)
 {
 	const struct daemon *daemon = jobs_daemon(job->jobs);

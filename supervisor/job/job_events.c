@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The list of those who listen to what happens to jobs; see job_events.h.
+ * The list of subscribers to events of jobs; see job_events.h.
  *
- * Owns nothing: each link is part of its subscriber's context. It is kept in the order of
+ * Owns nothing: each link is part of its subscriber's context. The list is in the order of
  * subscription, which is the order of the calls.
  */
 #include "supervisor/job/job_events.h"

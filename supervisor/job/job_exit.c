@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * How a job ended, in its record; see jobs.h.
+ * The end of a job in its record; see jobs.h.
  *
- * Of a job on this node alone the record is written once: if that fails, what init wrote is
- * still in STATE_DIR, and who looks at the job next writes it. Of one over nodes the others
- * keep how their parts ended only until they are told that it is over, so that its home notes
- * the end first, and as often as it takes.
+ * For a job on this node alone the record is written once: if that fails, the exit file is still
+ * in STATE_DIR, and the next reader of the job writes the record. For a job over several nodes,
+ * the other nodes keep how their parts ended only until they are told that the job is over. So
+ * the home writes the end first (job_note_end()), and again until that succeeds.
  */
 #include "supervisor/job/jobs.h"
 
@@ -43,7 +43,7 @@ void job_note_saving(struct job *job, bool saving)
 			    job->state_dir, strerror(-err));
 }
 
-/* By a checkpoint of which this ckptd does not know, as the one that asked for it has died. */
+/* True if a checkpoint of an earlier ckptd, which has died, saved the job and killed it. */
 static bool was_saved(const struct job *job, const struct job_end *end)
 {
 	json_int_t after = -1;
@@ -57,7 +57,7 @@ static bool was_saved(const struct job *job, const struct job_end *end)
 	return after >= 0 && catalog_last(&jobs_daemon(job->jobs)->catalog, job->id) > after;
 }
 
-/* Into the record, and on the disk. */
+/* Write the end into the record, and save it. */
 static int set_end(struct job *job, const struct job_end *end, char *why, size_t size)
 {
 	enum job_state state = JOB_LOST;
@@ -101,7 +101,7 @@ void job_end(struct job *job, const struct job_end *end)
 		 job->name, job_state_name(job->state), job_exit_status(job));
 	if (err)
 		log_error(job_exit_job_log(job), "%s", why);
-	/* of a record that is another run's there is nothing to wait for */
+	/* -ESTALE: the record on disk is another run's, so trying again is of no use */
 	if (!err || err == -ESTALE)
 		job_unprepare(job);
 	job_answer_waiters(job);

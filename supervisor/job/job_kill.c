@@ -2,10 +2,11 @@
 /*
  * Signals for a job; see jobs.h.
  *
- * They go by way of the shim, so that init can write how the job ended.  A shim that is
- * stopped, or waits for a disk that does not answer, leaves what it is sent in the socket: then
- * the job's first process is killed instead, and the kernel ends all of its namespace.  So it is if
- * the job does not end although init was told: who has become another user may not be killed by it.
+ * Signals go through the shim, so that init can write how the job ended. A shim that is stopped,
+ * or waits for a disk that does not answer, leaves the message in the socket: then the job's
+ * init is killed instead, and the kernel ends all of its namespace. Init is also killed if the
+ * job does not end although init was told to kill it: init may not kill a process that has
+ * become another user's.
  */
 #include "supervisor/job/jobs.h"
 
@@ -21,9 +22,9 @@
 #include "base/outcome.h"
 #include "base/proc_stat.h"
 
-#define LAST_RESORT_MS	5000
-#define TOLD_MS 25000 /* after that, for one that was told, and again while its processes go */
-#define EXITING		0x4	/* PF_EXITING of the kernel's: killed, and giving back its memory */
+#define LAST_RESORT_MS	5000	/* for the shim to read SHIM_SIGNAL */
+#define TOLD_MS 25000 /* then for the job to end; again while its processes are exiting */
+#define EXITING		0x4	/* the kernel's PF_EXITING: killed, and freeing its memory */
 
 static void kill_init(const struct job *job, const char *why)
 {
@@ -33,8 +34,8 @@ static void kill_init(const struct job *job, const char *why)
 }
 
 /*
- * All that init has were killed: much memory takes long to go, and who kills init loses how
- * the job ended.
+ * True if all children of init are exiting. Freeing much memory takes long, and killing init now
+ * would lose how the job ended.
  */
 static bool is_going(pid_t init)
 {
@@ -51,7 +52,7 @@ static bool is_going(pid_t init)
 	while (f && all && fscanf(f, "%d", &pid) == 1) {
 		some = true;
 		err = proc_stat_read(pid, &stat);
-		/* who has gone meanwhile is no child any more */
+		/* -ESRCH: the process has gone, and is no child any more */
 		all = err == -ESRCH || (!err && stat.flags & EXITING);
 	}
 	if (f)
@@ -86,7 +87,10 @@ static void on_last_resort(void *arg)
 		kill_init(job, "no timer to see it end");
 }
 
-/* Its shim reads nothing before it runs; it finds its first process dead, and undoes the start. */
+/*
+ * Kill a job that is being started. Its shim reads no messages yet, so init is killed; the shim
+ * finds it dead, and undoes the start.
+ */
 static json_t *kill_starting(struct job *job)
 {
 	struct identity id;

@@ -2,8 +2,9 @@
 /*
  * Memory in use below a process; see job_memory.h.
  *
- * Processes come and go while this looks: who is gone counts nothing, and a pid that is used
- * again spoils a guess, no more.  Bounded, as it runs in ckptd's loop.
+ * Processes come and go meanwhile: one that is gone counts 0, and a pid that is used again only
+ * spoils a guess. The number of processes and tasks is limited, as this runs in ckptd's event
+ * loop.
  */
 #include "supervisor/job/job_memory.h"
 

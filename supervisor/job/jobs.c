@@ -2,8 +2,8 @@
 /*
  * The registry of jobs; see jobs.h.
  *
- * Holds every job of this node and those of the catalog that were asked for.
- * jobs.h says how long a pointer to an entry stays valid.
+ * Owns the entries of all jobs of this node, and of those jobs of the catalog that were asked
+ * for. jobs.h says how long a pointer to an entry stays valid.
  */
 #include "supervisor/job/jobs.h"
 
@@ -24,14 +24,14 @@
 #include "base/outcome.h"
 #include "supervisor/job/job_events.h"
 
-#define LOOK_MS	5000	/* for jobs that run here and have no record that can be read */
+#define LOOK_MS	5000	/* until jobs that run here without a readable record are looked for again */
 
 struct jobs {
 	struct daemon *daemon;
 	const struct job_ops *ops;
 	struct job *first;	/* ascending ids */
-	struct reactor_source *look;
-	bool missed;		/* and that was logged */
+	struct reactor_source *look;	/* timer of on_look() */
+	bool missed;		/* some job runs here without a record, and that was logged */
 };
 
 struct daemon *jobs_daemon(const struct jobs *jobs)
@@ -142,7 +142,7 @@ int jobs_enter(struct jobs *jobs, int64_t id, json_t *record, struct job **ret_j
 	return err;
 }
 
-/* Read from the catalog, see what is the case, register. */
+/* Read a job's record from the catalog, register the job, and find out whether it runs. */
 static int jobs_load(struct jobs *jobs, int64_t id, struct job **ret_job, char *why,
 		size_t size)
 {
@@ -173,7 +173,7 @@ static int jobs_load(struct jobs *jobs, int64_t id, struct job **ret_job, char *
 	return 0;
 }
 
-/* What does not run here another node may have restarted: it is read again. */
+/* Read the record again unless the job is alive or busy here: another node may have changed it. */
 static struct job *jobs_refresh(struct jobs *jobs, struct job *job)
 {
 	int64_t id = job->id;
@@ -185,7 +185,7 @@ static struct job *jobs_refresh(struct jobs *jobs, struct job *job)
 	return jobs_load(jobs, id, &job, why, sizeof(why)) ? NULL : job;
 }
 
-/* Without it there is one thing to say, and not one of each record. */
+/* True if the key can be loaded. If not, log that once, and not an error for each record. */
 static bool has_key(const struct jobs *jobs)
 {
 	struct daemon *daemon = jobs->daemon;
@@ -237,7 +237,7 @@ struct job *jobs_reconcile(struct jobs *jobs, int64_t id, json_t **ret_outcome)
 	err = jobs_load(jobs, id, &job, why, sizeof(why));
 	if (!err)
 		return job;
-	/* it may be the key that is not there */
+	/* -ENOENT may also mean that the key is missing */
 	if (err == -ENOENT && has_key(jobs))
 		*ret_outcome = outcome_error(err, "there is no job %lld",
 					     (long long)id);
@@ -271,7 +271,7 @@ struct job *jobs_next(struct jobs *jobs, struct job *after)
 	return job;
 }
 
-/* ---------------------------------------------------------- what runs here */
+/* ------------------------------------------------------ processes found here */
 
 static void state_path(const struct jobs *jobs, int64_t id, char *buf, size_t size)
 {
@@ -299,7 +299,7 @@ bool jobs_has_traces(const struct jobs *jobs, int64_t id)
 	return !access(path, F_OK) || errno != ENOENT;
 }
 
-/* True: it runs here, and there is still no record. */
+/* True if processes of the job named @name run here, and its record still cannot be read. */
 static bool is_missed(struct jobs *jobs, const char *name)
 {
 	char *end, why[512];
@@ -316,7 +316,7 @@ static bool is_missed(struct jobs *jobs, const char *name)
 	return true;
 }
 
-/* The image directory may have been away when we began. */
+/* Register jobs that run here: the image directory may have been absent when ckptd started. */
 static void on_look(void *arg)
 {
 	struct jobs *jobs = arg;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Starting a shim for a job.
+ * Start of a shim for a job; see launch.h.
  *
- * The shim is forked twice and in a session of its own, so that it is init's
- * child and no signal for ckptd reaches it.  What it is told is in a memory
- * file: command lines and environments are nobody else's business.
+ * The shim is forked twice and in a session of its own, so that it is a child of the system's
+ * init and no signal for ckptd reaches it. Its specification is in a memory file, which nobody
+ * else can read: it has command lines and environments.
  */
 #include "supervisor/job/launch.h"
 
@@ -49,7 +49,7 @@ json_t *launch_spec(const struct job *job, json_t *restore)
 		if (value)
 			json_object_set(spec, copied[i], value);
 	}
-	/* Input is rank 0's, and that is at home. */
+	/* Standard input goes to rank 0, which is at home: other nodes read nothing. */
 	if (node) {
 		stdio = json_copy(json_object_get(spec, "stdio"));
 		json_array_set_new(stdio, 0, json_string(SPEC_NULL));
@@ -95,7 +95,7 @@ static void launch_default_signals(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* In the second fork. */
+/* Runs in the child of the second fork. */
 _Noreturn static void exec_shim(const char *path, int spec, int report, int attach)
 {
 	char spec_arg[16], report_arg[16], attach_arg[16];
@@ -128,7 +128,7 @@ static int launch_spawn(const char *path, int spec, int report, int attach)
 	pid_t pid;
 	int status;
 
-	/* A missing shim is said here: the channel only tells that it ended. */
+	/* Report a missing shim here: the channel would only tell that the shim ended. */
 	if (access(path, X_OK))
 		return -errno;
 	pid = fork();

@@ -23,7 +23,7 @@ struct rank_link_ops {
 	/* numbers of messages that ranks here have received (@received) or sent */
 	void (*counts)(bool received, const struct shim_count *counts, size_t nr, void *arg);
 	void (*reached)(uint32_t state, void *arg);	/* enum status_state, by all ranks here */
-	void (*caught_up)(void *arg);			/* all ranks here, with the latest targets */
+	void (*caught_up)(void *arg);			/* all ranks here, latest targets */
 	/* @wait: the first rank that has not reached the order's state */
 	void (*stuck)(const struct shim_wait *wait, void *arg);
 	void (*failed)(uint32_t state, const struct shim_failure *failure, void *arg);

@@ -2,8 +2,8 @@
 /*
  * Notes of removals; see tombstone_note.h.
  *
- * The record is that of this node: the job's, or, where image directories are not shared, what
- * this node has of it, which its promoter goes by.
+ * Tombstones go into this node's record: the job's record, or, where image directories are not
+ * shared, this node's copy of it, which the node's flusher reads.
  */
 #include "supervisor/job/tombstone_note.h"
 
@@ -21,7 +21,7 @@ static const struct daemon *daemon_of(const struct job *job)
 
 static int tombstone_note_save(struct job *job, char *why, size_t size)
 {
-	/* also of a node that is not the home: nobody else writes there */
+	/* a node that is not the home writes, too: nobody else writes its copy */
 	if (!daemon_of(job)->config.image_dir_shared)
 		return catalog_job_write(&daemon_of(job)->catalog, job->id, job->record, why, size);
 	return job_save(job, why, size);
@@ -61,7 +61,7 @@ void tombstone_note_take_back(struct tombstone_note *note, struct job *job)
 		log_error(&jobs_daemon(job->jobs)->log, "%s", why);
 }
 
-/* Has it gone from the levels only in part, or is it not known? */
+/* True if the removal has failed in part, or if it is not known how far it got. */
 static bool is_unfinished(const json_t *outcome)
 {
 	const json_t *error = json_object_get(outcome, "error");
