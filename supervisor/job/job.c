@@ -27,7 +27,7 @@
 #include "supervisor/job/job_events.h"
 #include "supervisor/job/rank_record.h"
 
-#define LOOK_AGAIN_MS	2000	/* until a job whose state cannot be found out is looked at again */
+#define LOOK_AGAIN_MS	2000	/* until a job whose state is not known is looked at again */
 
 /* A request that waits for the end of a job. */
 struct job_waiter {

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A worker asks the job's shim for the ends of its standard streams, dumps what
- * is below the job's init, and, while it stands still, has the shim take out what
- * the job wrote before; how long the logs are then goes into the manifest.
- * The image is in the catalog when its manifest is: nothing is recorded twice.
+ * Dump of a job in a worker; see job_dump.h.
  *
- * A held one says where it is by a byte on a socket pair and waits for one: our end, or a
- * ckptd that is gone, means no, and the kernel lets the tree run.
+ * The worker asks the job's shim for the externals of its standard streams, and dumps the
+ * processes below the job's init. While they stand still, the shim drains their pipes into the
+ * logs; the lengths of the logs go into the manifest. The manifest puts the image into the
+ * catalog: nothing is recorded twice.
+ *
+ * The worker of a held dump sends a byte on a socket pair at each stop, and waits for an answer.
+ * A closed socket (ckptd is gone) means no: the worker ends and the kernel lets the tree run. Only
+ * after the image is stored does the worker then decide by the disk (decide_alone()).
  */
 #include "supervisor/job/job_dump.h"
 
@@ -30,24 +33,24 @@
 #include "supervisor/control/worker.h"
 
 #define OLD_LOGS_MAX	256	/* nodes */
-#define RECORD_MAX	(512u << 10)	/* below what a manifest takes */
+#define RECORD_MAX	(512u << 10)	/* below the limit of a manifest */
 
 enum hold_byte { HOLD_CAPTURED = 'c', HOLD_STORED = 's', HOLD_GO = 'g', HOLD_NO = 'n' };
 
 struct job_dump {
-	struct job *job;	/* of one that was given up not any more: it may be gone */
+	struct job *job;	/* do not use after an abort: the job may have been freed */
 	struct daemon *daemon;
 	int64_t id;		/* of the job */
-	int node;		/* of its part; -1: it has none */
+	int node;		/* index of the job's part here; -1: it is on one node */
 	const struct job_dump_ops *ops;
 	void *arg;
 	json_t *args;
 	struct worker *worker;
 	struct reactor_source *source;
-	int hold[2];		/* ours, the worker's; -1: not held */
-	bool waiting;		/* the worker does, for us */
+	int hold[2];		/* socket of ckptd, of the worker; -1: not held */
+	bool waiting;		/* the worker waits for an answer */
 	bool stored;		/* the image is in its place */
-	bool counts;		/* it was told to go on after that */
+	bool counts;		/* the worker was told to go on after that */
 	bool aborted;
 	uint64_t silent_ns, quiesce_ns;
 	/* in the worker */
@@ -61,7 +64,7 @@ struct job_dump {
 
 /* ----------------------------------------------------------- in the worker */
 
-/* The tree stands still: the logs now end where the image does. */
+/* The tree stands still: drain its output into the logs, and make the note for the manifest. */
 static int on_frozen(void *arg)
 {
 	struct job_dump *d = arg;
@@ -105,8 +108,9 @@ static long long log_size(const struct job *job, unsigned int node, int i)
 }
 
 /*
- * Of the home: what nodes wrote that the job had before it was restarted on fewer. Nobody
- * writes there now, so they need not be frozen; a restart on more nodes goes on from there.
+ * At home: note the lengths of logs of nodes that the job had before it was restarted on fewer.
+ * Nobody writes to them now, so nothing has to stand still; a restart on more nodes continues
+ * them.
  */
 static void note_old_logs(struct job_dump *d)
 {
@@ -131,15 +135,16 @@ static void note_old_logs(struct job_dump *d)
 }
 
 /*
- * ckptd is gone, and the image is in its place: what is on disk decides. One that counts stays, and
- * so does one that might: the next ckptd finds out.
+ * ckptd is gone, and the image is in its place: decide by the coordinator's record. 0: the
+ * generation is committed; -EINPROGRESS: it may be, so the image stays and the next ckptd finds
+ * out; -ECANCELED: it is not.
  */
 static int decide_alone(const struct job_dump *d)
 {
 	uint64_t generation = (uint64_t)json_integer_value(json_object_get(d->args, "generation"));
 	struct coord_record record;
 
-	/* not known is in doubt */
+	/* a record that cannot be read tells nothing: in doubt */
 	if (coord_record_read(d->job->state_dir, &record))
 		return -EINPROGRESS;
 	if (record.committed.generation == generation)
@@ -174,7 +179,7 @@ static int job_dump_on_stored(void *arg)
 	return wait_held(arg, HOLD_STORED);
 }
 
-/* The logs are part of the checkpoint: durable before the image is. */
+/* The logs are part of the checkpoint: make them durable before the image. */
 static int on_commit(void *arg)
 {
 	const struct job_dump *d = arg;
@@ -187,7 +192,7 @@ static int on_commit(void *arg)
 			 ranks_log_name(node, i, name, sizeof(name)));
 		fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 		if (fd < 0) {
-			/* it is there, and nobody knows what of it is on the disk */
+			/* the log exists, but cannot be synced */
 			if (errno != ENOENT)
 				err = -errno;
 			continue;
@@ -200,8 +205,8 @@ static int on_commit(void *arg)
 }
 
 /*
- * The image is to be enough where nothing else of the job is left. One too long for that is to be
- * restarted where its record is.
+ * The job's record for the image, so that the image alone is enough for a restart. NULL: the
+ * record is too long; the job can then be restarted only where its record is.
  */
 static char *record_text(const struct job *job)
 {
@@ -235,13 +240,16 @@ static json_t *dump_run(struct channel_reporter *reporter, void *arg)
 
 	if (outcome)
 		return outcome;
-	/* Held ones have MPI ranks; what is to be left out of them only the shim knows. */
+	/* A held dump has MPI ranks; only the shim knows which parts of them to exclude. */
 	if (d->hold[1] >= 0 && d->externals.shim < 0)
 		return outcome_error(-EPIPE,
 				     "the shim of job %lld has gone away; the job runs on, without "
 				     "checkpoints",
 				     (long long)d->job->id);
-	/* One that ends now was part of what they agreed on: without it they could never go on. */
+	/*
+	 * All ranks must be in the image: a rank that ends now took part in the cut that the
+	 * others agreed on, and without it they could never go on.
+	 */
 	if (d->hold[1] >= 0) {
 		env.nr_living = d->externals.nr_ranks;
 		env.living = memcpy(d->living, d->externals.pids, sizeof(d->living));
@@ -276,7 +284,7 @@ static void job_dump_remove_image(const struct job_dump *d)
 	int64_t generation = json_integer_value(json_object_get(d->args, "generation"));
 	char why[512];
 
-	/* Of several nodes: it is not a generation yet. */
+	/* The part of a job over several nodes is no generation yet. */
 	if (d->node >= 0) {
 		catalog_part_drop(&daemon->catalog, d->id, generation, (unsigned int)d->node);
 		return;
@@ -401,7 +409,7 @@ int job_dump_start(struct job *job, const struct job_dump_options *options,
 		return err;
 	}
 	if (options->held) {
-		/* Its end alone: when the worker dies, ours says so. */
+		/* Keep the worker's end in the worker alone: its death then closes the pair. */
 		close(d->hold[1]);
 		d->hold[1] = -1;
 	}

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a dump of MPI ranks leaves out; see job_exclude.h.
+ * The parts of MPI ranks that a dump excludes; see job_exclude.h.
  *
- * The shim knows it from the ranks' status pages, in numbers of the job's PID namespace; a
- * capture wants ours. Runs in the worker of a dump, just before the freeze, when the ranks
- * are silent: their lower halves start no threads and open nothing then. What a rank has
- * inherited for its lower half the script that started it has, too: of other processes of the
- * job the same sockets are left out. Pids of a job's namespace become ours by the last number
- * of "NSpid" in /proc/PID/status, among processes of that namespace only.
+ * The shim knows them from the ranks' status pages, with pids of the job's PID namespace; a
+ * capture needs pids of ckptd's. The last number of "NSpid" in /proc/PID/status translates them,
+ * among processes of the job's namespace only.
+ *
+ * Runs in the worker of a dump, just before the freeze, when the ranks are silent: their lower
+ * halves start no threads and open nothing then. The script that started a rank has the sockets
+ * that the rank inherited for its lower half, too: in other processes of the job the same sockets
+ * are excluded.
  */
 #include "supervisor/job/job_exclude.h"
 
@@ -45,7 +47,10 @@ static int job_exclude_add(struct job_exclude *out, uint32_t kind, pid_t pid, ui
 	return 0;
 }
 
-/* The innermost number of a process or thread; -1: it is gone. @ret_parent: as we see it */
+/*
+ * The innermost pid of the process or thread with the status file @path; -1: it is gone.
+ * @ret_parent: its parent in ckptd's PID namespace.
+ */
 static long inner_pid(const char *path, pid_t *ret_parent)
 {
 	char line[256], *last;
@@ -76,11 +81,11 @@ static bool same_namespace(const char *pid, const struct stat *of)
 	return !stat(path, &st) && st.st_ino == of->st_ino && st.st_dev == of->st_dev;
 }
 
-/* Processes or threads by their innermost number; read once, as the ranks are held meanwhile. */
+/* Processes or threads by their innermost pid; read once, as the ranks are held meanwhile. */
 struct pids {
 	struct pair {
-		long inner;
-		pid_t outer, parent;
+		long inner;		/* in the job's PID namespace */
+		pid_t outer, parent;	/* in ckptd's */
 		bool rank;
 	} *pair;
 	size_t nr, room;
@@ -101,7 +106,7 @@ static int job_exclude_remember(struct pids *pids, long inner, pid_t outer, pid_
 	return 0;
 }
 
-/* All entries of @dir, or those of one PID namespace. */
+/* Read the processes or threads of @dir; @namespace: only those of that PID namespace; or NULL. */
 static int read_pids(struct pids *pids, const char *dir, const struct stat *namespace)
 {
 	DIR *d = opendir(dir);
@@ -138,11 +143,11 @@ static struct pair *job_exclude_lookup(const struct pids *pids, int64_t inner)
 	return NULL;
 }
 
-/* What the shim's entries are about, as they come. */
+/* State while the shim's entries are read in their order. */
 struct reading {
 	struct job_exclude *out;
 	struct pids processes, threads;
-	pid_t pid;		/* that the last SHIM_LEAVE_PROCESS named; its are @threads */
+	pid_t pid;		/* process of the last SHIM_LEAVE_PROCESS, with @threads */
 };
 
 static int take_process(struct reading *r, int64_t inner)
@@ -172,7 +177,7 @@ static int job_exclude_take(struct reading *r, const struct shim_exclude *entry)
 	if (entry->kind == SHIM_LEAVE_FD)
 		return job_exclude_add(r->out, CKPT_EXCLUDE_FD, r->pid, (uint64_t)entry->number, 0);
 	thread = job_exclude_lookup(&r->threads, entry->number);
-	/* One that has ended has nothing to leave out. */
+	/* A thread that has ended needs no exclusion. */
 	return thread ? job_exclude_add(r->out, CKPT_EXCLUDE_THREAD, r->pid,
 					(uint64_t)thread->outer, 0)
 		      : 0;
@@ -207,13 +212,13 @@ struct of_socket {
 	pid_t pid;
 };
 
-/* Sockets of the ranks' lower halves, by inode: there may be thousands. */
+/* Sockets of the ranks' lower halves, sorted by inode: there may be thousands. */
 struct sockets {
 	struct of_socket *of;
 	size_t nr;
 };
 
-/* 0: it is none, or is gone. */
+/* The inode of the socket @fd of @pid; 0: @fd is no socket, or is gone. */
 static unsigned long long socket_inode(pid_t pid, long fd)
 {
 	char path[64], link[64];
@@ -226,7 +231,10 @@ static unsigned long long socket_inode(pid_t pid, long fd)
 	return sscanf(link, "socket:[%llu]", &inode) == 1 ? inode : 0;
 }
 
-/* A child that will call exec(), or has just begun: it may be gone at the freeze. */
+/*
+ * True for a close-on-exec descriptor: a child between fork() and exec() has it, and may have
+ * lost it at the freeze.
+ */
 static bool is_passing(pid_t pid, long fd)
 {
 	char path[64], line[64];
@@ -249,7 +257,10 @@ static int by_inode(const void *a, const void *b)
 	return (x->inode > y->inode) - (x->inode < y->inode);
 }
 
-/* A rank has it, by a table of its own: what has one with a rank is said already. */
+/*
+ * True if a rank's lower half has the socket, and no such rank shares its descriptor table with
+ * @pid: a shared table is excluded already.
+ */
 static bool is_of_rank(const struct sockets *sockets, unsigned long long inode, pid_t pid)
 {
 	const struct of_socket key = { .inode = inode }, *end = sockets->of + sockets->nr, *at;
@@ -307,7 +318,10 @@ static int find_sockets(const struct job_exclude *out, struct sockets *sockets)
 	return 0;
 }
 
-/* Of a namespace that is not the job's alone there are others, which a capture does not have. */
+/*
+ * True if @pid is @init or below it. The PID namespace may not be the job's alone; a capture does
+ * not have its other processes.
+ */
 static bool is_below(const struct pids *pids, pid_t pid, pid_t init)
 {
 	size_t i;
@@ -322,7 +336,7 @@ static bool is_below(const struct pids *pids, pid_t pid, pid_t init)
 	return true;
 }
 
-/* Mostly there are none but ranks. */
+/* Exclude the ranks' sockets from other processes of the job; most jobs have none. */
 static int take_others(struct reading *r, pid_t init)
 {
 	struct sockets sockets = { 0 };

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a worker has to know of a job before it touches it; see job_externals.h.
+ * The facts that a worker needs before it dumps a job; see job_externals.h.
  *
- * A job whose shim has died can be saved all the same if it needs nothing that
- * went with it; if it does, the dump is refused by name.  A shim that does not
- * answer is another thing: without it nobody knows how much of the output is
- * logged.
+ * A job whose shim has died can still be saved if it needs no external that the shim held; else
+ * the dump is refused and names the external. A shim that lives and does not answer is an error:
+ * without its answer nobody knows how much of the output is logged.
  */
 #include "supervisor/job/job_externals.h"
 
@@ -18,7 +17,7 @@
 #include "base/cleanup.h"
 #include "base/outcome.h"
 
-/* A descriptor for each; we are a worker, and nobody else's limit is changed. */
+/* Raise the limit of descriptors: each external takes one. Only this worker's limit changes. */
 static void raise_fds(void)
 {
 	struct rlimit limit;

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * See job_images.h.
+ * The images of a node's part of a job; see job_images.h.
  *
- * Which images and which ranks of them is a matter of maps (rank_sources.h). Here manifests are
- * read, each once, checked to be the job's, the generation's and the node's that they should be,
- * and what their notes say is put together.
+ * rank_sources.h chooses images and ranks by the maps. Here the manifests are read, each once,
+ * and checked to be of the right job, generation and node; their notes are put together.
  */
 #include "supervisor/job/job_images.h"
 
@@ -22,10 +21,10 @@ struct gathering {
 	const json_t *args;
 	json_int_t generation;	/* of args */
 	const struct op_env *env;
-	json_t *was;		/* "ranks" of the generation; NULL: it is of one image */
-	json_t *notes;		/* {"K": note}; of one image that is 0 */
-	json_t *note;		/* the answer's */
-	json_t *images;
+	json_t *was;		/* "ranks" of the generation; NULL: it has one image */
+	json_t *notes;		/* {"K": note of part K}; a single image is part 0 */
+	json_t *note;		/* of the answer */
+	json_t *images;		/* of the answer */
 };
 
 static char *image_dir(const struct gathering *g, unsigned int part)
@@ -36,7 +35,10 @@ static char *image_dir(const struct gathering *g, unsigned int part)
 	       catalog_image_dir(catalog, g->job->id, g->generation);
 }
 
-/* What the manifest of an image says, if it is the one that belongs here; an outcome if not. */
+/*
+ * Read the note in the manifest of part @part; it stays @g's. NULL, or an outcome: the image is not
+ * the right one, or cannot be read.
+ */
 static json_t *read_note(const struct gathering *g, unsigned int part, const json_t **ret_note)
 {
 	char *dir = image_dir(g, part), key[16];
@@ -78,7 +80,7 @@ static json_t *read_note(const struct gathering *g, unsigned int part, const jso
 	return NULL;
 }
 
-/* @roots and @others (taken over) as in op_restore(). */
+/* Add part @part to the answer. @roots and @others: as in op_restore(), taken over; or NULL. */
 static void add_image(const struct gathering *g, unsigned int part, json_t *roots, json_t *others)
 {
 	json_t *args = json_copy((json_t *)g->args);
@@ -93,14 +95,14 @@ static void add_image(const struct gathering *g, unsigned int part, json_t *root
 	free(dir);
 }
 
-/* How long the logs of node @node were; an outcome, or NULL. */
+/* Read the lengths of the logs of node @node. NULL, or an outcome. */
 static json_t *read_logs(const struct gathering *g, unsigned int node, json_t **ret_pair)
 {
 	size_t nr = g->was ? json_array_size(json_object_get(g->was, "map")) : 1;
 	json_t *failure, *pair;
 	const json_t *note;
 
-	/* Of those that it did not have any more the home knew. */
+	/* The home's note has the logs of nodes that the job did not have any more. */
 	failure = read_note(g, node < nr ? node : 0, &note);
 	if (failure)
 		return failure;
@@ -113,7 +115,7 @@ static json_t *read_logs(const struct gathering *g, unsigned int node, json_t **
 	return NULL;
 }
 
-/* Ours to go on with; and at home those that nobody will go on with. */
+/* Note the lengths of this node's logs, and at home of the logs that no node continues. */
 static json_t *gather_logs(const struct gathering *g)
 {
 	const json_t *is = json_object_get(json_object_get(g->job->record, "ranks"), "map");
@@ -142,7 +144,7 @@ static json_t *gather_logs(const struct gathering *g)
 	return failure;
 }
 
-/* The first that had failed there, if it is one of those that are taken. */
+/* Note the rank that had failed first in this image, if the rank is taken here. */
 static void take_failed(const struct gathering *g, const json_t *source, const json_t *note)
 {
 	const json_t *failed = json_object_get(note, "failed"), *pair;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * See job_restore.h.
+ * Restore of a job's processes on this node; see job_restore.h.
  *
- * A worker finds the images and reads their manifests (job_images.h): image directories may be
- * slow.  What the checkpoint left in them (lengths of the logs, which process was which) goes to a
- * new shim, which restores.
+ * A worker finds the images and reads their manifests (job_images.h), as image directories may be
+ * slow. The notes in the manifests (lengths of the logs, the pid of each rank) go to a new shim,
+ * which restores.
  */
 #include "supervisor/job/job_restore.h"
 
@@ -26,10 +26,10 @@ struct job_restore {
 	const struct job_restore_ops *ops;
 	void *arg;
 	json_t *args;		/* of op_restore(), without a directory */
-	json_t *images;		/* the same, for each image, with */
+	json_t *images;		/* array of args with a directory, one for each image */
 	json_t *env;		/* for the ranks' MPI library; NULL: none */
 	bool any_rights, dry_run;
-	unsigned int node;	/* of the job's, this one; 0: home, or the only one */
+	unsigned int node;	/* index of this node in the job; 0: home, or the only node */
 	int attach;
 	struct worker *worker;
 	struct channel *channel;
@@ -67,13 +67,13 @@ static void job_restore_on_launched(json_t *outcome, void *arg)
 
 static const struct channel_ops launch_ops = { job_restore_on_progress, job_restore_on_launched };
 
-/* @note: what the checkpoint left in the manifests for us. */
+/* @note: gathered from the notes in the manifests, as in job_images(). */
 static json_t *make_spec(const struct job_restore *r, const json_t *note)
 {
 	json_t *spec = launch_spec(r->job, json_incref(r->images));
 
 	json_object_set(spec, "main_pid", json_object_get(note, "main_pid"));
-	/* json_object_set() of nothing is none: a job without ranks, an older image. */
+	/* json_object_set() ignores NULL: a job without ranks, an older image. */
 	json_object_set(json_object_get(spec, "ranks"), "pids", json_object_get(note, "pids"));
 	json_object_set(json_object_get(spec, "ranks"), "failed", json_object_get(note, "failed"));
 	json_object_set(json_object_get(spec, "ranks"), "env", r->env);
@@ -109,7 +109,7 @@ static json_t *job_restore_launch(struct job_restore *r, const json_t *note)
 
 /* ----------------------------------------------------------------- check */
 
-/* All images, one by one; sums. */
+/* Try to restore each image in turn, and add up the figures. */
 static json_t *try_images(const struct job_restore *r, const struct op_env *env)
 {
 	json_t *outcome = NULL, *one, *args;
@@ -118,7 +118,7 @@ static json_t *try_images(const struct job_restore *r, const struct op_env *env)
 	size_t i;
 
 	json_array_foreach(r->images, i, args) {
-		/* Its pids are free in the namespace it would get. */
+		/* The pids are free in the new namespace that the job would get. */
 		if (!r->job->host_ns)
 			json_object_set_new(args, "pidns", json_string("new"));
 		json_object_set_new(args, "dry_run", json_true());
@@ -138,7 +138,7 @@ static json_t *try_images(const struct job_restore *r, const struct op_env *env)
 	return outcome;
 }
 
-/* Reads the manifests, and for a dry run all else there is to check. */
+/* In the worker: read the manifests; for a dry run check all else, too. */
 static json_t *job_restore_check_run(struct channel_reporter *reporter, void *arg)
 {
 	struct job_restore *r = arg;

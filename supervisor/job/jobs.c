@@ -24,7 +24,7 @@
 #include "base/outcome.h"
 #include "supervisor/job/job_events.h"
 
-#define LOOK_MS	5000	/* until jobs that run here without a readable record are looked for again */
+#define LOOK_MS	5000	/* until jobs here without a readable record are looked for again */
 
 struct jobs {
 	struct daemon *daemon;

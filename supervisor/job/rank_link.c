@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The connection to a shim that watches the ranks of a job for us; see rank_link.h.
+ * The connection to a shim that watches the ranks of a job for ckptd; see rank_link.h.
  *
- * One seqpacket socket. Orders are small and few, so one that does not go out at once means
- * a shim that does not read: its ranks cannot be quiesced. Orders and targets
- * share one ascending number; a report says which it is about, and one that is not about the
- * latest is dropped here.
+ * Owns one seqpacket socket. Orders are small and few, so an order that cannot be sent at once
+ * means that the shim does not read: its ranks cannot be quiesced. Orders and targets share one
+ * ascending number. A report has the number that it is about; reports that are not about the
+ * latest are dropped here.
  */
 #include "supervisor/job/rank_link.h"
 
@@ -85,7 +85,7 @@ static int rank_link_handle(struct rank_link *link, const struct shim_msg *msg, 
 	case SHIM_BEGUN:
 		if (len % sizeof(struct shim_seq))
 			return -EPROTO;
-		/* At an order to quiesce all is said anew. */
+		/* An older report may be dropped: after an order to quiesce all are sent anew. */
 		if (latest)
 			link->ops->begun(data, len / sizeof(struct shim_seq), link->arg);
 		return 0;
@@ -103,7 +103,7 @@ static int rank_link_handle(struct rank_link *link, const struct shim_msg *msg, 
 		return latest ? rank_link_on_stuck(link, data, len) : 0;
 	case SHIM_RANK_FAILED:
 		return latest ? rank_link_on_failed(link, msg, data, len) : 0;
-	default:	/* SHIM_EXITED, and what a newer shim may say */
+	default:	/* SHIM_EXITED, and messages of a newer shim */
 		return 0;
 	}
 }
@@ -115,7 +115,7 @@ static void rank_link_on_shim(uint32_t events, void *arg)
 	struct shim_msg msg;
 	int n, err;
 
-	/* One at a time: what is called may close us. */
+	/* Handle one message only: the callback may close @link. */
 	n = shim_receive(link->sock, &msg, data, sizeof(data), NULL, NULL);
 	if (n == -EAGAIN)
 		return;

@@ -2,8 +2,8 @@
 /*
  * Ranks in a job's record; see rank_record.h.
  *
- * What a user asks for is checked here, and the glue is looked for, before there
- * is a job: a library that is not installed is said at once, not by a rank.
+ * A request is checked, and the glue is looked for, before the job is created: a library that is
+ * not installed is reported at once, not by a rank.
  */
 #include "supervisor/job/rank_record.h"
 
@@ -18,7 +18,7 @@
 #include "hosts/hosts.h"
 #include "base/outcome.h"
 
-/* Where our library looks for the real one (mpi-glue/glue.c). */
+/* The directory where the glue looks for the real MPI library (mpi-glue/glue.c). */
 #define MPI_DIR	"/usr/lib/x86_64-linux-gnu"
 
 static void glue_path(const struct config *config, enum ranks_mpi mpi, char *buf,
@@ -41,7 +41,7 @@ static json_t *check_glue(const struct config *config, enum ranks_mpi mpi)
 	return NULL;
 }
 
-/* Has it an MPI library of ours? */
+/* True if the ranks run with Stillpoint's MPI library (the glue). */
 static bool has_glue(const json_t *record, enum ranks_mpi *ret_mpi)
 {
 	const char *name = json_string_value(json_object_get(record, "mpi"));
@@ -79,8 +79,8 @@ json_t *rank_record_check_env(const json_t *record, const json_t *env)
 }
 
 /*
- * The last name of the library that @path leads to; NULL: it cannot be known. The path may be a
- * user's choice: what else has which name is not told.
+ * The last name of the library that @path leads to; NULL with errno: it cannot be found out. The
+ * path may be a user's choice: names of files that are no such library are not revealed.
  */
 static const char *real_name(const char *path, enum ranks_mpi mpi, char *buf)
 {
@@ -117,7 +117,7 @@ json_t *rank_record_library(json_t *record, const json_t *env)
 	if (!name && !chosen)
 		return outcome_error(-errno, "%s: %s; is %s installed?", path, strerror(errno),
 				     ranks_mpi_name(mpi));
-	/* One that is chosen may be where only its owner sees it. */
+	/* A library that the user chose may be where only the user can see it. */
 	if (name && (!chosen || chosen[0] == '/'))
 		json_object_set_new(record, "library",
 				    json_pack("[s, s]", chosen ? chosen : path, name));
@@ -143,7 +143,7 @@ static json_t *check_library(const json_t *library, enum ranks_mpi mpi)
 	return NULL;
 }
 
-/* As this node has its image directory. */
+/* Set "apart" by this node's setting image_dir_shared. */
 static void place_images(json_t *record, const struct config *config)
 {
 	if (json_object_get(record, "nodes") && !config->image_dir_shared)
@@ -186,7 +186,7 @@ json_t *rank_record_check(const json_t *record, const struct config *config)
 	return outcome ? outcome : check_library(json_object_get(record, "library"), mpi);
 }
 
-/* Names, each once, the first is ours. */
+/* Check that @nodes are valid names, each once, and that this node is the first. */
 static json_t *rank_record_check_nodes(const json_t *nodes, const struct config *config)
 {
 	size_t i, k, nr = json_array_size(nodes);
@@ -212,7 +212,7 @@ static json_t *rank_record_check_nodes(const json_t *nodes, const struct config 
 	return NULL;
 }
 
-/* It has all of @n ranks, each node has some, and the first has rank 0. */
+/* Check that @map places each of @n ranks once, some on each node, and rank 0 on the first. */
 static json_t *check_map(json_t *map, size_t nr_nodes, unsigned int n)
 {
 	struct ranks ranks = { 0 };
@@ -296,7 +296,7 @@ json_t *rank_record_gathered(const json_t *record)
 	return gathered;
 }
 
-/* On these; the map stays if it can. */
+/* Move the ranks to @nodes. Without @map, the record's map stays if the number of nodes does. */
 static json_t *rank_record_move(json_t *record, json_t *nodes, json_t *map,
 				const struct config *config)
 {
@@ -360,9 +360,9 @@ json_t *rank_record_spec(const json_t *record, unsigned int node,
 	char path[PATH_MAX];
 	enum ranks_mpi mpi;
 
-	/* json_object_set() of nothing is none: a job of one node. */
+	/* json_object_set() ignores NULL: a job on one node. */
 	json_object_set(spec, "nodes", json_object_get(record, "nodes"));
-	/* Beside the directory of the glue: build/lib, /usr/lib/stillpoint. */
+	/* The file is beside the directory of the glue: in build/lib or /usr/lib/stillpoint. */
 	snprintf(path, sizeof(path), "%s/../libckpt-pmix.so", config->mpi_dir);
 	json_object_set_new(spec, "pmix", json_string(path));
 	if (!has_glue(record, &mpi))

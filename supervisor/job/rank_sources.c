@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * See rank_sources.h.
+ * The choice of images and ranks by maps; see rank_sources.h.
  *
- * Maps and numbers only: no image is read here, and nothing is known of how ranks become
- * processes. A rank has a place by its number among those of its node, there and here, which is how
- * notes and shims list them.
+ * Works on maps and numbers only: reads no image, and knows nothing of how ranks become
+ * processes. The place of a rank is its index among the ranks of its node, there and here, as in
+ * the lists of notes and shims.
  */
 #include "supervisor/job/rank_sources.h"
 
@@ -23,7 +23,7 @@ static int rank_sources_parse(const json_t *map, unsigned int node, struct ranks
 	return err;
 }
 
-/* Of @there, for @here; NULL: nothing. */
+/* The entry for the image of @there, by the ranks that @here takes from it; NULL: it takes none. */
 static json_t *rank_sources_source(const struct ranks *there, const struct ranks *here)
 {
 	json_t *take = json_array(), *leave = json_array();
@@ -59,7 +59,7 @@ json_t *rank_sources(const json_t *was, const json_t *is, unsigned int node)
 	for (i = 0; i < nr && sources; i++) {
 		if (!rank_sources_parse(was, i, &there)) {
 			if (there.size == here.size) {
-				/* Appending nothing fails, and that is meant. */
+				/* Appending NULL fails, on purpose: no entry. */
 				json_array_append_new(sources, rank_sources_source(&there, &here));
 				ranks_done(&there);
 				continue;
