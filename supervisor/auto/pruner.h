@@ -41,7 +41,7 @@ void pruner_add(const struct job *job, json_t *targets);
 void pruner_prune(struct pruner *pruner, struct request *request, json_t *targets,
 		  const struct retention_rule *rule, bool dry_run);
 
-/* NULL if the generations of @job may be changed from this node now. */
+/* NULL if this node may change the generations of @job now; else an outcome that refuses. */
 json_t *pruner_check(const struct job *job);
 /* The outcome that refuses to remove a pinned generation. */
 json_t *pruner_pinned(int64_t job, int64_t generation);

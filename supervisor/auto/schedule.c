@@ -37,7 +37,7 @@
 
 struct schedule_entry {
 	struct job *job;
-	int64_t due_ms;		/* clock_monotonic_ms() */
+	int64_t due_ms;		/* of the next checkpoint, by clock_monotonic_ms() */
 	int64_t interval_ms;
 	bool guessed;		/* the interval is a guess; find due_ms again when it comes */
 	bool own;		/* a checkpoint that the schedule began is under way */

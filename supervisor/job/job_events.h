@@ -25,7 +25,7 @@ struct job_commit {
 
 /* Callbacks may be NULL. */
 struct job_events {
-	/* A generation of @job counts; this node may have only a part of it. */
+	/* A generation of @job was committed; this node may have only a part of it. */
 	void (*committed)(const struct job_commit *commit, struct job *job, void *arg);
 	/* @job was read from the catalog, or its state has changed. */
 	void (*changed)(struct job *job, void *arg);

@@ -162,7 +162,7 @@ static int jobs_load(struct jobs *jobs, int64_t id, struct job **ret_job, char *
 	}
 	jobs_insert(jobs, *ret_job);
 	job_recover(*ret_job);
-	/* A part that turns out to have ended may be dropped at once. */
+	/* job_recover() frees the job if its part here turns out to have ended. */
 	*ret_job = jobs_lookup(jobs, id);
 	if (!*ret_job) {
 		snprintf(why, size, "what was left of job %lld here has just ended; try again",

@@ -58,7 +58,7 @@ struct job {
 	uid_t uid;
 	bool host_ns;
 	enum job_state state;
-	int status;		/* as of waitpid(2) */
+	int status;		/* as of waitpid(2), once the job has ended */
 	char *state_dir;	/* STATE_DIR/ID */
 	char *image_dir;	/* IMAGE_DIR/ID */
 	pid_t init;		/* parent of the job's processes; 0: none */
@@ -97,17 +97,17 @@ struct daemon *jobs_daemon(const struct jobs *jobs);
 /* The registered job of that number; NULL. Only looks: nothing is read, freed or changed. */
 struct job *jobs_lookup(const struct jobs *jobs, int64_t id);
 /*
- * jobs_reconcile() - the job as disk and processes have it now, before a request acts on it
+ * jobs_reconcile() - bring a job up to date with disk and processes, before a request acts on it
  *
  * A job that is alive or busy here is returned as it is. The entry of any other is freed, as
- * another node may have changed the record, and made anew from the catalog by job_recover(): that
- * may kill processes of an older run, adopt those that run, write the end of a job into its
+ * another node may have changed the record, and made anew from the catalog. job_recover() may
+ * then kill processes of an older run, adopt processes that run, write the end of the job into its
  * record, answer waiters, and tell a shim that its job is over.
  *
  * NULL, with an outcome: there is no such job, or its record cannot be read. Its entry is gone.
  */
 struct job *jobs_reconcile(struct jobs *jobs, int64_t id, json_t **ret_outcome);
-/* The same for the job that @request's arguments name as "job", if its caller may deal with it. */
+/* The same for the "job" in @request's arguments; only its owner and root may name a job. */
 struct job *jobs_reconcile_for(struct request *request, json_t **ret_outcome);
 /* jobs_reconcile() of every job of the registry and of the catalog. */
 void jobs_reconcile_all(struct jobs *jobs);
