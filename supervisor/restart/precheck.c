@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What comes before a restart; see precheck.h.
+ * Checks before a restart; see precheck.h.
  *
- * Nothing is begun here: what is asked for is held against what the record, the generation and this
- * node say.  Only what is left of a job that has lost a node is ended, because two of it must
- * never run.
+ * Nothing is started here: the request is compared with the job's record, the generation and this
+ * node's state. Only the remains of a job that has lost a node are ended, because the same job
+ * must never run twice.
  */
 #include "supervisor/restart/precheck.h"
 
@@ -18,12 +18,12 @@
 #include "supervisor/parts/parts.h"
 #include "supervisor/job/rank_record.h"
 
-/* How long what is left of a job may take to be gone. */
+/* How often, and how many times, to look whether the remains of an abandoned job have ended. */
 #define END_LOOK_MS	20
 #define END_LOOKS	1500
-/* And until a node that went off a moment ago is seen to be silent. */
+/* Looks until a node that went off a moment ago counts as silent. */
 #define LOST_LOOKS	500
-/* And until the home has said to a part that all have ended. */
+/* Looks until the home has told this node's part that all parts have ended. */
 #define OVER_LOOKS	250
 
 json_t *precheck_not_running(const struct job *job, bool node_lost)
@@ -39,7 +39,7 @@ json_t *precheck_not_running(const struct job *job, bool node_lost)
 	if (job_is_alive(job))
 		return outcome_refused(CKPT_R_RUNNING, job->init, "job %lld on this node",
 				       (long long)job->id);
-	/* Found, and not understood: the log says why. */
+	/* The job's processes were found, but could not be adopted: the log says why. */
 	if (jobs_has_processes(job->jobs, job->id))
 		return outcome_refused(CKPT_R_RUNNING, 0,
 				       "job %lld: processes of it run on this node, and ckptd "
@@ -52,7 +52,7 @@ json_t *precheck_not_running(const struct job *job, bool node_lost)
 			       (long long)job->id, node ? node : "?");
 }
 
-/* Nothing to be placed: it is of one node and stays so. */
+/* Nothing is to be placed: no nodes were named, or only this one. */
 static bool is_here(const json_t *nodes, const struct daemon *daemon)
 {
 	return !nodes || (json_array_size(nodes) == 1 &&
@@ -61,8 +61,8 @@ static bool is_here(const json_t *nodes, const struct daemon *daemon)
 }
 
 /*
- * "ranks" as the generation had them, a new reference; NULL with an outcome, or of a job
- * without.
+ * "ranks" as the generation had them, a new reference. NULL with an outcome on errors; NULL
+ * without an outcome if the job has no ranks.
  */
 static json_t *ranks_of(const struct daemon *daemon, const struct job *job, int64_t generation,
 			const json_t *nodes, json_t **ret_outcome)
@@ -173,7 +173,7 @@ static void on_abandoned(void *arg)
 	free(p);
 }
 
-/* A checkpoint has ended it, or its home has: only, that was not seen here yet. */
+/* A checkpoint or the home has ended the job, but this node has not seen it end yet. */
 static bool is_ending(const struct job *job)
 {
 	return job_is_alive(job) && (job->saving || parts_has_ended(job->parts));
@@ -208,7 +208,10 @@ bool precheck_await_over(struct request *request, const struct job *job,
 	return true;
 }
 
-/* What would be refused afterwards is refused before; what only levels have they tell later. */
+/*
+ * Refuse now, before anything is ended, a restart that would be refused afterwards. A generation
+ * that only levels have cannot be checked here.
+ */
 static json_t *check_wanted(const struct request *request, const struct job *job)
 {
 	const struct daemon *daemon = request->daemon;

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A restart, from the first image to the last rank: tried, begun, and back again.
+ * A restart, from the first image to the last rank: try it, do it, and undo it after a failure.
  *
- * Images are restored (job_restore.h; parts.h on the other nodes), and MPI ranks make their
- * library anew (ranks_up.h); only when all of them run it has succeeded. A failed restart
- * leaves job and images as they were.
+ * Images are restored (job_restore.h; parts.h on the other nodes), and MPI ranks build their
+ * library anew (ranks_up.h). The restart has succeeded only when all ranks run. A failed restart
+ * leaves the job and its images as they were.
  *
- * Over nodes it is first tried on all of them (parts_try()): what is missing anywhere is said
- * before anything is begun. A dry run is no more than that, of a draft of the job.
+ * A job over several nodes is first tried on all of them (parts_try()), so that anything missing
+ * on any node is reported before anything is begun. A dry run ends there; it uses a draft of the
+ * job.
  */
 #include "supervisor/restart/restart.h"
 
@@ -33,32 +34,33 @@
 #include "supervisor/restart/precheck.h"
 #include "supervisor/restart/restart_times.h"
 
-/* How long a job whose ranks could not go on, or are to go, may take to be gone. */
+/* How often, and how many times, to look whether a job that failed to restart has ended. */
 #define END_LOOK_MS	20
 #define END_LOOKS	1500
+/* How far the clock of a lost node may have been ahead of this one's; see next_run(). */
 #define LOST_SECONDS	86400
 
 struct restart {
 	struct request *request;
 	const struct restart_ops *ops;
 	void *arg;
-	json_int_t run;		/* the highest that is known of, beside our record's */
+	json_int_t run;		/* the highest run number known, not counting our record's */
 	json_t *of_run;		/* the run of the images; NULL: not known */
 	bool deep;		/* restart_options */
-	struct job *job;	/* of a dry run the draft */
-	struct job *draft;	/* what is tried; NULL: it is done at once */
+	struct job *job;	/* the job; in a dry run its draft */
+	struct job *draft;	/* the draft to try first; NULL: restart without trying */
 	enum job_state before;
 	int64_t generation;
 	bool attach;
 	json_t *how;		/* job_restore.h */
-	json_t *how_tried;	/* the same, dry */
-	json_t *ranks_before;	/* what the record had; NULL: none, or not changed */
-	bool begun;		/* the record says that it starts */
-	bool nothing_left;	/* of what was begun */
-	int client;		/* the client's end of its terminal; -1 */
+	json_t *how_tried;	/* the same with dry_run */
+	json_t *ranks_before;	/* "ranks" of the old record; NULL: none, or not changed */
+	bool begun;		/* the record says that the job starts */
+	bool nothing_left;	/* the parts' start failed: no process is left to wait for */
+	int client;		/* the client's end of the job's terminal; -1: none */
 	json_t *outcome;	/* of the restore, until the ranks run or the job is gone */
-	json_t *failure;	/* the first */
-	unsigned int waits;	/* for the other nodes, for the ranks here */
+	json_t *failure;	/* the first failure; NULL: none */
+	unsigned int waits;	/* pending answers: from the other nodes, from the ranks here */
 	struct restart_times *times;
 	unsigned int looks;
 };
@@ -103,7 +105,7 @@ static void restart_on_progress(json_t *progress, void *arg)
 	request_progress(r->request, progress);
 }
 
-/* ------------------------------------------------------------ and back again */
+/* ------------------------------------------------------------ undo */
 
 static void restart_back(struct restart *r)
 {
@@ -118,7 +120,7 @@ static void restart_back(struct restart *r)
 		json_object_set(job->record, "ranks", r->ranks_before);
 	if (!r->begun)
 		return;
-	/* Of a job that another node had, only its images are known to be left. */
+	/* If another node had the job, only its images are known to be left. */
 	if (job_set_state(job, r->before == JOB_ELSEWHERE ? JOB_LOST : r->before,
 			  why, sizeof(why)))
 		log_error(&r->request->daemon->log, "%s", why);
@@ -146,10 +148,10 @@ static void on_gone(void *arg)
 		give_up(r, r->failure);
 	else if (r->looks++ >= END_LOOKS ||
 		 reactor_timer(r->request->daemon->reactor, END_LOOK_MS, on_gone, r, &timer))
-		restart_finish(r, r->failure);	/* it is seen to end later */
+		restart_finish(r, r->failure);	/* the job's end will be noticed later */
 }
 
-/* How long it took goes into the job's history; without that it runs all the same. */
+/* Write the restart's times into the job's history; the job runs even if that fails. */
 static void restart_remember(const struct restart *r)
 {
 	json_t *row = history_restart_row(json_object_get(r->outcome, "result"), r->generation,
@@ -163,7 +165,7 @@ static void restart_remember(const struct restart *r)
 	json_decref(row);
 }
 
-/* All that was waited for has come. */
+/* One pending answer has come; after the last one the restart has succeeded or failed. */
 static void restart_settle(struct restart *r)
 {
 	char why[512];
@@ -179,7 +181,7 @@ static void restart_settle(struct restart *r)
 		log_error(&r->request->daemon->log, "%s", why);
 	log_info(&r->request->daemon->log, "job %lld runs again from generation %lld",
 		 (long long)r->job->id, (long long)r->generation);
-	/* Without anybody to wait for it ran when it was restored. */
+	/* Without ranks or other nodes to wait for, the job ran as soon as it was restored. */
 	if (r->job->parts || coord_driver_wanted(r->job))
 		restart_times_end(r->times, RESTART_RANKS, clock_monotonic_ns());
 	restart_times_put(r->times, clock_monotonic_ns(), json_object_get(r->outcome, "result"));
@@ -188,7 +190,7 @@ static void restart_settle(struct restart *r)
 	restart_finish(r, r->outcome);
 }
 
-/* What was restored and cannot go on is of no use to anybody. Takes over @failure. */
+/* End the processes that were restored, as they cannot go on. Takes over @failure. */
 static void restart_fail(struct restart *r, json_t *failure)
 {
 	if (r->failure) {
@@ -244,7 +246,7 @@ static void restart_adopt(struct restart *r)
 	}
 }
 
-/* Takes over @outcome: of several nodes it is this one's. */
+/* Takes over @outcome; if the job is over several nodes, put this node's name into it. */
 static json_t *of_node(const struct restart *r, json_t *outcome)
 {
 	json_t *named;
@@ -272,7 +274,7 @@ static void on_restored(json_t *outcome, void *arg)
 		 (long long)job->id, (long long)r->generation);
 	restart_adopt(r);
 	r->outcome = outcome;
-	/* One more than there are: none of them is the last before all are asked. */
+	/* One more than the answers to come: no early answer is the last before all are asked. */
 	r->waits = 2;
 	err = ranks_up_wait(job, restart_on_ranks, r);
 	if (err < 0)
@@ -290,12 +292,13 @@ static void on_restored(json_t *outcome, void *arg)
 /* ---------------------------------------------------------------- the start */
 
 /*
- * Above that of every other, also of those nobody could be asked about: what is left of them is
- * known by it.
+ * A run number above every earlier one, also those of nodes that could not be asked: remains of
+ * earlier runs are recognised by their lower number.
  *
- * The time is above that of all restarts before, but for clocks that differ. That counts where
- * a node which was restarted on last is lost, and no record here is as new: so its clock may be
- * ahead by as much as a day, unless it was itself one that began without others.
+ * The time in seconds is above the number of every earlier restart, except for clocks that
+ * differ. Differing clocks matter if the node of the last restart is lost and no record here is
+ * as new; therefore LOST_SECONDS is added then. So the lost node's clock may have been ahead by a
+ * day, unless its own last restart was one with --node-lost, too.
  */
 static json_int_t next_run(const struct restart *r)
 {
@@ -310,7 +313,7 @@ static json_int_t next_run(const struct restart *r)
 	return run < now ? now : run + 1;
 }
 
-/* Reading and asking may have taken hours, in which somebody took this node for lost. */
+/* Reading and asking may have taken hours; another node may have taken over the job meanwhile. */
 static json_t *check_claim(const struct job *job)
 {
 	const struct daemon *daemon = jobs_daemon(job->jobs);
@@ -323,7 +326,7 @@ static json_t *check_claim(const struct job *job)
 			     holder[0] ? holder : "?", (long long)job->id);
 }
 
-/* Its image is good: from here on the job is what is restarted. */
+/* The image has been checked: from here on the record describes the restarted job. */
 static json_t *restart_on_checked(void *arg)
 {
 	struct restart *r = arg;
@@ -364,7 +367,7 @@ static void restart_start_parts(struct restart *r)
 		give_up(r, outcome_error(err, "the restart cannot be begun: %s", strerror(-err)));
 }
 
-/* On all nodes. */
+/* The restart was tried on all nodes. */
 static void restart_on_tried(json_t *outcome, void *arg)
 {
 	struct restart *r = arg;
@@ -402,7 +405,7 @@ static void restart_try(struct restart *r)
 
 /* ----------------------------------------------------------------- check */
 
-/* What is tried, and what the job will be; @ranks (taken over) as of precheck_place(). */
+/* Make the draft to try, and change the record; @ranks (taken over) as of precheck_place(). */
 static json_t *restart_prepare(struct restart *r, json_t *ranks)
 {
 	json_t *record = NULL;
@@ -477,7 +480,7 @@ static struct restart *restart_parse(struct request *request, struct job *job, j
 	return NULL;
 }
 
-/* ------------------------------------------------------------ what it is from */
+/* ------------------------------------------------------------ fetch */
 
 static void begin_restart(struct restart *r)
 {
@@ -487,7 +490,7 @@ static void begin_restart(struct restart *r)
 		restart_start_parts(r);
 }
 
-/* Each node has what it needs, or could have it. */
+/* Each node has the images it needs, or, in a dry run, could fetch them. */
 static void on_parts_fetched(json_t *outcome, void *arg)
 {
 	struct restart *r = arg;
@@ -513,7 +516,7 @@ static void on_parts_fetched(json_t *outcome, void *arg)
 					       "generation", (json_int_t)r->generation)));
 }
 
-/* False: there is nothing to be fetched that is not here. */
+/* False: no node needs to fetch anything, as image directories are shared or there are no ranks. */
 static bool fetch_parts(struct restart *r)
 {
 	const struct daemon *daemon = r->request->daemon;

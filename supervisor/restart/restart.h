@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A restart of a job whose generation is in L1, as far as that can be told: what follows the
- * claim and the fetch of the verb (verbs_restart.c).
+ * A restart of a job whose generation is in L1, as far as is known. The verb (verbs_restart.c)
+ * has claimed the job and fetched the generation before.
  */
 #ifndef STILLPOINT_RESTART_H
 #define STILLPOINT_RESTART_H
@@ -23,20 +23,22 @@ struct restart_options {
 };
 
 struct restart_ops {
-	/* Other nodes have got what they needed; @result as of parts_fetch(). At most once. */
+	/* The other nodes have fetched their images; @result as of parts_fetch(). At most once. */
 	void (*fetched)(const json_t *result, void *arg);
 	/*
-	 * Once. Takes over @outcome and @client, the client's end of the job's terminal (-1: none).
-	 * The job is not busy any more, and may be restarted again at once unless it is alive.
+	 * Called once. Takes over @outcome and @client, the client's end of the job's terminal
+	 * (-1: none). The job is not busy any more; unless it is alive, the callback may restart
+	 * it again at once.
 	 */
 	void (*ended)(json_t *outcome, int client, void *arg);
 };
 
 /*
- * restart_start() - begin what @request's arguments ask for
+ * restart_start() - begin the restart that @request's arguments describe
+ * @request: outlives the restart, and gets its progress
  *
- * NULL: ops->ended() is called, maybe before this returns; else an outcome, and it is not.
- * @request outlives it, and gets the progress.
+ * Return: NULL, and ops->ended() is called, maybe before this returns; or an outcome, and
+ * ops->ended() is not called.
  */
 json_t *restart_start(struct request *request, struct job *job,
 		      const struct restart_options *options, const struct restart_ops *ops,

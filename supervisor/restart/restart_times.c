@@ -2,8 +2,8 @@
 /*
  * See restart_times.h.
  *
- * The total is what a job is without work for, so the interval advice goes by it (advice.h).
- * What the engine says of a restore is a part of one phase.
+ * During the total time the job does no work, so the interval advice uses the total (advice.h).
+ * The engine's own figures of a restore cover only a part of one phase, RESTART_RESTORE.
  */
 #include "supervisor/restart/restart_times.h"
 
