@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ckptd as a whole: what is set up in which order, and taken down in reverse.
+ * ckptd as a whole: sets up all services in order, and takes them down in reverse.
  *
- * The lock comes before anything that another ckptd could be using, the jobs
- * before the socket: who connects finds every job that runs.
- * Stopping ends no job.
+ * The locks are taken before anything that another ckptd could be using.  Jobs are
+ * found before the socket opens, so that a client sees every job that runs.
+ * Stopping ckptd ends no job.
  */
 #include "supervisor/daemon.h"
 
@@ -42,7 +42,7 @@
 #include "supervisor/storage/level_config_group.h"
 #include "supervisor/verbs/verbs.h"
 
-/* mkdir -p; the last part gets @mode. */
+/* Like mkdir -p; the last directory gets @mode. */
 static int make_directory(const char *path, mode_t mode)
 {
 	char copy[PATH_MAX];
@@ -60,7 +60,7 @@ static int make_directory(const char *path, mode_t mode)
 	return 0;
 }
 
-/* Who can rename what is in it decides where we write. */
+/* Warn if others may write in the image directory: they could redirect ckptd's writes. */
 static void daemon_check_owner(const struct daemon *daemon)
 {
 	const char *dir = daemon->config.image_dir;
@@ -74,8 +74,8 @@ static void daemon_check_owner(const struct daemon *daemon)
 }
 
 /*
- * Images may live on a disk that is not there: that is no reason to die.  Nor is it one to make
- * the way to it, and to fill the disk below.
+ * Make the image directory, but not its parents.  If the parent is missing, the images' disk is
+ * perhaps not mounted: ckptd must neither exit then, nor make directories and fill the disk below.
  */
 static void make_image_directory(const struct daemon *daemon)
 {
@@ -114,7 +114,7 @@ static int make_directories(const struct daemon *daemon)
 	return err;
 }
 
-/* Who has it: what he wrote there. */
+/* Read who holds the lock, from the text that the holder wrote into the lock file. */
 static void daemon_read_holder(int fd, char *holder, size_t size)
 {
 	ssize_t n = pread(fd, holder, size - 1, 0);
@@ -125,7 +125,7 @@ static void daemon_read_holder(int fd, char *holder, size_t size)
 		snprintf(holder, size, "unknown pid");
 }
 
-/* @what it is about, for the message. */
+/* Lock the file @path; @what is locked by it, for messages. */
 static int take_lock(const struct daemon *daemon, const char *path, const char *what, int *ret_lock)
 {
 	_cleanup_fd_ int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -148,14 +148,14 @@ static int take_lock(const struct daemon *daemon, const char *path, const char *
 	}
 	n = snprintf(holder, sizeof(holder), "pid %d on node %s\n", (int)getpid(),
 		     daemon->config.node);
-	/* For people only: the lock is what counts. */
+	/* The text is for people only: the lock is what counts. */
 	if (ftruncate(fd, 0) || pwrite(fd, holder, (size_t)n, 0) != n)
 		log_debug(&daemon->log, "%s cannot be written", path);
 	*ret_lock = take_fd(&fd);
 	return 0;
 }
 
-/* Of the socket, and of what it knows of running jobs: both belong to one ckptd. */
+/* Lock the socket and the state directory (running jobs): only one ckptd may use either. */
 static int take_locks(struct daemon *daemon)
 {
 	char path[PATH_MAX];
@@ -169,7 +169,7 @@ static int take_locks(struct daemon *daemon)
 	return take_lock(daemon, path, daemon->config.state_dir, &daemon->state_lock);
 }
 
-/* Jobs may be read and made: the image directory has no other ckptd of our name.  Else -EBUSY. */
+/* Lock our node name in the image directory: needed to read or make jobs.  -EBUSY if taken. */
 static int has_images(struct daemon *daemon, char *why, size_t size)
 {
 	return name_lock_take(daemon->config.image_dir, daemon->config.node, &daemon->name_lock,
@@ -219,8 +219,8 @@ static int open_nodes(struct daemon *daemon)
 }
 
 /*
- * What is wrong with groups of nodes is said at once, and not only when something is to be
- * copied.
+ * Check the levels' groups of nodes now, so that errors are reported at the start, and not only
+ * at the first flush.
  */
 static void prepare_levels(struct daemon *daemon)
 {
@@ -249,7 +249,10 @@ static void prepare_levels(struct daemon *daemon)
 	}
 }
 
-/* By their order in the hosts file, nodes whose directories are not shared take turns. */
+/*
+ * Where image directories are not shared, the nodes take turns in numbering jobs, by their order
+ * in the hosts file.
+ */
 static void number_jobs(struct daemon *daemon)
 {
 	const struct levels_node *list;
@@ -277,7 +280,7 @@ static int open_socket(struct daemon *daemon)
 	return ctl_open(&options, &daemon->ctl);
 }
 
-/* What the rooms below parts, checkpoint and auto may ask of these. */
+/* The calls that rooms below parts, checkpoint and auto may make into these. */
 static const struct job_ops job_ops = {
 	.has_images = has_images,
 	.parts_open = parts_open,
@@ -319,7 +322,7 @@ int daemon_start(struct daemon *daemon)
 		err = take_locks(daemon);
 	if (!err)
 		err = check_images(daemon);
-	/* Without one it can still be asked what is the case, and told to end jobs. */
+	/* Without a key ckptd still answers requests for information, and ends jobs. */
 	if (!err)
 		daemon->keyless = first_key_make(&daemon->catalog, &daemon->log);
 	if (!err)
@@ -332,7 +335,7 @@ int daemon_start(struct daemon *daemon)
 		prepare_levels(daemon);
 	if (!err)
 		err = partner_server_open(daemon, &daemon->store);
-	/* They subscribe to what happens to jobs, and are told in this order. */
+	/* These subscribe to job events, and get each event in this order. */
 	if (!err)
 		err = schedule_open(daemon, &daemon->schedule);
 	if (!err)
@@ -353,7 +356,7 @@ int daemon_start(struct daemon *daemon)
 		err = verb_ranks_register(daemon);
 	if (!err)
 		err = open_socket(daemon);
-	/* Hints only: without them everything works. */
+	/* The module's events are hints only: everything works without them. */
 	if (!err && kevents_open(daemon, &daemon->kevents))
 		log_debug(&daemon->log, "no events of the module");
 	return err;

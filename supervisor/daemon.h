@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * ckptd as a whole: one struct daemon, which all parts hang from. It belongs to the event
- * loop's process; workers have a copy of it from their fork.
+ * ckptd as a whole: one struct daemon, which owns all its services. The event loop's process
+ * owns the struct; workers have a copy from their fork.
  */
 #ifndef STILLPOINT_DAEMON_H
 #define STILLPOINT_DAEMON_H
@@ -28,7 +28,7 @@ struct daemon {
 	struct log log;
 	struct config config;
 	struct catalog catalog;		/* its strings belong to config */
-	struct level_site site;		/* the same */
+	struct level_site site;		/* its strings belong to config */
 	struct reactor *reactor;
 	struct ctl *ctl;
 	struct jobs *jobs;
@@ -44,11 +44,11 @@ struct daemon {
 	struct schedule *schedule;
 	struct partner_server *store;
 	char boot[40];
-	bool keyless;			/* the key cannot be used; logged */
+	bool keyless;			/* the key cannot be used; the log says why */
 	int job_nice;			/* priority of jobs and workers (base/priority.h) */
-	int lock;			/* on the socket: one ckptd at a time */
-	int state_lock;			/* on the state directory */
-	/* on this node name in the image directory (name_lock.h) */
+	int lock;			/* lock on the socket: one ckptd at a time */
+	int state_lock;			/* lock on the state directory */
+	/* lock on this node's name in the image directory (name_lock.h) */
 	int name_lock;
 };
 
@@ -56,7 +56,9 @@ struct daemon {
  * daemon_start() - make directories, take locks, find jobs again, open the socket
  * @daemon: its log and config are filled in
  *
- * Errors are logged. 0 or negative errno; call daemon_stop() in any case.
+ * Errors are logged. Call daemon_stop() in any case.
+ *
+ * Return: 0 or negative errno.
  */
 int daemon_start(struct daemon *daemon);
 void daemon_stop(struct daemon *daemon);

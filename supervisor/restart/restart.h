@@ -15,11 +15,11 @@ struct job;
 struct restart_times;
 
 struct restart_options {
-	json_int_t run;	/* the highest run that is known of, beside the record's */
-	json_t *of_run; /* of the generation's images; NULL: not known. A reference of ours while it
-			   lasts */
+	json_int_t run;	/* the highest run number known, not counting the record's */
+	json_t *of_run; /* run of the generation's images; NULL: not known. The restart holds a
+			   reference while it lasts */
 	bool deep;	/* fetch.h; for nodes that have image directories of their own */
-	struct restart_times *times;	/* outlives it */
+	struct restart_times *times;	/* the caller's; outlives the restart */
 };
 
 struct restart_ops {

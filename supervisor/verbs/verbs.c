@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The table of what can be asked of ckptd.
+ * The table of ckptd's verbs.
  *
- * Owns the names, which are the control socket's protocol: none is ever given another
- * meaning.  Who may ask what is each verb's own business.
+ * Owns the verbs' names, which are the control socket's protocol: a name never gets another
+ * meaning.  Each verb checks the caller's rights itself.
  */
 #include "supervisor/verbs/verbs.h"
 

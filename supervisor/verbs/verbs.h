@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What can be asked of ckptd.  A verb checks who asks, and answers the request
- * or sees to it that it will be answered.
+ * The verbs of the control socket: one function for each request ckptd knows.  A verb checks
+ * the caller's rights, and answers the request at once or arranges for a later answer.
  */
 #ifndef STILLPOINT_VERBS_H
 #define STILLPOINT_VERBS_H
 
 #include "supervisor/control/request.h"
 
-/* NULL: there is no such verb. */
+/* Return the function of verb @name; NULL if there is no such verb. */
 request_fn verb_find(const char *name);
 
 /* verbs_job.c */
@@ -36,7 +36,7 @@ void verb_merge(struct request *request);
 void verb_fsck(struct request *request);
 /* verbs_ranks.c */
 void verb_ranks(struct request *request);
-int verb_ranks_register(struct daemon *daemon);	/* what other nodes ask */
+int verb_ranks_register(struct daemon *daemon);	/* answer the question "ranks" of other nodes */
 /* verbs_tree.c */
 void verb_dump(struct request *request);
 void verb_restore(struct request *request);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The request checkpoint, and auto: whether ckptd takes checkpoints by itself.
+ * The requests checkpoint and auto; auto sets whether ckptd takes checkpoints by itself.
  *
- * What a checkpoint is, is job_checkpoint.c's business; when ckptd takes one, schedule.c's.
- * Here is who may ask, and what for; a setting counts when it is in the job's record on disk.
+ * Owns only the check of rights and arguments: job_checkpoint.c takes the checkpoint, schedule.c
+ * decides when ckptd takes one.  A setting counts once it is in the job's record on disk.
  */
 #include "supervisor/verbs/verbs.h"
 
@@ -74,7 +74,7 @@ void verb_checkpoint(struct request *request)
 
 /* ------------------------------------------------------------------ auto */
 
-/* The record is written where the job runs, or, if nowhere, anywhere. */
+/* The node where the job runs writes the record; if the job runs nowhere, any node may. */
 static json_t *verb_checkpoint_check_place(const struct job *job)
 {
 	bool away = job->node_index;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The request fsck: a worker looks at the catalog, as fsck.h says.
+ * The request fsck: a worker checks the catalog, as fsck.h says.
  *
- * Which jobs there are and which of them may be writing is found out here, before the worker
- * begins.  The index and what belongs to no job are root's business.
+ * The daemon lists the jobs, and those that may be writing, before the worker begins.  Only for
+ * root are the index and files that belong to no job checked.
  */
 #include "supervisor/verbs/verbs.h"
 
@@ -21,7 +21,7 @@ struct fsck_request {
 	struct request *request;
 	struct worker *worker;
 	json_t *jobs;		/* fsck_asked() */
-	bool all;		/* of root, and no job was named */
+	bool all;		/* root asked, and named no job */
 	bool deep, repair;
 };
 

@@ -2,8 +2,9 @@
 /*
  * Requests about images: show, verify, diff.
  *
- * Directories by name are root's business; users name what is theirs as JOB:GENERATION, or one
- * image of a generation over nodes as JOB:GENERATION/NODE. A worker reads.
+ * Only root may name directories; users name their own images as JOB:GENERATION, or, if the
+ * generation is over several nodes, one node's image as JOB:GENERATION/NODE. A worker reads the
+ * images.
  */
 #include "supervisor/verbs/verbs.h"
 
@@ -82,7 +83,7 @@ static void verb_image_start(struct request *request, json_t *args, image_fn op)
 
 /* ------------------------------------------------------------------ names */
 
-/* Of the request's @from; where it goes among the arguments of an operation. */
+/* The request's argument @from names an image; the others are the operation's arguments for it. */
 struct image_name {
 	const char *from, *dir, *parts, *generation;
 };
@@ -90,7 +91,7 @@ struct image_name {
 static const struct image_name first = { "image", "dir", "parts", "generation" };
 static const struct image_name second = {"other_image", "other", "other_parts", "other_generation"};
 
-/* The part of node @name, or of that number. */
+/* The part whose node is called @name, or has that number; NULL: none. */
 static const json_t *find_part(const json_t *parts, const char *name)
 {
 	const json_t *part;
@@ -108,8 +109,10 @@ static const json_t *find_part(const json_t *parts, const char *name)
 }
 
 /*
- * @parts: NULL: it is of one image; taken over. @node: NULL: all. @expect: it must be the one
- * that it is taken for.
+ * Put the place of an image into @args; NULL or an outcome.
+ * @node: the node whose image is meant; NULL: all
+ * @parts: the generation's images by node, taken over; NULL: the generation is one image
+ * @expect: the operation is to check that the image is @job's and of @generation
  */
 static json_t *verb_image_place(const struct job *job, int64_t generation, const char *node,
 				json_t *parts, bool expect, json_t *args,
@@ -181,12 +184,12 @@ static json_t *verb_image_resolve(struct request *request, json_t *args,
 	if (!outcome)
 		outcome = verb_image_place(job, generation, text[n] ? text + n + 1 : NULL, parts,
 				!strcmp(request->verb, "verify"), args, name);
-	/* @text is its. */
+	/* @text belongs to this argument: delete it last. */
 	json_object_del(args, name->from);
 	return outcome;
 }
 
-/* What is put there by us alone. */
+/* Refuse arguments that only this file may set. NULL or an outcome. */
 static json_t *check_args(const struct request *request)
 {
 	static const char *const ours[] = {

@@ -2,9 +2,9 @@
 /*
  * Requests about running jobs: run, ps, kill, wait, attach.
  *
- * A job runs as who asked for it, with that process's groups and limits as the
- * kernel knows them.  What a user may ask for is checked here, before root
- * does anything for him.
+ * A job runs as the user who asked for it, with the groups and limits of the
+ * calling process as the kernel knows them.  The user's rights and arguments are
+ * checked here, before root does anything for him.
  */
 #include "supervisor/verbs/verbs.h"
 
@@ -38,7 +38,7 @@ struct run {
 	struct request *request;
 	struct job *job;
 	struct channel *channel;
-	int client;		/* the client's end of its terminal; -1 */
+	int client;		/* the client's end of the job's terminal; -1: none */
 };
 
 static json_t *verb_job_bad(const char *what)
@@ -65,7 +65,7 @@ static bool stream_ok(const char *how)
 	       !strcmp(how, SPEC_PIPE) || !strcmp(how, SPEC_NULL);
 }
 
-/* Numbers of the calling process, if it still is the caller's; or negative errno. */
+/* Limits of the calling process, if the pid is still the caller's; 0 or negative errno. */
 static int read_limits(const struct request *request, json_t *limits)
 {
 	char path[32];
@@ -73,7 +73,7 @@ static int read_limits(const struct request *request, json_t *limits)
 	int i;
 
 	if (request->pid <= 0)
-		return -ESRCH;	/* of another PID namespace; 0 would be ourselves */
+		return -ESRCH;	/* caller is in another PID namespace; 0 would be ourselves */
 	for (i = 0; i < RLIM_NLIMITS; i++) {
 		struct rlimit limit;
 
@@ -87,8 +87,8 @@ static int read_limits(const struct request *request, json_t *limits)
 }
 
 /*
- * Into the record; NULL or the outcome.  A job without limits of its own has ckptd's, which are
- * not for everybody: they would be a way around what the system allows a user.
+ * Put the caller's limits into the record; NULL or the outcome.  A job without limits of its own
+ * would get ckptd's, and so get around the limits that the system sets for a user.
  */
 static json_t *add_limits(const struct request *request, json_t *record)
 {
@@ -144,7 +144,7 @@ static const char *base_name(const char *path)
 	return slash && slash[1] ? slash + 1 : path;
 }
 
-/* The ranks that are asked for, into the record; NULL or the outcome. */
+/* Put the requested ranks into the record; NULL or the outcome. */
 static json_t *add_ranks(const struct request *request, const json_t *ranks, json_t *record)
 {
 	json_t *outcome = NULL, *kept;
@@ -162,7 +162,7 @@ static json_t *add_ranks(const struct request *request, const json_t *ranks, jso
 	kept = rank_record_make(ranks, &request->daemon->config, &outcome);
 	if (kept) {
 		json_object_set_new(record, "ranks", kept);
-		/* What is left anywhere of another job that had its number is of an earlier run. */
+		/* Remains of another job that had the same number then count as an earlier run. */
 		json_object_set_new(record, "run", json_integer(time(NULL)));
 		outcome = rank_record_library(kept, json_object_get(record, "env"));
 	}
@@ -255,7 +255,7 @@ static void verb_job_discard(struct job *job)
 	catalog_job_remove(&daemon->catalog, id);
 }
 
-/* All nodes have theirs, or nothing is left. */
+/* All nodes have started their parts, or nothing of the job is left. */
 static void on_parts_started(json_t *outcome, void *arg)
 {
 	struct run *run = arg;
@@ -284,7 +284,7 @@ static json_t *job_started(struct job *job)
 	char why[512];
 	int err = job_adopt(job);
 
-	/* One that is over already is found so by its exit status. */
+	/* If the job is already over, job_recover() finds that by its exit status. */
 	if (err) {
 		job->state = JOB_RUNNING;
 		job_recover(job);
@@ -399,7 +399,7 @@ void verb_ps(struct request *request)
 						      why.text));
 		return;
 	}
-	/* What runs here is known. */
+	/* Jobs that run here are known already; the others are read from disk. */
 	if (all)
 		jobs_reconcile_all(jobs);
 	for (job = jobs_next(jobs, NULL); job; job = jobs_next(jobs, job)) {
@@ -452,7 +452,7 @@ void verb_wait(struct request *request)
 	request_answer(request, outcome);
 }
 
-/* The shim's answer is the client's to read: it comes first on the connection. */
+/* Do not read the shim's answer: it comes first on the connection, and the client reads it. */
 static int open_terminal(const struct job *job, uint64_t history, int *ret_sock)
 {
 	struct shim_msg msg = { .type = SHIM_ATTACH, .number = history };

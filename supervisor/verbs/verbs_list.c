@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The requests list and rm: what there is to restart from, and less of it.
+ * The requests list and rm: list the generations that a job can be restarted from, or remove
+ * generations.
  *
- * Manifests are read and images removed in workers.  The last generation of a
- * job that has not come to its own end is removed only by force: it may be all
- * that is left of the job.
+ * Workers read the manifests and remove the images.  The last generation of a job that was not
+ * seen to end by itself is removed only by force: it may be all that is left of the job.
  */
 #include "supervisor/verbs/verbs.h"
 
@@ -36,7 +36,7 @@ struct list {
 	json_t *jobs;		/* [{"job": …, "label": …, "generations": [n, …]}] */
 };
 
-/* In the worker: what the manifests say, or the index of them. */
+/* In the worker: list the generations as their manifests, or the index of these, have them. */
 static json_t *list_run(struct channel_reporter *reporter, void *arg)
 {
 	struct list *list = arg;
@@ -90,7 +90,7 @@ static void add_listed(struct list *list, const struct job *job)
 	json_array_append_new(list->jobs, entry);
 }
 
-/* All of the arguments are looked at; with rebuild the index is made anew. NULL, or an outcome. */
+/* Check all arguments; with "rebuild" drop the index, to be made anew. NULL, or an outcome. */
 static json_t *drop_index(const struct request *request)
 {
 	_cleanup_free_ char *path = listing_index_path(request->daemon->config.state_dir);
@@ -157,11 +157,11 @@ struct rm {
 	struct job *job;
 	struct worker *worker;
 	json_t *generations;	/* to be removed */
-	bool whole;		/* and the job with them */
+	bool whole;		/* remove the job, too */
 	bool force;
-	bool in_l1;		/* the one generation is */
+	bool in_l1;		/* one generation was named, and L1 has it */
 	char label[64];
-	char level[LEVEL_CONFIG_NAME_MAX + 1];	/* from this one only; "" */
+	char level[LEVEL_CONFIG_NAME_MAX + 1];	/* remove from this level only; "": from all */
 	struct tombstone_note note;
 };
 
@@ -215,7 +215,7 @@ static json_t *rm_from_l1(const struct rm *rm)
 	for (i = 0; i < json_array_size(rm->generations); i++) {
 		int64_t n = json_integer_value(json_array_get(rm->generations, i));
 
-		/* From now on nobody pins. */
+		/* The catalog lock is held: nobody can pin the generation from here on. */
 		if (pin_has(catalog, rm->job->id, n))
 			return pruner_pinned(rm->job->id, n);
 		err = catalog_generation_remove(catalog, rm->job->id, n, why, sizeof(why));
@@ -225,7 +225,7 @@ static json_t *rm_from_l1(const struct rm *rm)
 	return NULL;
 }
 
-/* What comes from L1 is gone there before the levels are asked: nobody copies it once more. */
+/* Call after the removal from L1, so that nobody flushes a generation again in the meantime. */
 static json_t *rm_from_levels(const struct rm *rm, json_t **ret_levels)
 {
 	const struct levels_removal removal = {
@@ -247,7 +247,7 @@ static json_t *rm_from_levels(const struct rm *rm, json_t **ret_levels)
 	return NULL;
 }
 
-/* Images, of all levels. */
+/* The number of images removed, summed over all levels. */
 static json_int_t count_removed(const json_t *levels)
 {
 	json_t *n, *counts = json_object_get(levels, "levels");
@@ -259,7 +259,7 @@ static json_int_t count_removed(const json_t *levels)
 	return sum;
 }
 
-/* Else it would be found out when all but that is gone. */
+/* Refuse now: else a foreign file would be found only when all other files are gone. */
 static json_t *check_foreign(const struct rm *rm)
 {
 	char name[NAME_MAX + 1];
@@ -306,7 +306,7 @@ static json_t *rm_run(struct channel_reporter *reporter, void *arg)
 	return outcome_ok(result);
 }
 
-/* Only levels had it: now it is known that the number was used. */
+/* If only levels had the generation, its removal shows that its number was used: note that. */
 static void verb_list_note_number(struct rm *rm, const json_t *outcome)
 {
 	char why[512];
@@ -354,7 +354,7 @@ static bool verb_list_contains(const json_t *all, int64_t generation)
 	return false;
 }
 
-/* Is there another one that can be restarted from? One that is damaged is none. */
+/* Has the job another undamaged generation than @than to restart from? */
 static bool has_other(const struct job *job, const json_t *all, int64_t than)
 {
 	const struct daemon *daemon = jobs_daemon(job->jobs);
@@ -399,7 +399,10 @@ static json_t *may_remove(const struct job *job, json_t *all, int64_t generation
 			     (long long)job->id, job_state_name(job->state));
 }
 
-/* Not by force, either; and not what only a level has any more. */
+/*
+ * Refuse to remove a pinned generation, also with --force, and also one that only a level still
+ * has.
+ */
 static json_t *verb_list_check_pins(const struct job *job, const json_t *all, int64_t generation)
 {
 	const struct daemon *daemon = jobs_daemon(job->jobs);
@@ -420,7 +423,10 @@ static json_t *verb_list_check_pins(const struct job *job, const json_t *all, in
 	return outcome;
 }
 
-/* Who has it in memory would go on with its own record, and give out numbers again. */
+/*
+ * Refuse if another node may have the job in memory: that node would go on with its own record,
+ * and give out generation numbers again.
+ */
 static json_t *check_here(const struct job *job, bool force)
 {
 	const char *node = json_string_value(json_object_get(job->record, "node"));
@@ -433,7 +439,7 @@ static json_t *check_here(const struct job *job, bool force)
 			     (long long)job->id, node ? node : "?");
 }
 
-/* No number is used twice: images that were removed may live on elsewhere. */
+/* Never use a generation number twice: removed images may live on elsewhere. */
 static json_t *raise_floor(const struct rm *rm)
 {
 	size_t n = json_array_size(rm->generations);
@@ -441,14 +447,17 @@ static json_t *raise_floor(const struct rm *rm)
 	char why[512];
 	int err;
 
-	/* What is not here may not be anywhere: who has asked the levels knows. */
+	/*
+	 * A generation that L1 lacks may not exist at all. verb_list_note_number() raises the
+	 * floor once the levels have been asked.
+	 */
 	if (!rm->whole && !rm->in_l1)
 		return NULL;
 	err = job_raise_floor(rm->job, top, why, sizeof(why));
 	return err ? outcome_error(err, "%s", why) : NULL;
 }
 
-/* Before it goes. */
+/* Note the removal as a tombstone before anything is removed. NULL or an outcome. */
 static json_t *tombstone_write(struct rm *rm)
 {
 	char why[512];
@@ -461,7 +470,7 @@ static json_t *tombstone_write(struct rm *rm)
 	return err ? outcome_error(err, "%s", why) : NULL;
 }
 
-/* What is to be removed; NULL with an outcome. */
+/* Parse and check the request; NULL with an outcome, or if out of memory. */
 static struct rm *parse_rm(struct request *request, struct job *job, bool *ret_dry_run,
 			   json_t **ret_outcome)
 {
@@ -486,7 +495,7 @@ static struct rm *parse_rm(struct request *request, struct job *job, bool *ret_d
 					     "which generations job %lld has cannot be read just "
 					     "now: %s",
 					     (long long)id, strerror(-err));
-	/* Only other levels may have it; who asks for them finds out. */
+	/* Other levels, if any, may still have the generation; the worker will ask them. */
 	else if (generation && !verb_list_contains(all, generation) && !levels->nr)
 		*ret_outcome = outcome_error(-ENOENT, "job %lld has no generation %lld",
 					     (long long)id, (long long)generation);
@@ -515,7 +524,7 @@ static struct rm *parse_rm(struct request *request, struct job *job, bool *ret_d
 	return rm;
 }
 
-/* Nobody copies any more. */
+/* The job's flushes have stopped: start the worker. */
 static void rm_start(void *arg)
 {
 	struct rm *rm = arg;

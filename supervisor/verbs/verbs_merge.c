@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The request merge: a generation that stands on earlier ones is made whole.
+ * The request merge: make a generation whole that is based on earlier ones.
  *
- * Who may checkpoint the job may ask for it, on the node that has the job.  What is done, and
- * when it is given up, is the merger's; here nothing is written.
+ * Anybody who may checkpoint the job may ask for a merge, on the node that has the job.  The
+ * merger does the work, and decides when to give up; nothing is written here.
  */
 #include "supervisor/verbs/verbs.h"
 

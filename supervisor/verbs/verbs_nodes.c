@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Requests about the other nodes: who is there, and how they are.
+ * The request nodes: list the other nodes, and whether they answer.
  *
- * Anybody may ask: names, addresses and whether they answer are no secrets.  The
- * answer comes when all nodes have been heard, or after a few seconds.
+ * Anybody may ask: the nodes' names, addresses and whether they answer are no
+ * secrets.  The answer comes when all nodes have been heard, or after a few seconds.
  */
 #include "supervisor/verbs/verbs.h"
 

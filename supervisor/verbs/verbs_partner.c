@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The request store: what another node keeps for this one, by hand.
+ * The request store: use by hand the images that a partner server on another node keeps.
  *
- * Root's business: images are named as the level names them, and read or made in any
- * directory.  A ticket is asked for here, a worker does the rest; it ends with who asked.
+ * For root only: images are named as the level names them, and are read from or written to any
+ * directory.  The daemon asks for a ticket, a worker does the rest; the worker ends when the
+ * client goes away.
  */
 #include "supervisor/verbs/verbs.h"
 
@@ -25,7 +26,7 @@
 #include "supervisor/control/worker.h"
 
 #define LIMIT_MAX	(1 << 20)	/* MiB a second */
-#define ABANDON_MS	5000		/* to leave the partner in order */
+#define ABANDON_MS	5000		/* time for the worker to end its operation in order */
 
 enum store_op { PUT, GET, LIST, VERIFY, DELETE, SPACE };
 
@@ -37,10 +38,10 @@ static const char *const op_names[] = {
 struct store_request {
 	struct request *request;
 	struct worker *worker;
-	struct reactor_source *patience;	/* after who asked has gone */
+	struct reactor_source *patience;	/* ABANDON_MS timer, once the client has gone */
 	struct partner_ticket ticket;
 	enum store_op op;
-	/* of the request's arguments */
+	/* these point into the request's arguments */
 	const char *node, *owner, *name, *path;
 	bool deep;
 	uint64_t limit;			/* bytes a second */
@@ -60,7 +61,7 @@ static void verb_partner_report(uint64_t done, uint64_t total, void *arg)
 	channel_report_progress(&p, arg);
 }
 
-/* Where no name was given it is that of the generation. */
+/* If the request has no name, @name becomes the generation's. */
 static int verb_partner_put(struct store_request *r, char name[LEVEL_NAME_MAX + 1], json_t *result,
 	       struct ckpt_error *error)
 {
@@ -178,7 +179,7 @@ static json_t *store_run(struct channel_reporter *reporter, void *arg)
 
 /* ---------------------------------------------------------- in the daemon */
 
-/* The end of it; takes over @outcome. */
+/* Answer the request and free @r; takes over @outcome. */
 static void verb_partner_finish(struct store_request *r, json_t *outcome)
 {
 	reactor_remove(r->patience);
@@ -211,8 +212,9 @@ static void verb_partner_on_patience_over(void *arg)
 }
 
 /*
- * Who asked does not wait any more: neither does the partner.  The worker ends its operation in
- * order, and its outcome ends the request: this may be called from within its progress.
+ * The client has gone away: stop the worker, so that the partner does not wait, either.  The
+ * worker ends its operation in order, and its outcome ends the request.  Do not end the request
+ * here: this may be called from within the worker's progress.
  */
 static void verb_partner_on_abandon(struct request *request, void *arg)
 {
@@ -249,7 +251,7 @@ static void verb_partner_on_ticket(const struct partner_ticket *ticket, json_t *
 	verb_partner_finish(r, no ? no : outcome_error(-ECANCELED, "cancelled"));
 }
 
-/* What each operation needs. */
+/* Does the request have the arguments that its operation needs? */
 static bool is_complete(const struct store_request *r)
 {
 	bool name = r->op == GET || r->op == VERIFY || r->op == DELETE;

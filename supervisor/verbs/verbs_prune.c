@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The requests pin, unpin and prune: what stays of a job's generations.
+ * The requests pin, unpin and prune: decide which generations of a job are kept.
  *
- * A pin is set here and now: it is one small file, and who was told that a generation is pinned
- * may rely on it.  Where image directories are not shared it is set on the other nodes as well,
- * which have to answer for that.  Pruning is the keeper's.
+ * A pin is one small file, and is set before the answer: a caller who was told that a generation
+ * is pinned may rely on it.  Where image directories are not shared, the pin is set on the other
+ * nodes as well, and all of them have to answer.  The pruner does the pruning.
  */
 #include "supervisor/verbs/verbs.h"
 
@@ -22,7 +22,7 @@
 
 /* ------------------------------------------------------------- pin, unpin */
 
-/* The generation that is named, or the newest; an outcome if there is none. */
+/* Set *@ret_generation to the named or the newest generation; an outcome if there is none. */
 static json_t *verb_prune_choose(const struct request *request, const struct job *job,
 				 json_int_t *ret_generation)
 {
@@ -38,7 +38,7 @@ static json_t *verb_prune_choose(const struct request *request, const struct job
 						      (long long)job->id);
 }
 
-/* With the lock; @why says what went wrong. */
+/* Set or clear the pin on this node; call with the catalog lock. @why says what went wrong. */
 static int verb_prune_change(const struct request *request, const struct job *job,
 			     json_int_t generation, bool pin, char *why, size_t size)
 {
@@ -57,7 +57,7 @@ static int verb_prune_change(const struct request *request, const struct job *jo
 	return err;
 }
 
-/* As verb_prune_change(); and -EBUSY. */
+/* Take the catalog lock, then verb_prune_change(). -EBUSY if somebody else has the lock. */
 static int change_here(const struct request *request, const struct job *job, json_int_t generation,
 		       bool pin, char *why, size_t size)
 {
@@ -79,7 +79,7 @@ struct over_nodes {
 	bool here;
 };
 
-/* "n2 (why), n3 (why)" */
+/* The nodes that failed, as text: "n2 (why), n3 (why)" */
 static json_t *names_of(const json_t *failed)
 {
 	json_t *text = json_string(""), *why;
@@ -144,7 +144,7 @@ static void on_pinned(const json_t *result, void *arg)
 	free(o);
 }
 
-/* Done here, or there was nothing to unpin (@here). */
+/* Pin or unpin on the other nodes, too; @here is false if this node had nothing to unpin. */
 static void verb_prune_go_on(struct request *request, const struct job *job, json_t *names,
 		  json_int_t generation, bool pin, bool here)
 {
@@ -204,7 +204,7 @@ void verb_unpin(struct request *request)
 
 /* ------------------------------------------------------------------ prune */
 
-/* What is not said is as configured. */
+/* Parse the retention rule; settings that the request lacks are as configured. */
 static json_t *parse_rule(const struct request *request, struct retention_rule *ret_rule,
 			  bool *ret_dry_run)
 {

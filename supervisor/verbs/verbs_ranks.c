@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The request ranks: what each MPI rank of a job is doing, for people.
+ * The request ranks: tell people what each MPI rank of a job is doing.
  *
- * The ranks' shim knows, from their status pages, which they bring up to date when asked to.
- * A worker asks it and waits for those that are slow, so that neither a shim nor a rank that was
- * stopped holds up ckptd.  Of a job over nodes the home asks the others:
+ * The job's shim reads the ranks' status pages, which the ranks bring up to date when asked to.
+ * A worker asks the shim and waits for slow ranks, so that neither a shim nor a rank that was
+ * stopped holds up ckptd.  If the job is over several nodes, the home asks the other nodes:
  *
  *	ranks	{"job": J, "run": R}	peer_ask.h; {"mpi_ranks": [...]}
  *
@@ -29,20 +29,20 @@
 #include "supervisor/control/worker.h"
 
 #define LOOK_MS		20
-#define LOOKS		50	/* until a rank counts as one that does not answer */
+#define LOOKS		50	/* looks until a rank counts as one that does not answer */
 #define BATCH		(SHIM_DATA_MAX / sizeof(struct shim_doing))
 
 #define PEER_MS		5000
 
 struct asked {
-	struct request *request;	/* of a client; NULL: */
-	struct peer_question *question;	/* of the home */
+	struct request *request;	/* a client's request; NULL: the home asks */
+	struct peer_question *question;	/* the home's question; NULL: a client asks */
 	struct worker *worker;
 	long long job;
 	const char *node;
 	json_t *outcome;		/* of this node */
-	json_t *others, *silent;
-	unsigned int waits;		/* for the worker and for other nodes */
+	json_t *others, *silent;	/* the other nodes' ranks; nodes that did not answer */
+	unsigned int waits;		/* pending answers: of the worker, of other nodes */
 	char path[4096];
 };
 
@@ -89,7 +89,7 @@ static json_t *verb_ranks_describe(const struct asked *a, const struct shim_doin
 	return row;
 }
 
-/* All ranks here, as far as they have said so; *@ret_fresh: all have. */
+/* Append a row for each rank of this node; *@ret_fresh: all ranks have updated their pages. */
 static int verb_ranks_ask(const struct asked *a, int sock, json_t *rows, bool *ret_fresh)
 {
 	struct shim_doing doing[BATCH];
@@ -161,7 +161,7 @@ static int by_rank(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Of all nodes, by rank; a new reference. */
+/* The rows of all nodes, sorted by rank; a new reference. */
 static json_t *verb_ranks_merge(json_t *rows, json_t *others)
 {
 	size_t i, nr;
@@ -226,7 +226,7 @@ static void on_node(const json_t *outcome, void *arg)
 	verb_ranks_settle(a);
 }
 
-/* The other nodes of a job whose home this is. */
+/* Ask the other nodes of a job whose home is this node. */
 static void ask_nodes(struct asked *a, const struct job *job)
 {
 	struct peer_asks *asks = nodes_asks(jobs_daemon(job->jobs)->nodes);
@@ -254,7 +254,7 @@ static void ask_nodes(struct asked *a, const struct job *job)
 	}
 }
 
-/* Takes over @a; an outcome if it cannot be begun. */
+/* Start the worker, and ask the other nodes. Takes over @a. NULL or an outcome. */
 static json_t *verb_ranks_begin(struct asked *a, const struct job *job)
 {
 	struct worker_spec spec = { .name = "ckptd-ranks", .run = ranks_run, .arg = a };

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The request restart: a job from one of its generations, on this node or, with this one as
- * the home, over several, as many as its images are of or others.
+ * The request restart: restart a job from one of its generations, on this node or, with this
+ * node as the home, over several nodes: as many as the generation has images of, or others.
  *
- * Refused while the job's processes may still run: here, because init lives; elsewhere, because
- * the record says so and nobody has said that node is off. What is begun is in restart.h.
+ * Refused while the job's processes may still run: here, because init lives; on another node,
+ * because the record names that node and the user did not say that it is off. restart.h does the
+ * restart itself.
  *
- * Where there are levels, a generation is first made sure of (fetching.h): L1 may not have it any
- * more. If a restore finds it damaged all the same, what L1 has is read as a whole, and it is
- * tried once more.
+ * Where there are levels, the generation is first checked or fetched (fetching.h), as L1 may not
+ * have it any more. If a restore still finds the generation damaged, all that L1 has of it is
+ * read as a whole, and the restart is tried once more.
  *
- * Where image directories are not shared, that is for the image of the first node, which says
- * what the job is; as soon as it is known which ranks are to be where, each node gets the
+ * Where image directories are not shared, this first fetch gets only the image of the first node,
+ * which says what the job is. Once it is known which ranks are to be where, each node fetches the
  * images that it needs (parts_fetch()), before anything is tried.
  *
- * With --node-lost a job that runs on, without the node that is gone, is ended first.
+ * With --node-lost, the parts of the job that run on without the lost node are ended first.
  */
 #include "supervisor/verbs/verbs.h"
 
@@ -33,16 +34,16 @@
 #include "supervisor/restart/restart_times.h"
 #include "supervisor/restart/restart.h"
 
-/* What a request has come to before there is a restart, and between two. */
+/* State of a request before its restart begins, and between its first and second try. */
 struct attempt {
 	struct request *request;
 	json_int_t asked;	/* generation; 0: the newest */
-	bool known;		/* the job is */
+	bool known;		/* this node knows the job */
 	bool claimed;
-	bool deep;		/* it is the second */
-	json_int_t run;		/* the highest that is known of, beside our record's */
-	json_t *steps;		/* of fetches; NULL */
-	json_t *of_run;		/* of the generation that was fetched last; NULL: not known */
+	bool deep;		/* this is the second try, which reads images as a whole */
+	json_int_t run;		/* the highest run number known, not counting our record's */
+	json_t *steps;		/* steps of the fetches; NULL: none */
+	json_t *of_run;		/* run of the generation fetched last; NULL: not known */
 	json_t *first;		/* images that a fetch under way wants; NULL: all */
 	struct restart_times times;
 };
@@ -65,7 +66,7 @@ static void attempt_free(struct attempt *a)
 	free(a);
 }
 
-/* The request's end. */
+/* Answer the request and free @a. */
 static void attempt_answer(struct attempt *a, json_t *outcome, int fd)
 {
 	json_t *to = json_object_get(outcome, outcome_is_ok(outcome) ? "result" : "error");
@@ -83,7 +84,7 @@ static void attempt_answer(struct attempt *a, json_t *outcome, int fd)
 
 /* ---------------------------------------------------------------- the restart */
 
-/* From here on no other node restarts it; @job is what it is now. */
+/* Claim the job, so that no other node restarts it; *@job becomes the job as it is then. */
 static json_t *take_claim(struct request *request, struct job **job)
 {
 	const struct daemon *daemon = request->daemon;
@@ -138,7 +139,7 @@ static void on_restart_fetched(const json_t *result, void *arg)
 	note_run(a, result);
 }
 
-/* Is it damaged where a look from outside does not find it? Then once more, and closer. */
+/* Did the restore find damage that the first check missed? Then try again, with a deep check. */
 static bool wants_deep(const struct attempt *a, const json_t *outcome)
 {
 	const struct daemon *daemon = a->request->daemon;
@@ -163,7 +164,7 @@ static void on_restarted(json_t *outcome, int client, void *arg)
 	attempt_start(a);
 }
 
-/* L1 has it now, as far as that can be told. */
+/* L1 has the generation now, as far as is known: begin the restart. */
 static void verb_restart_go_on(struct attempt *a, struct job *job)
 {
 	static const struct restart_ops ops = { on_restart_fetched, on_restarted };
@@ -178,7 +179,7 @@ static void verb_restart_go_on(struct attempt *a, struct job *job)
 
 /* ------------------------------------------------------------------ the fetch */
 
-/* Of a dry run with nothing in L1 that could be tried. */
+/* Outcome of a dry run if L1 lacks the generation, so that nothing can be tried. */
 static json_t *would_be_fetched(const struct attempt *a, const json_t *result)
 {
 	return outcome_ok(json_pack("{s:O, s:b, s:b, s:O}", "job",
@@ -187,7 +188,7 @@ static json_t *would_be_fetched(const struct attempt *a, const json_t *result)
 				    json_object_get(result, "generation")));
 }
 
-/* What levels have of it has a number, too. False: answered. */
+/* Never reuse numbers of generations that only levels have. False: the request is answered. */
 static bool note_newest(struct attempt *a, struct job *job, const json_t *result)
 {
 	char why[512];
@@ -240,7 +241,7 @@ static void on_fetch_progress(json_t *progress, void *arg)
 	request_progress(a->request, progress);
 }
 
-/* @job: NULL: L1 knows nothing of it. False: without. */
+/* Start a fetch; @job: NULL: L1 knows nothing of the job. False: go on without a fetch. */
 static bool verb_restart_fetch(struct attempt *a, struct job *job)
 {
 	static const struct fetching_ops ops = { on_fetch_progress, on_fetched };
@@ -254,7 +255,7 @@ static bool verb_restart_fetch(struct attempt *a, struct job *job)
 
 	if (!fetching_is_on(request->daemon))
 		return false;
-	/* Which of the others are for us is not known yet. */
+	/* Only the first node's image: which other images this node needs is not known yet. */
 	if (!config->image_dir_shared && !a->first)
 		a->first = json_pack("[i]", 0);
 	options.parts = a->first;
@@ -281,7 +282,7 @@ static void attempt_start(struct attempt *a)
 	}
 	if (job)
 		outcome = job_check_free(job, "restart");
-	/* What is refused anyway is not worth a fetch. */
+	/* Refuse before fetching anything. */
 	if (job && !outcome)
 		outcome = precheck_not_running(job, json_is_true(json_object_get(request->args,
 										 "node_lost")));

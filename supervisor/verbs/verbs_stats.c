@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The requests stats and interval: what the checkpoints of a job have cost, and how often to
- * take one therefore.
+ * The requests stats and interval: report what the checkpoints of a job have cost, and advise
+ * how often to take one.
  *
- * The history (history.h) knows also what is removed; of a generation that it lacks the manifest
- * says most. A worker reads both.
+ * The history (history.h) also has generations that were removed. For a generation that the
+ * history lacks, the manifest gives most of the figures. A worker reads both.
  */
 #include "supervisor/verbs/verbs.h"
 
@@ -26,7 +26,7 @@ struct stats {
 	struct worker *worker;
 	int64_t job;
 	char label[64];
-	json_t *generations;	/* that there are */
+	json_t *generations;	/* the existing ones */
 	json_t *(*answer)(struct stats *stats, json_t *rows);	/* in the worker */
 	struct advice_rates rates;	/* of interval */
 	json_t *levels;
@@ -34,7 +34,7 @@ struct stats {
 
 /* ---------------------------------------------------------- in the worker */
 
-/* The line of generation @n; NULL. */
+/* The row of generation @n; NULL: none. */
 static json_t *find_row(const json_t *rows, int64_t n)
 {
 	json_t *row;
@@ -48,7 +48,7 @@ static json_t *find_row(const json_t *rows, int64_t n)
 	return NULL;
 }
 
-/* What the manifest says, as a line; one that cannot be read says nothing. */
+/* The manifest's figures as a row; NULL if the manifest cannot be read. */
 static json_t *row_of_manifest(const struct stats *s, int64_t n)
 {
 	const struct daemon *daemon = s->request->daemon;
@@ -63,8 +63,8 @@ static json_t *row_of_manifest(const struct stats *s, int64_t n)
 		row = history_row(result, n,
 				  json_integer_value(json_object_get(result, "created")));
 		/*
-		 * Who was killed by it stood still to the end, and the manifest was written
-		 * before.
+		 * The manifest was written before a checkpoint with kill was over, and the killed
+		 * job stood still until then: add that.
 		 */
 		history_complete(row, note);
 	}
@@ -104,7 +104,7 @@ static void verb_stats_sort(json_t *rows)
 	free(items);
 }
 
-/* History and manifests; "kept" of what there still is. Restarts come first. */
+/* Rows of history and manifests; "kept" marks existing generations. Restarts come first. */
 static json_t *all_rows(struct stats *s)
 {
 	json_t *rows = history_read(&s->request->daemon->catalog, s->job), *number, *row;

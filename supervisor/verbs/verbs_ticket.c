@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The request ticket (ticket.h): a worker of ours wants to get at what another node keeps.
+ * The request ticket (ticket.h): a worker of ckptd wants access to images on another node.
  *
- * Decides which node that is, and asks it; whether there is a way is that one's to say.  Root's
- * alone: who has a ticket has the images.  Nothing is kept of a ticket here, and nothing of it may
- * come into a log.
+ * Decides which node keeps the images, and asks it for a ticket; that node decides whether to
+ * give one.  For root only: a ticket gives access to the images.  Tickets are not stored here,
+ * and nothing of a ticket may come into a log.
  */
 #include "supervisor/verbs/verbs.h"
 
@@ -37,7 +37,7 @@ static void verb_ticket_on_ticket(const struct partner_ticket *t, json_t *outcom
 	sodium_memzero(token, sizeof(token));
 }
 
-/* We are the partner of another one. */
+/* This node itself is @owner's partner: answer with the directory of the images. */
 static json_t *our_own(const struct config *config, const char *owner)
 {
 	if (!config->store)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Requests about process trees that are no job's: dump, restore, doctor.
+ * Requests about process trees that belong to no job: dump, restore, doctor.
  *
- * A worker runs the operation.  Trees and directories by name are root's
- * business: a directory of the caller's choice, written by root, could be made
- * to lead anywhere.  Users have jobs for that.
+ * A worker runs the operation.  Only root may name trees and directories:
+ * a directory of the caller's choice, written by root, could be made to lead
+ * anywhere.  Users checkpoint and restart jobs instead.
  */
 #include "supervisor/verbs/verbs.h"
 
@@ -34,13 +34,13 @@ struct tree_request {
 	struct worker *worker;
 	json_t *args;
 	json_t *(*op)(const struct op_env *env, json_t *args);
-	const struct job *job;	/* in the worker; NULL: of no job */
-	int64_t job_id;		/* 0: the same */
+	const struct job *job;	/* use in the worker only; NULL: the tree is no job's */
+	int64_t job_id;		/* 0: the tree is no job's */
 	bool nodes;		/* doctor: ask the other nodes, too */
 	json_t *outcome;
 	/* restore, in the worker */
-	int waiter;		/* the client's end of hearing of the end; -1 */
-	pid_t root;
+	int waiter;		/* socket to tell the client of the tree's end; -1: none */
+	pid_t root;		/* root process of the tree; 0: none */
 };
 
 static json_t *op_run(struct channel_reporter *reporter, void *arg)
@@ -79,7 +79,7 @@ static void verb_tree_answer(struct tree_request *t)
 	free(t);
 }
 
-/* The doctor's outcome gets the other nodes' checks. */
+/* All nodes have been probed: add their checks to the doctor's outcome. */
 static void on_nodes(void *arg)
 {
 	struct tree_request *t = arg;
@@ -127,7 +127,7 @@ static void verb_tree_start(struct request *request, json_t *args, const struct 
 		t->op = op;
 		t->job = job;
 		t->job_id = job ? job->id : 0;
-		/* of a node as a whole, not of one tree */
+		/* the request is about this node as a whole, not about one tree */
 		t->nodes = op == op_doctor && !json_object_get(args, "pid");
 		if (op == op_dump)
 			spec.killed = "if the image was complete by then it stays (ckptctl "
@@ -171,7 +171,7 @@ static json_t *restore_run(struct channel_reporter *reporter, void *arg)
 	pid_t roots[OP_ROOTS_MAX];
 	json_t *outcome;
 
-	/* Descriptors of the caller: its standard streams, then its ear. */
+	/* The caller's descriptors: three standard streams, then the socket for the tree's end. */
 	for (i = 0; i < 3 && i < t->request->nr_fds; i++) {
 		strcpy(externals[i].name, names[i]);
 		externals[i].fd = t->request->fds[i];
@@ -190,7 +190,7 @@ static void tell_end(int sock, int status)
 		shim_send(sock, &msg, NULL, 0, NULL, 0);
 }
 
-/* Signals that the client hands on: all there are, as several may come with one SIGIO. */
+/* Pass on the client's signals to @root: all pending ones, as one SIGIO may stand for several. */
 static void serve_client(int *sock, pid_t root)
 {
 	struct shim_msg msg;
@@ -203,7 +203,7 @@ static void serve_client(int *sock, pid_t root)
 		*sock = -1;
 }
 
-/* Parent of the tree until it has ended; nothing of the daemon is left in it. */
+/* Stay the tree's parent until the tree has ended; nothing of the daemon is left in here. */
 static int restore_stay(void *arg)
 {
 	struct tree_request *t = arg;
@@ -291,7 +291,7 @@ void verb_doctor(struct request *request)
 		if (job && !(outcome = job_check_running(job)))
 			json_object_set_new(args, "pid", json_integer(job->init));
 	} else if (json_is_integer(pid)) {
-		/* a user's tree may have others' processes, which it would freeze and describe */
+		/* doctor freezes and describes the tree, which may have others' processes */
 		outcome = root_only(request);
 		json_object_set(args, "pid", (json_t *)pid);
 	} else if (json_object_size(request->args)) {
