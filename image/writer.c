@@ -6,7 +6,7 @@
  * Owns the writer, the four streams and the index.  Invariants: nothing is
  * visible under the final name before the last step of image_commit(); the first
  * failure sticks (img->err) and makes every later call fail alike, so that a
- * caller may check late; whatever ends without a commit is discarded.
+ * caller may check late; an image destroyed without a commit is discarded.
  *
  * Order of a commit: chunks, index, fsync of each file, manifest under another
  * name, fsync, rename, fsync of the directory, rename of the directory.
@@ -24,7 +24,7 @@
 #include "image/budget.h"
 #include "image/writer_priv.h"
 
-#define TEXT_MAX	(1U << 20)	/* of one free-form value */
+#define TEXT_MAX	(1U << 20)	/* bytes of one free-form value */
 #define ROOTS_MAX	65536U
 
 int image_fail(struct image *img, int err, const char *fmt, ...)
@@ -270,7 +270,7 @@ int image_state_add(struct image *img, uint16_t type, uint16_t version,
 
 /* -------------------------------------------------------------- manifest */
 
-/* Replace an owned string; NULL stays as it is. */
+/* Replace the owned string *@field; do nothing if @value is NULL. */
 static int set_string(struct image *img, char **field, const char *value)
 {
 	char *copy;
@@ -458,7 +458,7 @@ static int sync_streams(struct image *img)
 	return 0;
 }
 
-/* What the caller did not say: this node, now. */
+/* Fill in what the caller did not set: this node's names, and the time. */
 static int fill_identity(struct image *img)
 {
 	struct image_identity *id = &img->manifest.identity;
@@ -483,7 +483,7 @@ static int fill_identity(struct image *img)
 	return 0;
 }
 
-/* The manifest as a file of its own, complete under its name or not there. */
+/* Write the manifest file; it is complete once it has its name. */
 static int store_manifest(struct image_writer *w, const void *buf, size_t len)
 {
 	struct image_wfile *f = NULL;
@@ -526,7 +526,7 @@ static int write_manifest(struct image *img)
 	if (err)
 		return image_fail(img, err, "manifest: cannot encode it: %s",
 				  strerror(-err));
-	/* a whole number of pages of room, for writers that need alignment */
+	/* allocate whole pages, for writers that need alignment */
 	aligned = aligned_alloc(4096, (len + 4095) & ~(size_t)4095);
 	if (!aligned)
 		return image_fail(img, -ENOMEM, "out of memory");

@@ -10,13 +10,13 @@
  *	image_destroy(img);		before commit: removes every trace
  *
  * The first failure sticks: every later call on the image returns the same
- * errno, image_error_text() says what it was, and it can only be destroyed.
- * One thread at a time per image; chunks are encoded on up to four threads of its
- * own.  Memory: 28 MiB for chunks and writes on their way, 4 MiB and for each thread
- * 3 MiB, and up to 16 MiB if there is so much else than pages and contents (plain writer:
- * 3 MiB for each file, 8 MiB and for each thread 5 MiB, the rooms of pages); 3.3 MiB to
- * find pages that are the same; all that in image_options.memory.  And 48 bytes per page run
- * (adjacent pages of one kind are one run per MiB).
+ * errno, image_error_text() describes the failure, and the image can only be
+ * destroyed.  One thread at a time per image; the image encodes chunks on up to four
+ * threads of its own.  Memory: 28 MiB for chunks and writes on their way, 4 MiB and for each
+ * thread 3 MiB, and up to 16 MiB for data other than pages and contents, if there is so much
+ * (plain writer: 3 MiB for each file, 8 MiB and for each thread 5 MiB, the rooms of pages);
+ * 3.3 MiB to find equal pages.  image_options.memory covers all that, but not the 48 bytes per
+ * page run (adjacent pages of one kind are one run per MiB).
  */
 #ifndef STILLPOINT_IMAGE_WRITER_H
 #define STILLPOINT_IMAGE_WRITER_H
@@ -35,8 +35,8 @@
 struct image;
 
 /*
- * Pages of a memory map that were added before, once more: exactly what they were
- * then.  Any failure is fine.
+ * Read again pages of a memory map that were added before, exactly as they were
+ * then.  The function may fail; the pages are then stored anew.
  */
 typedef int (*image_reread_fn)(void *arg, uint64_t mm_id, uint64_t addr, uint64_t nr_pages,
 			       void *buf);
@@ -48,9 +48,9 @@ struct image_options {
 	uint64_t generation;
 	const char *job;	/* name, at most 63 bytes; may be NULL */
 	bool encrypt;		/* with the key's secret; -ENOKEY without one */
-	int zstd_level;		/* 0: 1, and only where it pays (see pace.h) */
+	int zstd_level;		/* 0: level 1, and only where it pays (see pace.h) */
 	uint64_t memory;	/* bytes, at least IMAGE_MEMORY_MIN; 0: IMAGE_MEMORY_DEFAULT */
-	/* NULL: pages that are the same are stored as often as they are added */
+	/* NULL: do not look for equal pages; each added page is stored */
 	image_reread_fn reread;
 	void *reread_arg;
 };
@@ -61,21 +61,21 @@ int image_create(struct image_writer *writer, const struct image_key *key,
 		 struct ckpt_error *error);
 
 /*
- * About so many bytes will be added, of which it may turn out that fewer are stored: a large
- * image has its memory in large pages from the beginning.
+ * Announce that about @bytes will be added; fewer may be stored in the end.  A large image then
+ * has its memory in large pages from the beginning.
  */
 void image_expect(struct image *img, uint64_t bytes);
 
-/* Commits nothing; before image_commit() it removes every trace. */
+/* Free @img.  Commits nothing: without image_commit() before, every trace is removed. */
 void image_destroy(struct image *img);
 
-/* Sync, write the manifest, rename into place.  Afterwards only destroy. */
+/* Sync, write the manifest, rename into place.  Afterwards only image_destroy() is allowed. */
 int image_commit(struct image *img, struct ckpt_error *error);
 
-/* Remove what was written now and keep the handle (destroy does it as well). */
+/* Remove all that was written so far, but keep @img; image_destroy() removes it as well. */
 void image_abort(struct image *img);
 
-/* What the first failure was; "" if there was none. */
+/* The text of the first failure; "" if there was none. */
 const char *image_error_text(const struct image *img);
 
 /* ---------------------------------------------------------- state stream */
@@ -92,28 +92,28 @@ int image_state_add(struct image *img, uint16_t type, uint16_t version,
 /*
  * image_pages_add() - store pages of a memory map
  *
- * Any order (ascending is fastest to restore), but each page once: a page that
- * was added twice fails the commit with -EEXIST.  mm_id is not 0.  Zero pages
- * are found and stored as such.  With options.reread, stretches that are the same
- * as others before are stored once; they are restored as pages of their own.
+ * Pages may come in any order (ascending is fastest to restore), but each only once: a
+ * page that was added twice fails the commit with -EEXIST.  mm_id is not 0.  Zero pages
+ * are found and stored as such.  With options.reread, a stretch that equals an earlier
+ * one is not stored again; it is restored as pages of its own.
  */
 int image_pages_add(struct image *img, uint64_t mm_id, uint64_t addr,
 		    uint64_t nr_pages, const void *data);
 
 /*
- * Memory for pages on their way: what is read into it is not copied, if it is most of
- * what there is.
+ * Memory to read pages into.  Pages added from it are not copied, if they fill most of
+ * it.
  *
  *	image_room_get(img, &room);
- *	… read pages into room.p …			anybody, meanwhile other calls
+ *	… read pages into room.p …			on any thread, during other calls
  *	image_room_use(img, &room);
  *	image_pages_add(img, …)				data within it, ascending
- *	image_room_put(img, &room);			or once more, if room.p is not NULL
+ *	image_room_put(img, &room);			or reuse it, if room.p is not NULL
  */
 struct image_room {
-	void *p;		/* NULL: none; the image may have kept it */
-	size_t len;		/* whole pages */
-	bool lent;		/* the image's business */
+	void *p;		/* NULL: no memory; the image may have kept it */
+	size_t len;		/* in bytes, whole pages */
+	bool lent;		/* for the image only */
 };
 
 /* Return: 0 or -ENOMEM */
@@ -121,15 +121,15 @@ int image_room_get(struct image *img, struct image_room *ret_room);
 int image_room_use(struct image *img, struct image_room *room);
 void image_room_put(struct image *img, struct image_room *room);
 
-/* Pages that hold zeros, without handing them over. */
+/* Add pages that hold zeros, without passing their data. */
 int image_pages_zero(struct image *img, uint64_t mm_id, uint64_t addr,
 		     uint64_t nr_pages);
 
 /*
- * image_pages_ref() - the same physical pages as some that are stored
+ * image_pages_ref() - add pages that share the physical pages of stored ones
  *
- * The source pages must have been added with image_pages_add() or _zero() by
- * the time of the commit (-EINVAL there if not); not themselves references.
+ * The source pages must have been added with image_pages_add() or _zero() by the time of
+ * the commit (else the commit fails with -EINVAL); they must not be references themselves.
  */
 int image_pages_ref(struct image *img, uint64_t mm_id, uint64_t addr,
 		    uint64_t nr_pages, uint64_t src_mm_id, uint64_t src_addr);
@@ -173,7 +173,7 @@ int image_set_roots(struct image *img, const int32_t *pids, unsigned int nr);
 /* free-form text: "cpu.flags", "command", …; a second value replaces the first */
 int image_set(struct image *img, const char *key, const char *value);
 
-/* {"untouched": N, "file": N}, pages: what the caller found beside those it added and left out */
+/* {"untouched": N, "file": N}: numbers of pages that the caller neither added nor excluded */
 #define IMAGE_KEY_SKIPPED	"pages.skipped"
 
 /* ---------------------------------------------------------------- counts */
@@ -181,19 +181,19 @@ int image_set(struct image *img, const char *key, const char *value);
 struct image_counts {
 	uint64_t bytes_raw;	/* state, page data, blob data */
 	uint64_t bytes_stored;	/* in files so far */
-	uint64_t pages_data;	/* that hold data */
-	uint64_t pages_same;	/* of them, those that are stored with others */
-	uint64_t pages_base;	/* of them, those whose data a base has */
+	uint64_t pages_data;	/* pages that hold data */
+	uint64_t pages_same;	/* of pages_data: pages that share the stored data of others */
+	uint64_t pages_base;	/* of pages_data: pages whose data a base has */
 	uint64_t pages_zero;
 	uint64_t pages_ref;
 	uint64_t blob_bytes;	/* sizes of blobs */
-	uint64_t blob_data;	/* of them not holes */
+	uint64_t blob_data;	/* of blob_bytes: bytes that are not holes */
 	uint64_t nr_blobs;
 	uint64_t nr_records;
 };
 
 void image_get_counts(const struct image *img, struct image_counts *ret_counts);
-/* the random id: with the generation it names this image for ever */
+/* the random id: together with the generation it names this image for ever */
 void image_get_id(const struct image *img, uint8_t ret_id[32]);
 
 /* ----------------------------------------------------------- housekeeping */
@@ -201,22 +201,22 @@ void image_get_id(const struct image *img, uint8_t ret_id[32]);
 /*
  * image_sweep() - remove what dead writers left under @parent (.tmp-*, .rm-*)
  *
- * What is being written now is left alone.  Return: number removed or -errno.
+ * Images that are being written now are left alone.  Return: number removed or -errno.
  */
 int image_sweep(const char *parent, struct ckpt_error *error);
 
 /*
  * image_remove() - delete a committed image
  *
- * Renamed out of the way first, so that a crash leaves no half image.  Refuses
- * (-ENOTEMPTY) a directory that holds anything which is not ours.
+ * The image is renamed first, so that a crash leaves no half image.  Refuses
+ * (-ENOTEMPTY) a directory that holds any file not of an image.
  */
 int image_remove(const char *dir, struct ckpt_error *error);
 
 /*
  * image_in_use() - is @dir an image, or a temporary or dying one, that somebody holds?
  *
- * A writer does, and a reader after image_hold().  One that is not there is not in use.
+ * A writer holds its image, and a reader after image_hold().  Without @dir: not in use.
  */
 bool image_in_use(const char *dir);
 

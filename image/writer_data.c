@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Memory and file contents on their way into an image.
+ * Adding memory and file contents to an image.
  *
- * Data goes to the stream of its kind and leaves an extent in the index that
- * says where.  Zeros are found here, so that no caller has to; in memory they
- * are extents (a page of zeros is not the same as no page), in blobs holes.
+ * Data goes to the stream of its kind, and an extent in the index records its
+ * position.  Zeros are found here, so that no caller has to look for them: in
+ * memory they become extents (a page of zeros is not the same as no page), in
+ * blobs holes.
  *
- * Whether pages overlap and references lead somewhere is checked once, at the
- * commit (index_check()).
+ * Overlapping pages and references to nothing are found once, at the commit
+ * (index_check()).
  */
 #include <errno.h>
 #include <string.h>
@@ -50,7 +51,7 @@ int image_add_extent(struct image *img, const struct extent *e)
 	return add_extent(img, &img->index.memory, e);
 }
 
-/* Bytes into @file's stream, cut where chunks end, an extent for each piece. */
+/* Put bytes into @file's stream, cut where chunks end, with an extent for each piece. */
 static int writer_data_store(struct image *img, enum image_file file, uint64_t owner,
 		 uint64_t start, const uint8_t *data, size_t len)
 {
@@ -83,7 +84,7 @@ static int writer_data_store(struct image *img, enum image_file file, uint64_t o
 	return 0;
 }
 
-/* Pages whose like is stored at @where already, an extent for each chunk. */
+/* Add pages that equal those stored at @where, with an extent for each chunk. */
 static int add_same(struct image *img, uint64_t mm_id, uint64_t addr, uint64_t nr_pages,
 		    uint64_t where)
 {
@@ -109,7 +110,7 @@ static int add_same(struct image *img, uint64_t mm_id, uint64_t addr, uint64_t n
 	return err;
 }
 
-/* Pages with data; those that are the same as others before are not stored again. */
+/* Add pages with data; pages that equal earlier ones are not stored again. */
 static int add_data(struct image *img, uint64_t mm_id, uint64_t addr, uint64_t nr_pages,
 		    const uint8_t *data)
 {
@@ -150,7 +151,7 @@ static int add_zero(struct image *img, uint64_t mm_id, uint64_t addr,
 	return add_extent(img, &img->index.memory, &e);
 }
 
-/* Pages from the first on that are all zero, or all not. */
+/* Count the pages, from the first on, that are all zero (@zero), or all not zero. */
 static uint64_t count_alike(const uint8_t *p, uint64_t nr_pages, bool zero)
 {
 	uint64_t n = 1;
@@ -207,7 +208,7 @@ int image_room_use(struct image *img, struct image_room *room)
 	struct chunk_room chunk = chunk_of(room);
 	int err = img->err;
 
-	/* nothing was stored yet: perhaps nothing will be */
+	/* as long as nothing was stored the stream is not opened: perhaps nothing ever will be */
 	if (err || !s->wfile || !room->p)
 		return err;
 	err = stream_adopt(s, &chunk);
@@ -270,7 +271,7 @@ int image_blob_begin(struct image *img, uint64_t blob_id)
 	return 0;
 }
 
-/* Bytes up to the next place where a hole may begin or end. */
+/* The number of bytes up to the next offset where a hole may begin or end. */
 static size_t piece_len(uint64_t offset, size_t len)
 {
 	size_t n = IMAGE_PAGE_SIZE - offset % IMAGE_PAGE_SIZE;

@@ -3,15 +3,15 @@
  * The directory of an image while it is written.
  *
  * Owns the temporary directory .tmp-NAME beside the final NAME, from begin to
- * publish or discard.  While it lives its directory is locked with flock(2), so
+ * publish or discard.  A living writer has its directory locked with flock(2), so
  * that image_sweep() and a second writer know a dead writer's leftovers from a
  * living one's work.
  *
  * Every name is resolved relative to the parent directory, opened once; symlinks
  * in place of our own names are not followed.  Publishing is one rename of the
- * directory; if it cannot be made durable it is taken back.
+ * directory, which is undone if it cannot be made durable.
  *
- * Must not write into files: that is what writers differ in.
+ * Must not write into files: each writer does that in its own way.
  */
 #include "image/writer_dir.h"
 
@@ -89,7 +89,7 @@ int writer_dir_publish(struct image_writer *w)
 	const struct place *p = &wd->place;
 	int err;
 
-	/* replaces an empty directory, refuses anything else */
+	/* the rename replaces an empty directory, and fails for anything else */
 	if (renameat(p->parent, p->tmp, p->parent, p->name) < 0)
 		return errno == ENOTEMPTY || errno == ENOTDIR ? -EEXIST : -errno;
 	if (fsync(p->parent) < 0) {
@@ -113,8 +113,8 @@ int writer_dir_swap(struct image_writer *w, const char *name)
 		return 0;
 	err = -errno;
 	/*
-	 * Both are whole, and either may be there after a power cut; what we say is that
-	 * nothing changed.
+	 * Both images are whole, and after a power cut either may have the name.  Exchange
+	 * the names back, as the error means that nothing changed.
 	 */
 	renameat2(p->parent, p->name, p->parent, name, RENAME_EXCHANGE);
 	return err;

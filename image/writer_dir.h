@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What all writers on a POSIX file system share: the temporary directory, its
- * lock, and how it gets its final name.
+ * The temporary directory of an image, its lock, and how it gets its final name:
+ * shared by all writers on a POSIX file system.
  */
 #ifndef STILLPOINT_IMAGE_WRITER_DIR_H
 #define STILLPOINT_IMAGE_WRITER_DIR_H
@@ -11,7 +11,7 @@
 #include "image/writer.h"
 
 struct writer_dir {
-	struct image_writer base;	/* first: a writer is one of these */
+	struct image_writer base;	/* must be first */
 	struct place place;		/* parent directory and names */
 	char *path;
 	int dir;			/* the temporary directory, locked; -1: none */
@@ -23,10 +23,10 @@ static inline struct writer_dir *to_writer_dir(struct image_writer *w)
 	return (struct writer_dir *)w;
 }
 
-/* Opens the parent of @dir; nothing is made before begin. */
+/* Open the parent of @dir; nothing is created before writer_dir_begin(). */
 int writer_dir_init(struct writer_dir *wd, const struct image_writer_ops *ops, const char *dir,
 		    struct ckpt_error *error);
-/* Discards what was not published.  Does not free @wd. */
+/* Discard the directory if it was not published.  Does not free @wd. */
 void writer_dir_done(struct writer_dir *wd);
 
 /* Operations of struct image_writer_ops. */

@@ -2,8 +2,8 @@
 /*
  * The plain writer: pwrite(2) and fsync(2) on a local file system.
  *
- * Appends are made for O_DIRECT; the end of a file, which is no whole page, goes
- * through the cache.  Directory, lock and publishing are writer_dir.c's.
+ * Appends use O_DIRECT where the file system allows it; the end of a file, if not a
+ * whole page, goes through the cache.  writer_dir.c does directory, lock and publishing.
  */
 #include <errno.h>
 
@@ -13,7 +13,7 @@
 
 struct posix_writer {
 	struct writer_dir wd;	/* first */
-	bool cached;		/* a file was refused O_DIRECT */
+	bool cached;		/* O_DIRECT was refused for a file */
 };
 
 struct image_wfile {

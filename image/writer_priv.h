@@ -24,9 +24,9 @@ struct image {
 	struct same *same;			/* NULL: pages are not compared */
 	struct index index;
 	struct image_reader *base;		/* NULL: a full image */
-	unsigned int base_shift;		/* what its numbers of bases are moved up by */
+	unsigned int base_shift;		/* added to the numbers that bases have in @base */
 	struct image_manifest manifest;
-	char *job, *hostname, *release, *machine;	/* what manifest points to */
+	char *job, *hostname, *release, *machine;	/* owned; manifest points to them */
 	int32_t *roots;
 	char **keys;
 	char **values;
@@ -34,7 +34,7 @@ struct image {
 
 	bool blob_open;
 	uint64_t blob_id;
-	uint64_t blob_end;			/* of its data so far */
+	uint64_t blob_end;			/* end of the current blob's data so far */
 
 	int err;				/* first failure */
 	struct ckpt_error error;
@@ -52,13 +52,13 @@ int image_stream_failed(struct image *img, enum image_file file, int err);
 int image_check_range(struct image *img, uint64_t mm_id, uint64_t addr, uint64_t nr_pages);
 int image_add_extent(struct image *img, const struct extent *e);
 
-/* At the commit: bases that nothing is in are let go. */
+/* At the commit: drop the bases that no extent refers to. */
 int image_bases_settle(struct image *img);
 
-/* Can another image stand on this one?  -EMLINK, -EFBIG as of image_base(). */
+/* Can another image be based on this one?  -EMLINK, -EFBIG as of image_base(). */
 int image_base_fits(const struct image_manifest *m, unsigned int max, struct ckpt_error *error);
 
-/* The stream, opened if it is not; NULL: img->err. */
+/* The stream of @file, opened if it was not; NULL: img->err says why. */
 struct stream *image_stream(struct image *img, enum image_file file);
 
 #endif /* STILLPOINT_IMAGE_WRITER_PRIV_H */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Only for unit testing: what the ring says of its writes, as a test wants it.
+ * Only for unit tests: a hook that replaces the results of the ring's writes, so that a test
+ * can make writes fail or fall short.
  */
 #ifndef STILLPOINT_IMAGE_WRITER_URING_H
 #define STILLPOINT_IMAGE_WRITER_URING_H
@@ -9,7 +10,7 @@
 
 #include "image/writer.h"
 
-/* @res: what the kernel said of @len bytes at @offset; returns what is believed. */
+/* @res: the kernel's result for @len bytes at @offset; return the result to use instead. */
 typedef int (*writer_uring_fault_fn)(void *arg, uint64_t offset, uint32_t len, int res);
 
 /* @w: made by image_writer_uring_create() */
