@@ -2,20 +2,20 @@
 /*
  * An io_uring for writing.
  *
- * A piece of memory is the owner's until it is written, the kernel's until the completion
- * was taken, and free after that.  The next one is the one behind the last if that is
- * free, so that they can be written together, up to the end of a block of them; else one
- * where a whole block is free, else any.  The queue has room for a write of each piece, so
- * it never fills.
+ * A piece of memory belongs to the owner until it is written, to the kernel until the
+ * completion was taken, and is free after that.  The next piece taken is the one behind the
+ * last, if it is free and in the same block, so that both can be written together; else the
+ * first piece of a free block, else any free piece.  The queue has room for a write of each
+ * piece, so it never fills.
  *
- * How fast the device is cannot be seen from when completions are noticed: they
- * are looked for when memory is needed.  Two moments tell it: while the owner has
- * to wait for memory again and again, the device is what all wait for, and what
- * ended between two waits is its speed; where that does not happen, now and then
- * a whole buffer is sent with nothing else on its way, and waited for.  A busy machine
- * wakes us late: the best of three samples is told.
+ * The times at which completions are noticed do not show the device's speed, as
+ * completions are looked for only when memory is needed.  The speed is measured in two
+ * ways.  While the owner has to wait for memory again and again, everything waits for the
+ * device, and the bytes that end between two waits give its speed.  If that does not
+ * happen, now and then a whole block is written alone and waited for.  A busy
+ * machine wakes us late: therefore ring_written() tells the best of three samples.
  *
- * Must not know files, nor what is in the memory.
+ * Must not know files, nor the meaning of the memory's contents.
  */
 #include "image/ring.h"
 
@@ -30,11 +30,11 @@
 
 #define IN_BLOCK	(RING_BLOCK_BYTES / RING_PIECE_BYTES)	/* pieces */
 #define NR_BLOCKS	(RING_PIECES / IN_BLOCK)
-#define ENTRIES		32U		/* more than pieces, and one for fsync */
+#define ENTRIES		32U		/* more than RING_PIECES, and one for fsync */
 #define MEMORY_BYTES	((size_t)RING_PIECES * RING_PIECE_BYTES)
 #define HUGE_PAGE	((size_t)2 << 20)
-#define SAMPLE_EVERY	(256ULL << 20)	/* bytes without a sample */
-#define SAMPLES		3U		/* at once at first; and the best of so many */
+#define SAMPLE_EVERY	(256ULL << 20)	/* bytes after which a new sample is due */
+#define SAMPLES		3U		/* taken at the start; the best of the last ones counts */
 #define SYNC_DATA	((void *)1)
 #define NOTHING_DATA	((void *)2)
 
@@ -51,30 +51,30 @@ struct ring {
 	bool ready;			/* uring was set up */
 	ring_done_fn done;
 	uint8_t *memory;
-	unsigned int nr_pieces;		/* that there are */
-	bool sparse;			/* buffers may be registered */
+	unsigned int nr_pieces;		/* pieces in memory, at most RING_PIECES */
+	bool sparse;			/* buffers may be registered later */
 	bool fixed_files;
-	bool large;			/* pages of memory */
-	bool slots[RING_FILES];		/* taken */
-	bool fixed[NR_BLOCKS];		/* registered */
+	bool large;			/* memory is to have huge pages */
+	bool slots[RING_FILES];		/* slot is taken */
+	bool fixed[NR_BLOCKS];		/* block is registered as a buffer */
 	bool taken[RING_PIECES];
-	unsigned int next;		/* piece behind the one that was taken last */
+	unsigned int next;		/* number of the piece behind the last one taken */
 	struct on_way writes[RING_PIECES];
 	unsigned int nr_on_way;
 	bool sync_ended;
 	int sync_res;
 
-	uint64_t waited_ns;		/* since then all wait for the device; 0: not so */
-	uint64_t since;			/* bytes that ended since then */
+	uint64_t waited_ns;		/* when the wait for the device began; 0: no wait */
+	uint64_t since;			/* bytes whose writes ended since waited_ns */
 	uint64_t unsampled;		/* bytes since the last sample */
 	unsigned int nr_samples;
-	double samples[SAMPLES];	/* ns per MiB, the last ones */
-	bool news;			/* for ring_written() */
+	double samples[SAMPLES];	/* the last samples, in ns per MiB */
+	bool news;			/* ring_written() has not told the last sample yet */
 };
 
 /* ---------------------------------------------------------------- set up */
 
-/* Huge pages are of no use but at their own addresses, and not every kernel gives such. */
+/* Align the memory for huge pages; not every kernel returns an aligned address. */
 static int ring_allocate(struct ring *r)
 {
 	size_t len = MEMORY_BYTES + HUGE_PAGE, before;
@@ -89,15 +89,15 @@ static int ring_allocate(struct ring *r)
 	munmap(p + MEMORY_BYTES, HUGE_PAGE - before);
 	r->memory = p;
 	r->nr_pieces = RING_PIECES;
-	/* a child has no use for it, and must not copy what the device reads */
+	/* a child does not need the memory, and must not copy pages that the device reads */
 	madvise(p, MEMORY_BYTES, MADV_DONTFORK);
-	madvise(p, MEMORY_BYTES, MADV_NOHUGEPAGE);	/* for a start: see ring_enlarge() */
+	madvise(p, MEMORY_BYTES, MADV_NOHUGEPAGE);	/* at first: see ring_enlarge() */
 	return 0;
 }
 
 static int set_up(struct ring *r)
 {
-	/* no interrupt for a completion: it is seen when it is looked for */
+	/* no interrupts for completions: the ring looks for them itself */
 	const unsigned int quiet = IORING_SETUP_COOP_TASKRUN | IORING_SETUP_TASKRUN_FLAG;
 	int err = io_uring_queue_init(ENTRIES, &r->uring, quiet);
 
@@ -110,7 +110,7 @@ static int set_up(struct ring *r)
 	return 0;
 }
 
-/* Room for buffers and files; before 5.19 there is none for buffers that come later. */
+/* Make tables of buffers and files; kernels before 5.19 cannot register buffers later. */
 static void make_tables(struct ring *r)
 {
 	int none[RING_FILES];
@@ -126,7 +126,7 @@ static size_t memory_bytes(const struct ring *r)
 	return (size_t)r->nr_pieces * RING_PIECE_BYTES;
 }
 
-/* There is much to write: what is not in use yet gets large pages. */
+/* There is much to write: memory that is not in use yet gets huge pages. */
 static void ring_enlarge(struct ring *r)
 {
 	if (r->large)
@@ -158,8 +158,9 @@ static unsigned int piece_of(const struct ring *r, const uint8_t *p)
 }
 
 /*
- * Saves the kernel work for each write from then on, but pins all of the block now:
- * not worth it before one is full.  RLIMIT_MEMLOCK may forbid it.
+ * Is the block registered as a buffer?  Registers it for the first full write: that saves
+ * the kernel work for each later write, but pins the whole block.  RLIMIT_MEMLOCK may
+ * forbid it.
  */
 static bool is_fixed(struct ring *r, unsigned int block, uint32_t len)
 {
@@ -299,7 +300,7 @@ static bool is_free(const struct ring *r, unsigned int block)
 	return true;
 }
 
-/* nr_pieces: none */
+/* The number of a free piece; nr_pieces: none is free. */
 static unsigned int find_piece(const struct ring *r)
 {
 	unsigned int i;
@@ -327,7 +328,7 @@ static uint8_t *ring_take(struct ring *r)
 
 /* ----------------------------------------------------------- completions */
 
-/* The write is over, or was not begun after all. */
+/* The write has ended, or could not be begun: tell its owner, and free its pieces. */
 static void ring_finish(struct ring *r, struct on_way *o, int res)
 {
 	struct on_way was = *o;
@@ -357,14 +358,14 @@ static void ring_ended(struct ring *r, struct io_uring_cqe *cqe)
 	ring_finish(r, o, res);
 }
 
-/* What ended is taken. */
+/* Take all completions that have come. */
 static void ring_look(struct ring *r)
 {
 	struct io_uring_cqe *cqe;
 
 	while (!io_uring_peek_cqe(&r->uring, &cqe))
 		ring_ended(r, cqe);
-	/* it may have been idle for a while */
+	/* the device may have been idle for a while */
 	if (r->nr_on_way < 2)
 		r->waited_ns = 0;
 }
@@ -399,7 +400,7 @@ static int wait_all(struct ring *r)
 	return err;
 }
 
-/* The device is what we wait for: what ended since the last such wait is its speed. */
+/* Wait for a write; the bytes written since the last such wait give the device's speed. */
 static int wait_for_device(struct ring *r)
 {
 	uint64_t now;
@@ -431,7 +432,7 @@ int ring_get(struct ring *r, uint8_t **ret_piece)
 
 /* ------------------------------------------------------------ submission */
 
-/* All that is in the queue; the kernel may want completions to be taken first. */
+/* Submit all of the queue; the kernel may want completions to be taken first. */
 static int submit_all(struct ring *r, unsigned int nr_new)
 {
 	while (io_uring_sq_ready(&r->uring)) {
@@ -448,7 +449,7 @@ static int submit_all(struct ring *r, unsigned int nr_new)
 	return 0;
 }
 
-/* What the kernel does not take must not be done later, when the memory holds something else. */
+/* The kernel did not take the entry: make it a no-op, as its memory will soon hold other data. */
 static void ring_forget(struct io_uring_sqe *sqe)
 {
 	io_uring_prep_nop(sqe);
@@ -488,14 +489,14 @@ static struct on_way *ring_note(struct ring *r, const struct ring_write *w, void
 	return o;
 }
 
-/* Alone on its way: its time is the device's. */
+/* Wait for a write that is the only one under way, so that its duration is the device's. */
 static int write_sample(struct ring *r, uint64_t bytes, uint64_t start)
 {
 	int err = wait_all(r);
 
 	if (!err)
 		ring_sample(r, bytes, clock_monotonic_ns() - start);
-	return 0;	/* if the wait fails, so does the next one */
+	return 0;	/* if this wait failed, the next one fails, too */
 }
 
 int ring_write(struct ring *r, const struct ring_write *w, const struct ring_target *to)

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Pages that are the same as pages stored before.
+ * Finds pages that equal pages stored before.
  *
  * Ranks of a node have tables, meshes and libraries in common, in long stretches.
- * One page in eight, chosen by a look at its content so that both of a pair are
- * chosen, is hashed and remembered with its address; when another one has the same
- * hash, the pages stored there are read again from where they came from and
- * compared byte by byte, on to both sides as far as they agree.  The hash is a
- * hint and no more.
+ * One page in eight is hashed and remembered with its address; the page's content
+ * decides whether it is chosen, so that equal pages are both chosen.  If a later page
+ * has the same hash, the pages around the remembered address are read again from the
+ * process and compared byte by byte with the new ones, in both directions as far as
+ * they agree.  The hash is only a hint.
  *
- * A stretch counts from 32 pages on, whose data lie one behind the other: shorter
- * ones would cost the index more than they save, and the restore a whole chunk
- * for a few pages.  Attempts that fail make the next ones rarer, so that memory
- * that only looks alike costs next to nothing.
+ * Only stretches of 32 pages or more are used, whose data are stored one behind the
+ * other: a shorter stretch would cost the index more than it saves, and cost the
+ * restore a whole chunk for a few pages.  Each failed comparison makes the next ones
+ * rarer, so that memory that only looks alike costs next to nothing.
  *
- * Invariant: what was added may be read again unchanged until the image is
- * committed, or not at all (then nothing is found).
+ * Invariant: pages that were added can be read again unchanged until the image is
+ * committed, or not at all (then no match is found).
  */
 #include "image/same.h"
 
@@ -27,8 +27,8 @@
 #define PAGE		((uint64_t)IMAGE_PAGE_SIZE)
 #define WAYS		4U
 #define BUCKETS		(SAME_ENTRIES / WAYS)
-#define REACH		(8ULL << 20)	/* longer matches come in pieces */
-#define FAILURES_MAX	5U	/* doublings of the pause after a failure */
+#define REACH		(8ULL << 20)	/* bytes; a longer match is found in pieces */
+#define FAILURES_MAX	5U	/* the pause after a failure is doubled so many times at most */
 
 struct entry {
 	uint64_t hash;		/* 0: none */
@@ -43,16 +43,16 @@ struct same {
 	struct entry *entries;		/* in buckets, the newest first */
 	unsigned int failures;		/* in a row */
 	uint64_t pause;			/* pages until the next attempt */
-	struct {			/* where the last match ended, here and there */
+	struct {			/* end of the last match: in the new pages, in the source */
 		uint64_t mm_id, addr, src_mm, src_addr;
 	} last;
 };
 
-/* Pages stored one behind the other, and an address among them. */
+/* Stored pages whose data lie one behind the other, and an address among them. */
 struct source {
 	uint64_t mm_id;
 	uint64_t addr;
-	uint64_t where;		/* of addr */
+	uint64_t where;		/* position of addr's data */
 	uint64_t before, after;	/* pages before addr, from addr on */
 };
 
@@ -84,7 +84,7 @@ void same_destroy(struct same *s)
 
 /* ----------------------------------------------------------------- table */
 
-/* The same for pages that are the same: a few words from here and there. */
+/* Choose the page by a few of its words: equal pages are both chosen, or both not. */
 static bool is_chosen(const uint8_t *page)
 {
 	static const unsigned int at[] = { 0, 85, 213, 341, 469 };
@@ -97,7 +97,7 @@ static bool is_chosen(const uint8_t *page)
 	return (sum * 0x9e3779b97f4a7c15ULL) >> 61 == 0;
 }
 
-/* A page with this content that came before; otherwise this one is remembered. */
+/* An earlier page with this hash; NULL: none, and this page is remembered. */
 static const struct entry *same_known(struct same *s, uint64_t hash, uint64_t mm_id, uint64_t addr)
 {
 	struct entry *bucket = &s->entries[hash % BUCKETS * WAYS];
@@ -120,7 +120,7 @@ static bool same_follows(const struct extent *a, const struct extent *b)
 	       a->where + a->len == b->where;
 }
 
-/* What is stored at @addr and around it. */
+/* Find the stored pages at @addr and around it; false: @addr is not stored in this image. */
 static bool find_source(const struct extent_table *t, uint64_t mm_id, uint64_t addr,
 			struct source *ret_source)
 {
@@ -145,7 +145,7 @@ static bool find_source(const struct extent_table *t, uint64_t mm_id, uint64_t a
 	return true;
 }
 
-/* How many of the pages from @data on are those at @addr, at most @nr. */
+/* Count how many of the @nr pages from @data on equal those from @src->addr on. */
 static uint64_t count_forward(struct same *s, const struct source *src, const uint8_t *data,
 			      uint64_t nr)
 {
@@ -165,7 +165,7 @@ static uint64_t count_forward(struct same *s, const struct source *src, const ui
 	return n;
 }
 
-/* The same for pages that end at @data. */
+/* Count how many of the @nr pages that end at @data equal those that end at @src->addr. */
 static uint64_t count_backward(struct same *s, const struct source *src, const uint8_t *data,
 			       uint64_t nr)
 {
@@ -192,7 +192,7 @@ static void same_failed(struct same *s)
 		s->failures++;
 }
 
-/* Page @at of @pages is like the one at @addr; a match of at least @min pages? */
+/* Page @at of @pages may equal the one at @addr: is there a match of at least @min pages? */
 static bool try_match(struct same *s, const struct extent_table *t,
 		      const struct same_pages *pages, uint64_t at, uint64_t mm_id, uint64_t addr,
 		      uint64_t min, struct same_match *ret_match)
@@ -203,7 +203,7 @@ static bool try_match(struct same *s, const struct extent_table *t,
 
 	if (!find_source(t, mm_id, addr, &src))
 		return false;
-	/* the pages here are not stored yet, so they are no part of it */
+	/* @pages are not stored yet, so the source cannot include them */
 	if (same_least(src.before, at) + same_least(src.after, most) < min)
 		return false;
 	after = count_forward(s, &src, data, same_least(src.after, most));
@@ -217,7 +217,7 @@ static bool try_match(struct same *s, const struct extent_table *t,
 	ret_match->nr = before + after;
 	ret_match->where = src.where - before * PAGE;
 	s->failures = 0;
-	/* if it did not end because the pages differ */
+	/* the next call may continue a match that did not end at pages that differ */
 	s->last.mm_id = after == same_least(src.after, most) ? pages->mm_id : 0;
 	s->last.addr = pages->addr + (at + after) * PAGE;
 	s->last.src_mm = mm_id;
@@ -228,7 +228,7 @@ static bool try_match(struct same *s, const struct extent_table *t,
 bool same_find(struct same *s, const struct extent_table *t, const struct same_pages *pages,
 	       struct same_match *ret_match)
 {
-	/* a long stretch comes in many calls */
+	/* a long stretch comes in many calls: continue the last match */
 	if (s->last.mm_id == pages->mm_id && s->last.addr == pages->addr &&
 	    try_match(s, t, pages, 0, s->last.src_mm, s->last.src_addr, 1, ret_match))
 		return true;

@@ -2,12 +2,12 @@
 /*
  * An image as JSON.
  *
- * Reads the manifest, the index and the state stream, no page: showing a large
- * image is quick.  Numbers are bytes unless their name says pages.  Where they go to and
- * what adds up to what is account.h's.
+ * Reads the manifest, the index and the state stream, but no page, so that even a large
+ * image is shown quickly.  Numbers are bytes unless their name says pages.  account.h
+ * defines the figures and their sums.
  *
- * JSON is built with jansson's habit in mind: the *_new functions take NULL for
- * "out of memory" and fail, and that is collected in one flag.
+ * Failed allocations are collected in one flag: jansson's *_new functions take NULL,
+ * which means "out of memory", and fail.
  */
 #include <endian.h>
 #include <errno.h>
@@ -30,7 +30,7 @@ struct show {
 	json_t *root;
 	json_t *processes;
 	json_t *maps;			/* of memory maps, by their number as text */
-	struct account_maps account;	/* what is in them */
+	struct account_maps account;	/* the figures of each memory map */
 	json_t *types;			/* records of each type */
 	json_t *records;		/* with IMAGE_SHOW_RECORDS */
 	bool failed;			/* out of memory somewhere */
@@ -132,7 +132,7 @@ static void show_sizes(struct show *s, const struct image_manifest *m)
 	show_set(s, s->root, "sizes", sizes);
 }
 
-/* Where the bytes of all files went. */
+/* The image's stored bytes, by their use. */
 static void show_stored(struct show *s)
 {
 	json_t *stored = json_object();
@@ -257,8 +257,9 @@ static void show_figures(struct show *s, json_t *json, const struct account_map 
 }
 
 /*
- * Excluded pages are in no index: the dump has counted what there was besides.  Where it has
- * not, or not so much, they are left with what they look like.
+ * Subtract excluded pages from the sums' untouched and file pages, and return their bytes.  No
+ * index has excluded pages, so they look untouched, or like the file's.  The dump has counted the
+ * pages that really were; without that count, or if it is too large, the sums stay unchanged.
  */
 static uint64_t take_out_excluded(struct show *s, struct account_map *sum)
 {
@@ -424,7 +425,7 @@ static int show_state(struct show *s)
 	return err;
 }
 
-/* The maps' values, as a list. */
+/* Put the memory maps into the result, as a list. */
 static void show_maps(struct show *s)
 {
 	json_t *list = json_array();
@@ -436,7 +437,7 @@ static void show_maps(struct show *s)
 	show_set(s, s->root, "memory", list);
 }
 
-/* What is behind the manifest; nothing of it is known of an image that is locked. */
+/* Show the contents of index and state stream; neither can be read in a locked image. */
 static int show_contents(struct show *s)
 {
 	int err = account_pages(s->r, &s->account);
@@ -493,7 +494,7 @@ int image_show_json(struct image_reader *r, unsigned int flags, json_t **ret_jso
 
 /* ---------------------------------------------------------------- verify */
 
-/* @arg: of "findings" and of "unchecked", what could not be looked into */
+/* @arg: two JSON lists: "findings", and "unchecked" for parts that could not be checked */
 static void collect_finding(const struct image_finding *finding, void *arg)
 {
 	json_t **lists = arg, *findings = lists[0];

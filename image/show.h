@@ -15,15 +15,15 @@
 #define IMAGE_SHOW_RUNS		(1U << 1)	/* every page run */
 
 /*
- * image_show_json() - manifest, files, processes, memory maps, blobs; of a reader that is locked
- * the first two
+ * image_show_json() - describe manifest, files, processes, memory maps, blobs; if the reader is
+ * locked, only manifest and files
  * @ret_json: a new reference
  */
 int image_show_json(struct image_reader *r, unsigned int flags, json_t **ret_json,
 		    struct ckpt_error *error);
 
 /*
- * image_diff_json() - what differs between two images
+ * image_diff_json() - describe the differences between two images
  *
  * Records are matched by what they describe (pid, tid, mapping, descriptor, …),
  * memory maps by their process.  "equal": true if nothing but the identity of
@@ -33,8 +33,10 @@ int image_diff_json(struct image_reader *a, struct image_reader *b,
 		    json_t **ret_json, struct ckpt_error *error);
 
 /*
- * Findings of image_verify() as {"ok": bool, "findings": […]}, with "unchecked": ["text"] of an
- * image that is locked; returns as it.
+ * Findings of image_verify() as {"ok": bool, "findings": […]}; for a locked image also
+ * "unchecked": ["text"], naming the parts that were not checked.
+ *
+ * Return: as image_verify().
  */
 int image_verify_json(const char *dir, const struct image_key *key,
 		      const struct image_expect *expect, bool deep,

@@ -2,15 +2,15 @@
 /*
  * One file of an image while it is written.
  *
- * Bytes fill a raw buffer; a full one goes through the pipeline, which hands it
- * back encoded, in order.  A writer with buffers of its own takes it as it is; what lies
- * in memory that it has lent is not even copied, but begins at a block of the file.  For
- * others it goes behind what waits in the output buffer; from 1 MiB on, whole pages
- * of that are appended and the rest (less than a page) moves to its front.  So
- * appends are large, sequential and aligned in memory and in the file, as O_DIRECT
- * wants them.
+ * Bytes fill a raw buffer.  A full buffer goes through the pipeline, which hands it
+ * back as an encoded chunk, in order.  A writer with buffers of its own takes the chunk
+ * as it is; a chunk in memory that the writer has lent is not even copied, but begins at
+ * a block of the file.  For other writers the chunk is added to the output buffer; when
+ * that has 1 MiB, its whole pages are appended to the file and the rest (less than a
+ * page) moves to its front.  So appends are large, sequential and aligned in memory and
+ * in the file, as O_DIRECT needs them.
  *
- * Knows neither records nor pages.
+ * Must not know records or pages.
  */
 #include <endian.h>
 #include <errno.h>
@@ -23,7 +23,7 @@
 
 #define ALIGN		4096U
 #define APPEND_MIN	(1U << 20)
-/* Bytes of a chunk from which on beginning another one is better than copying. */
+/* With so many bytes in a chunk, stream_adopt() rather begins a new chunk than copies. */
 #define NEARLY_FULL	(3 * IMAGE_CHUNK_MAX / 4)
 #define OUT_BYTES (APPEND_MIN + 2 * ALIGN + ((CHUNK_BOUND + ALIGN - 1) & ~(size_t)(ALIGN - 1)))
 
@@ -38,7 +38,7 @@ const char *const image_file_names[IMAGE_FILES] = {
 
 _Static_assert(sizeof(struct image_file_hdr) == 64, "format");
 
-/* Append what is there: whole pages, or everything at the end. */
+/* Append the output buffer: its whole pages, or, at the end (@all), everything. */
 static int stream_append(struct stream *s, bool all)
 {
 	size_t n = all ? s->out_used : s->out_used & ~(size_t)(ALIGN - 1);
@@ -70,7 +70,7 @@ static void ask_speed(struct stream *s)
 	pipeline_written(s->pipeline, bytes, ns);
 }
 
-/* Bytes to the writer, through the output buffer if it has none of its own. */
+/* Give bytes to the writer; through the output buffer if the writer has no buffers itself. */
 static int stream_give(struct stream *s, const void *data, size_t len)
 {
 	int err;
@@ -194,7 +194,7 @@ int stream_put(struct stream *s, const void *data, size_t len,
 	if (len > room)
 		len = room;
 	to = chunk_payload(s->raw.p) + s->raw_used;
-	if (to != data)		/* adopted, and nothing was left out so far */
+	if (to != data)		/* equal: the room was adopted, and no byte before was skipped */
 		memmove(to, data, len);
 	s->raw_used += (uint32_t)len;
 	if (len == room)

@@ -208,7 +208,7 @@ int image_room_use(struct image *img, struct image_room *room)
 	struct chunk_room chunk = chunk_of(room);
 	int err = img->err;
 
-	/* as long as nothing was stored the stream is not opened: perhaps nothing ever will be */
+	/* until data is stored, leave the stream unopened: perhaps no data will ever be stored */
 	if (err || !s->wfile || !room->p)
 		return err;
 	err = stream_adopt(s, &chunk);

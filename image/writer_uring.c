@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The writer that does not wait: io_uring, O_DIRECT, several writes on their way.
+ * The asynchronous writer: io_uring, O_DIRECT, several writes at a time.
  *
- * Bytes are copied into pieces of the ring's memory, or were made in pieces that were
- * lent; full ones that lie side by side are one run, which is written when it cannot
- * grow any more.  What fails is kept with its file and told by the next append, sync at
- * the latest; a short write is finished on the spot.  The last block before and after a
- * lent piece is filled up with zeros, and at the end of the file cut off before the sync.
- * No space is taken ahead: ext4 then writes to extents that are not initialized, and what
- * it has to do at the end of each write costs more than it saves
- * (docs/decisions/0037-no-space-is-taken-ahead.md).
+ * Bytes are copied into pieces of the ring's memory, or were made in lent pieces.  Full
+ * pieces that lie side by side form one run, which is written when it cannot grow any
+ * more.  A failed write's error is kept with its file and returned by the next append, or
+ * at the latest by sync; a short write is finished on the spot.  The last block before
+ * and after a lent piece is filled up with zeros; at the end of the file the zeros are
+ * cut off before the sync.  Space is not allocated ahead: ext4 would then write to
+ * extents that are not initialized, and its work at the end of each write costs more than
+ * the allocation saves (docs/decisions/0037-no-space-is-taken-ahead.md).
  *
- * A file that is refused O_DIRECT is written like the plain writer does it.
- * Directory, lock and publishing are writer_dir.c's.
+ * A file for which O_DIRECT is refused is written like the plain writer does.
+ * writer_dir.c does directory, lock and publishing.
  */
 #include "image/writer_uring.h"
 
@@ -30,9 +30,9 @@
 struct uring_writer {
 	struct writer_dir wd;	/* first */
 	struct ring *ring;
-	struct ring_write run;	/* full pieces that are not written yet, in a row */
-	struct image_wfile *run_of;	/* NULL: none */
-	bool cached;		/* a file was refused O_DIRECT */
+	struct ring_write run;	/* adjacent full pieces that are not written yet */
+	struct image_wfile *run_of;	/* the run's file; NULL: no run */
+	bool cached;		/* O_DIRECT was refused for a file */
 	writer_uring_fault_fn fault;
 	void *fault_arg;
 };
@@ -44,10 +44,10 @@ struct image_wfile {
 	uint8_t *open;			/* piece being filled */
 	uint32_t open_len;
 	uint64_t begun;			/* bytes written or in the run: open's offset */
-	uint64_t len;			/* all that was appended */
-	bool lent;			/* the last was a lent piece */
-	unsigned int on_way;
-	int err;			/* of the first write that failed */
+	uint64_t len;			/* length of the file as appended so far */
+	bool lent;			/* the last append was a lent piece */
+	unsigned int on_way;		/* writes that have not ended */
+	int err;			/* errno of the first write that failed */
 };
 
 static struct uring_writer *to_uring(struct image_writer *w)
@@ -57,14 +57,14 @@ static struct uring_writer *to_uring(struct image_writer *w)
 
 /* ---------------------------------------------------------------- writes */
 
-/* Did it fail in a way that writing it again may mend? */
+/* Did the write fail with an error that may not come again with a plain write? */
 static bool worth_another(int res)
 {
-	/* -EINVAL: it was direct when it was begun, whatever has become of the file since */
+	/* -EINVAL: the file was O_DIRECT when the write began, and may not be now */
 	return res == -EAGAIN || res == -EINTR || res == -EOPNOTSUPP || res == -EINVAL;
 }
 
-/* A write ended, as far as @res says; the rest is written now. */
+/* A write ended with @res bytes or an error; write the rest now. */
 static void writer_uring_written(void *owner, const struct ring_write *w, int res)
 {
 	struct image_wfile *f = owner;
@@ -84,7 +84,7 @@ static void writer_uring_written(void *owner, const struct ring_write *w, int re
 	f->err = plain_file_write(&f->plain, w->p + done, w->len - done, w->offset + done);
 }
 
-/* The run is written; its failure is its file's. */
+/* Write the run; an error is kept with the run's file. */
 static void write_run(struct uring_writer *uw)
 {
 	struct image_wfile *f = take_ptr(uw->run_of);
@@ -103,7 +103,7 @@ static void write_run(struct uring_writer *uw)
 		ring_put(uw->ring, uw->run.p + at);
 }
 
-/* Does the piece lie right behind the run?  That never goes beyond its block. */
+/* Does the piece lie right behind the run?  (A run never goes beyond its block.) */
 static bool writer_uring_continues(const struct image_wfile *f, const uint8_t *piece)
 {
 	const struct uring_writer *uw = f->uw;
@@ -111,7 +111,7 @@ static bool writer_uring_continues(const struct image_wfile *f, const uint8_t *p
 	return uw->run_of == f && uw->run.p + uw->run.len == piece;
 }
 
-/* A piece is full, or as full as it gets: @len bytes, the last block filled up with zeros. */
+/* Add a finished piece of @len bytes to the run; its last block is filled up with zeros. */
 static int add_to_run(struct image_wfile *f, uint8_t *piece, uint32_t len)
 {
 	struct uring_writer *uw = f->uw;
@@ -157,7 +157,7 @@ static int writer_uring_drain(struct image_wfile *f)
 	return err;
 }
 
-/* From here on without the ring: the file was refused O_DIRECT after all. */
+/* O_DIRECT was refused for the file after all: from here on write it without the ring. */
 static int leave_ring(struct image_wfile *f)
 {
 	int err = writer_uring_drain(f);
@@ -214,7 +214,7 @@ static int append_ring(struct image_wfile *f, const uint8_t *p, size_t len)
 	return err ? err : f->err;
 }
 
-/* What comes before or after a lent piece begins at a block. */
+/* Lent pieces, and the bytes after them, begin at a block. */
 static void writer_uring_align(struct image_wfile *f)
 {
 	f->len = PLAIN_FILE_ALIGN_UP(f->len);
@@ -250,7 +250,7 @@ static void uring_limit(struct image_writer *w, unsigned int pieces)
 	ring_limit(to_uring(w)->ring, pieces);
 }
 
-/* Some are kept back, one for each file and more: what is copied must get on. */
+/* Keep some pieces back, at least one for each file: appends by copy must not get stuck. */
 static uint8_t *uring_lend(struct image_writer *w)
 {
 	struct uring_writer *uw = to_uring(w);
@@ -321,7 +321,7 @@ static int uring_open(struct image_writer *w, const char *name, struct image_wfi
 	return 0;
 }
 
-/* The end of the file may fill no block: nothing can be appended after this. */
+/* Nothing can be appended afterwards, as the end of the file may not fill its block. */
 static int uring_sync(struct image_wfile *f)
 {
 	int err = f->err;
