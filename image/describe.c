@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a record is about, in words.
+ * Describes records in words.
  *
- * The image does not interpret records; here they are looked at only so far as
- * to name them.  A record that is shorter than the structure it should hold (an
- * older or a broken writer's) is named by its ordinal and not looked into.
+ * The image does not interpret records; this file reads only the fields that name
+ * them.  A record that is shorter than the structure it should hold (an older or a
+ * broken writer's) is named by its ordinal, and its fields are not read.
  *
  * Records of the engine (0x1000 and above) are named by type and ordinal.
  */
@@ -50,7 +50,7 @@ bool describe_is_identity(uint16_t type)
 	return type == CKPT_REC_SYSTEM || type == ENGINE_FIRST;
 }
 
-/* The first 32-bit word behind the header: pid or id in most records. */
+/* Get the first 32-bit word behind the header: pid or id in most records. */
 static bool first_word(const struct image_record *rec, int32_t *ret_word)
 {
 	if (rec->len < sizeof(struct image_rec_hdr) + sizeof(*ret_word))
@@ -135,7 +135,7 @@ json_t *describe_text(const char *bytes, size_t max)
 
 	if (json)
 		return json;
-	/* not UTF-8: keep what is ASCII */
+	/* not UTF-8: keep printable ASCII, and replace all else by '?' */
 	copy = strndup(bytes, len);
 	if (!copy)
 		return NULL;

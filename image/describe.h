@@ -11,7 +11,7 @@
 
 #define DESCRIBE_MAX	160
 
-/* "PROC", "VMA", …; NULL: not one of the kernel's. */
+/* The name of a record type: "PROC", "VMA", …; NULL: not a type of the kernel's. */
 const char *describe_type(uint16_t type);
 
 /*
@@ -21,7 +21,7 @@ const char *describe_type(uint16_t type);
 void describe_record(const struct image_record *rec, uint64_t ordinal,
 		     char text[DESCRIBE_MAX]);
 
-/* A JSON string of bytes that may be anything; ends at a NUL. */
+/* Make a JSON string of any bytes, up to a NUL or @max. */
 json_t *describe_text(const char *bytes, size_t max);
 
 /* True for a record that identifies the dump itself; it differs between any two images. */

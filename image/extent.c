@@ -2,12 +2,12 @@
 /*
  * Table of extents, sorted by (owner, start), without overlaps.
  *
- * Extents mostly arrive in order; a table remembers if one did not and sorts
+ * Extents mostly arrive in order; a table remembers if one did not, and is sorted
  * once, when it is checked.  After extent_table_check() succeeded every extent
  * is safe to follow: no sum overflows, a position lies in one chunk that exists,
  * a reference leads to data or zeros in one step.
  *
- * Must not be changed after the check.
+ * A table must not be changed after the check.
  */
 #include <endian.h>
 #include <errno.h>
@@ -15,7 +15,7 @@
 
 #include "image/extent.h"
 
-/* Same chunk, right behind: one extent instead of two. */
+/* Can @b be joined to @a: is its data right behind @a's, in the same chunk? */
 static bool extent_continues(const struct extent *a, const struct extent *b)
 {
 	if (!extent_joins(a, b))
@@ -174,7 +174,7 @@ int extent_table_check(struct extent_table *t, uint32_t granule,
 	return 0;
 }
 
-/* Among those from number @lo on, which must be sorted. */
+/* As extent_table_find(), among the extents from number @lo on, which must be sorted. */
 static const struct extent *find_from(const struct extent_table *t, size_t lo,
 				      uint64_t owner, uint64_t pos)
 {

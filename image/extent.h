@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Table of extents: where the pages of memory maps and the contents of blobs
- * are.  The writer fills one and the reader searches one; both check it with
- * the same code, so what commits can be read.
+ * Table of extents: the positions of the pages of memory maps, and of the contents
+ * of blobs.  The writer fills a table and the reader searches it; both check it with
+ * the same code, so every table that can be committed can be read.
  */
 #ifndef STILLPOINT_IMAGE_EXTENT_H
 #define STILLPOINT_IMAGE_EXTENT_H
@@ -43,7 +43,7 @@ struct extent_chunks {
 	unsigned int nr_files;
 };
 
-/* Add an extent; joined with the last one if it continues that. */
+/* Add an extent; it is joined with the last extent if it continues that. */
 int extent_table_add(struct extent_table *t, const struct extent *e);
 void extent_table_done(struct extent_table *t);
 

@@ -2,11 +2,11 @@
 /*
  * The index: tables of chunks, extents and blobs, and their records.
  *
- * The writer collects, checks and writes it; the reader parses, and checks with
- * the same function.  After index_check() and index_check_chunks() every number
- * in it may be followed without another test.
+ * The writer fills, checks and writes the index; the reader parses it, and checks it
+ * with the same function.  After index_check() and index_check_chunks() every number
+ * in the index may be followed without another test.
  *
- * Memory: 48 bytes per extent, 16 per chunk, per blob and per map that is tracked.
+ * Memory: 48 bytes per extent, 16 per chunk, per blob and per tracked memory map.
  */
 #include <endian.h>
 #include <errno.h>

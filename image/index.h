@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The index of an image: which chunks there are, what memory and which blobs
- * they hold.
+ * The index of an image: lists the chunks of each file, and the memory and blobs in
+ * them.
  */
 #ifndef STILLPOINT_IMAGE_INDEX_H
 #define STILLPOINT_IMAGE_INDEX_H
@@ -24,7 +24,7 @@ struct track {
 };
 
 struct index {
-	/* chunk tables by enum image_file; of a writer those of bases only */
+	/* chunk tables by enum image_file; a writer has only those of bases here */
 	struct image_ix_chunk *chunks[IMAGE_FILES];
 	uint64_t nr_chunks[IMAGE_FILES];
 	struct extent_table memory;
@@ -39,19 +39,19 @@ struct index {
 int index_add_blob(struct index *ix, uint64_t id, uint64_t size);
 int index_add_track(struct index *ix, uint64_t owner, uint64_t token);
 
-/* The tables that positions in pages point into: @own's, then those of the @nr_bases bases. */
+/* Collect the chunk tables that page positions point into: @own, then the @nr_bases bases'. */
 void index_page_chunks(const struct index *ix, const struct image_ix_chunk *own, uint64_t nr_own,
 		       unsigned int nr_bases, struct extent_chunks ret_chunks[1 + IMAGE_BASES_MAX]);
 
-/* Check tables against each other; sorts them. The chunk tables must be there. */
+/* Sort the tables and check them against each other. The chunk tables must be filled. */
 int index_check(struct index *ix, const struct extent_chunks *pages,
 		const struct extent_chunks *blobs, struct ckpt_error *error);
 
-/* Records of the chunk tables (of @pages, @blobs and bases), extents, blobs and tracks. */
+/* Write records: chunk tables (of @pages, @blobs and bases), extents, blobs and tracks. */
 int index_write(const struct index *ix, const struct stream *pages,
 		const struct stream *blobs, struct stream *out);
 
-/* Take in one record of the index stream. */
+/* Add one record of the index stream to the index. */
 int index_parse(struct index *ix, const struct image_record *rec,
 		struct ckpt_error *error);
 

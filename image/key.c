@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The node's key, the secret, and what is derived from them.
+ * The node's key, the secret, and the keys derived from them.
  *
- * Neither touches an image: each use has its own key, made by keyed BLAKE2b of a
- * label (and, but for the key ids, the image's random id), so that what is
+ * Neither key is used on an image directly: each use has its own key, made by keyed
+ * BLAKE2b of a label (and, except for the key ids, the image's random id), so that data
  * authenticated or encrypted for one image or one use is worthless for another.
  * The labels are part of the format and never change their meaning.
  *
- * Keys, and those of chunks, live in pages of their own (sodium_malloc()): locked where
- * RLIMIT_MEMLOCK allows it, kept out of core dumps, and wiped.  Nothing here
- * prints one or puts it in an error.  Where the secret is from: secret.c.
+ * All keys, also those of chunks, live in pages of their own (sodium_malloc()): locked where
+ * RLIMIT_MEMLOCK allows it, kept out of core dumps, and wiped when freed.  Nothing here
+ * may print a key or put it in an error.  secret.c gets the secret.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +24,7 @@ struct image_key {
 	uint8_t bytes[IMAGE_KEY_BYTES];
 	uint8_t secret[IMAGE_KEY_BYTES];
 	bool has_secret;
-	char where[200];		/* of the secret: for messages */
+	char where[200];		/* the place of the secret, for messages */
 };
 
 int image_key_from_bytes(const uint8_t bytes[IMAGE_KEY_BYTES],
@@ -45,7 +45,7 @@ int image_key_from_bytes(const uint8_t bytes[IMAGE_KEY_BYTES],
 
 void image_key_destroy(struct image_key *key)
 {
-	sodium_free(key);		/* wipes as well */
+	sodium_free(key);		/* wipes the memory, too */
 }
 
 void image_key_secret_from_bytes(struct image_key *key, const uint8_t bytes[IMAGE_KEY_BYTES],
@@ -130,7 +130,7 @@ int image_key_load(const char *path, struct image_key **ret_key,
 	return 0;
 }
 
-/* Directory of @path, for the fsync that makes a new name in it durable. */
+/* Open the directory of @path, for the fsync that makes a new name in it durable. */
 static int open_parent(const char *path)
 {
 	_cleanup_free_ char *copy = strdup(path);
@@ -167,7 +167,7 @@ static int write_key(int fd)
 }
 
 /*
- * Written under another name and linked into place, so that a crash leaves
+ * The key is written under another name and linked into place, so that a crash leaves
  * either no key or a whole one, and two creators do not overwrite each other.
  */
 int image_key_create(const char *path, struct ckpt_error *error)

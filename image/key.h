@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The node's key: 32 random bytes in a file that only root can read.  It
- * authenticates every image; a node that is to restart another node's images has
+ * The node's key: 32 random bytes in a file that only root can read.  The key
+ * authenticates every image; a node that is to restart another node's images needs
  * the same key.
  *
- * A second key, the secret, encrypts, if one is named: 32 random bytes in another
- * such file or in the kernel's keyring.  A node that has only the first key (and
- * keeps copies) can tell whether an image is whole, but cannot read it.
+ * A second key, the secret, encrypts images, if one is configured: 32 random bytes in
+ * another such file or in the kernel's keyring.  A node that has only the first key
+ * (and keeps copies) can tell whether an image is whole, but cannot read it.
  */
 #ifndef STILLPOINT_IMAGE_KEY_H
 #define STILLPOINT_IMAGE_KEY_H
@@ -19,7 +19,7 @@
 
 #define IMAGE_KEY_BYTES	32
 
-struct image_key;	/* opaque; in memory that is locked, in no core dump, and wiped */
+struct image_key;	/* opaque; its memory is locked, in no core dump, and wiped when freed */
 
 /**
  * image_key_load() - read a key file
@@ -75,7 +75,7 @@ int image_key_read(const char *path, uint8_t ret_bytes[IMAGE_KEY_BYTES],
 		   struct ckpt_error *error);
 void image_key_set_where(struct image_key *key, const char *where);
 
-/* For image/ and levels/ only: what is derived from the key; see format.h. */
+/* For image/ and levels/ only: ids and keys derived from the key; see format.h. */
 #define IMAGE_SUBKEY_BYTES	32
 
 void image_key_id(const struct image_key *key, uint8_t ret_id[16]);
@@ -102,7 +102,7 @@ const char *image_key_where(const struct image_key *key);
 /* Key of the secret part of an image's manifest (NULL: of texts beside images); needs a secret. */
 void image_key_private(const struct image_key *key, const uint8_t *image_id,
 		       uint8_t ret_key[IMAGE_SUBKEY_BYTES]);
-/* Keys of a file of parity over images, by its random salt: of its header and its frames. */
+/* Keys of a parity file, by its random salt: one for its header, one for its frames. */
 void image_key_parity(const struct image_key *key, const uint8_t salt[32],
 		      uint8_t ret_header[IMAGE_SUBKEY_BYTES],
 		      uint8_t ret_frames[IMAGE_SUBKEY_BYTES]);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A manifest read.
+ * Decodes a manifest.
  *
- * Decoding believes nothing before the MAC: magic, version and key id are
- * looked at first only to say what kind of wrong it is (not ours, from another
- * version, another key), never to act on.  After the MAC every length is checked
- * again, as if it had not been authenticated: the writer may have been buggy.
+ * Nothing is trusted before the MAC was checked: magic, version and key id are read
+ * first only to name the error (not an image, another version, another key), never to
+ * act on.  After the MAC every length is checked nevertheless, as if it had not been
+ * authenticated: the writer may have been buggy.
  *
- * A decoded manifest keeps the bytes it was read from; its strings point there, or into what
- * was decrypted of them.
+ * A decoded manifest keeps the bytes it was read from; its strings point into these, or into
+ * its decrypted text.
  *
  * Must not do I/O.
  */
@@ -29,9 +29,9 @@
 struct manifest {
 	struct image_manifest m;
 	uint8_t *buf;
-	uint8_t *text;		/* of the PRIVATE record, decrypted; NULL: none, or locked */
+	uint8_t *text;		/* decrypted text of the PRIVATE record; NULL: none, or locked */
 	size_t text_len;
-	const struct image_key *key;	/* while it is decoded */
+	const struct image_key *key;	/* set during decoding only */
 	int32_t *roots;
 	const char **keys;
 	const char **values;
@@ -106,7 +106,7 @@ static int get_header(struct manifest *man, struct fault *fault)
 	return 0;
 }
 
-/* Bounds that later sums rely on. */
+/* Are the file's numbers within the bounds that later sums rely on? */
 static bool is_possible(const struct image_file_info *info)
 {
 	return info->len >= sizeof(struct image_file_hdr) && info->len <= INT64_MAX &&
@@ -163,7 +163,7 @@ static int get_base(struct manifest *man, const uint8_t *rec, uint32_t len)
 	return 0;
 }
 
-/* A string in a fixed field, in place; NULL if it does not end there. */
+/* The string in a fixed field, in place; NULL if it does not end within the field. */
 static const char *get_string(const char *field, size_t room)
 {
 	return memchr(field, '\0', room) ? field : NULL;
@@ -270,8 +270,8 @@ static int get_keyval(struct manifest *man, const uint8_t *rec, uint32_t len)
 }
 
 /*
- * What was sealed becomes readable, if the secret is that of the image.  With the MAC checked
- * it can only be one that a holder of the node's key forged, if it does not open.
+ * Decrypt the PRIVATE record, if the secret is the image's.  The MAC was checked before: if
+ * decryption fails, somebody who has the node's key has forged the record.
  */
 static int get_private(struct manifest *man, const uint8_t *rec, uint32_t len)
 {
@@ -410,7 +410,7 @@ int manifest_decode(uint8_t *buf, size_t len, const struct image_key *key,
 		err = get_all(man, len, fault);
 	man->key = NULL;
 	if (err) {
-		man->buf = NULL;	/* stays the caller's */
+		man->buf = NULL;	/* @buf stays the caller's */
 		manifest_destroy(man);
 		return err;
 	}

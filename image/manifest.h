@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The manifest: the file that makes a directory an image.  Memory form to bytes
- * and back; encode(decode(x)) == x for what this version writes.
+ * The manifest: the file that makes a directory an image.  Encodes and decodes it;
+ * encode(decode(x)) == x for each manifest that this version writes.
  */
 #ifndef STILLPOINT_IMAGE_MANIFEST_H
 #define STILLPOINT_IMAGE_MANIFEST_H
@@ -14,7 +14,7 @@ struct manifest;
 #define MANIFEST_MAC_BYTES	IMAGE_DIGEST_BYTES
 
 /*
- * Encode all of @m but counts.bytes_*; its strings must not be NULL, and @key must have the
+ * Encode all of @m except counts.bytes_*; @m's strings must not be NULL, and @key must have the
  * secret if @m is encrypted.
  */
 int manifest_encode(const struct image_manifest *m, const struct image_key *key,
@@ -27,11 +27,11 @@ int manifest_decode(uint8_t *buf, size_t len, const struct image_key *key,
 const struct image_manifest *manifest_info(const struct manifest *man);
 void manifest_destroy(struct manifest *man);
 
-/* For manifest.c: keyed BLAKE2b over all that is in front of it. */
+/* For manifest.c: the MAC, a keyed BLAKE2b over the @len bytes in front of it. */
 void manifest_mac(const uint8_t *buf, size_t len, const struct image_key *key,
 		  const uint8_t id[32], uint8_t mac[MANIFEST_MAC_BYTES]);
 
-/* First bytes of every other file of the image. */
+/* Make the header that @file, any file but the manifest, begins with. */
 void manifest_file_hdr(const struct image_manifest *m, enum image_file file,
 		       struct image_file_hdr *ret_hdr);
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A manifest written; what is read is in manifest.c.
+ * Encodes a manifest; manifest.c decodes it.
  *
- * Of an encrypted image everything that is free-form text (command, environment, notes) is
- * sealed; what format.h lists stays readable, so that copies can be kept, listed and
- * removed by who does not have the secret.
+ * In an encrypted image all free-form text (command, environment, notes) is sealed. The fields
+ * that format.h lists stay readable, so that copies can be kept, listed and removed without
+ * the secret.
  *
  * Must not do I/O.
  */
@@ -150,7 +150,7 @@ static void put_roots(struct buffer *b, const struct image_manifest *m)
 	buffer_done(&pids);
 }
 
-/* In an encrypted image they go into the PRIVATE record. */
+/* Put the free-form texts; in an encrypted image into the PRIVATE record. */
 static void put_keyvals(struct buffer *b, const struct image_manifest *m)
 {
 	unsigned int i;
@@ -204,7 +204,7 @@ static void put_private(struct buffer *b, const struct image_manifest *m,
 
 static uint16_t oldest_reader(const struct image_manifest *m)
 {
-	if (m->gaps || m->nr_bases)	/* theirs are as they are */
+	if (m->gaps || m->nr_bases)	/* the files of bases may have gaps */
 		return IMAGE_VERSION_GAPS;
 	if (m->encrypted)
 		return IMAGE_VERSION_SECRET;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Memory and file contents out of an image.
+ * Reads memory and file contents from an image.
  *
  * The index was checked as a whole when the image was opened, so extents are
  * followed without further tests: positions lie in chunks that exist, references
- * lead to data or zeros in one step.  Contents come through the cache of decoded
+ * lead to data or zeros in one step.  Contents are read through the cache of decoded
  * chunks.
  */
 #include <endian.h>
@@ -96,7 +96,7 @@ const struct extent *reader_resolve(const struct image_reader *r, uint64_t mm_id
 	return e;
 }
 
-/* The same for a caller's numbers. */
+/* As reader_resolve(), but check the caller's numbers first. */
 static int resolve_checked(struct image_reader *r, uint64_t mm_id, uint64_t addr,
 			   uint64_t nr_pages, const struct extent **ret_extent,
 			   uint64_t *ret_offset, uint64_t *ret_len)
@@ -131,7 +131,7 @@ int image_pages_chunk(struct image_reader *r, uint64_t mm_id, uint64_t addr,
 void image_pages_until(struct image_reader *r, uint64_t last, bool in_order)
 {
 	const struct index *ix = &r->index;
-	/* with bases the greatest number says nothing about the other files */
+	/* with bases, the greatest chunk number in this image's file says nothing about theirs */
 	bool any = r->m->nr_bases || last == IMAGE_NO_CHUNK ||
 		   last >= ix->nr_chunks[IMAGE_FILE_PAGES];
 
@@ -247,7 +247,7 @@ int image_blob_extent(struct image_reader *r, uint64_t blob_id, uint64_t *cursor
 	return 1;
 }
 
-/* As much of [offset, offset + len) as one extent or hole gives. */
+/* Read from [offset, offset + len) as much as lies in one extent or hole. */
 static int read_piece(struct image_reader *r, uint64_t blob_id, uint64_t offset,
 		      uint8_t *buf, size_t len, size_t *ret_len)
 {

@@ -3,8 +3,8 @@
  * Short texts beside the images that only the secret can read: nonce and ciphertext
  * (XChaCha20-Poly1305, the purpose as associated data), as base64.
  *
- * Nonces are random, of 24 bytes: as many texts as anybody will ever write do not
- * make one come twice.
+ * Nonces are 24 random bytes: no number of texts that anybody will ever write makes a
+ * nonce likely to come twice.
  */
 #include <errno.h>
 #include <sodium.h>

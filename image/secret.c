@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Where the secret is from: a file, or the kernel's keyring.
+ * Gets the secret from a file, or from the kernel's keyring.
  *
- * Of the keyring's types only "user" will do: a "logon" key is for the kernel and cannot be
- * read by any program, which is said rather than that there is none.  A service has a session
- * of its own, from which the keyring of its user is not reached; for the search it is linked into
- * the keyring of this thread, which goes with it.
+ * Only keys of type "user" can be used.  A "logon" key is for the kernel and cannot be read by
+ * any program; if there is such a key, the error says so.  A service has a session of its own,
+ * from which its user's keyring cannot be reached: for the search the user's keyring is linked
+ * into this thread's keyring, which vanishes with the thread.
  *
- * Must not keep the secret but in the key, nor print it.
+ * Must not keep the secret anywhere but in the key, and must not print it.
  */
 #include <errno.h>
 #include <linux/keyctl.h>
@@ -22,7 +22,7 @@
 #define OF_KEYRING	"keyring:"
 #define NAME_MAX_BYTES	128
 
-/* The name behind "keyring:", or NULL. */
+/* The name behind "keyring:"; NULL: @source is no keyring source. */
 static const char *keyring_name(const char *source)
 {
 	return strncmp(source, OF_KEYRING, strlen(OF_KEYRING)) ? NULL :

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Checking an image that may be damaged, and saying everything that is wrong.
+ * Checks an image that may be damaged, and reports everything that is wrong.
  *
- * What image_open() refuses is one finding and the end, for nothing behind it
- * can be believed.  Beyond that each chunk stands for itself: the pages and
+ * If image_open() refuses the image, that is the only finding, as nothing else in the
+ * image can be trusted then.  Otherwise each chunk is checked by itself: pages and
  * blobs are walked by the index, so one bad chunk does not hide the next.
  *
- * An image that is locked has no index to go by: each file is walked from its front, and
- * ends at its first bad chunk.
+ * The index of a locked image cannot be read: each file is walked from its front, and the
+ * walk ends at the file's first bad chunk.
  */
 #include <endian.h>
 #include <errno.h>
@@ -58,7 +58,10 @@ static void verify_state(struct verification *v, struct image_reader *r)
 		verify_found(v, err, &r->fault);
 }
 
-/* Pages that share their data are told from those that do not by numbers only. */
+/*
+ * Compare the index's numbers of pages with the manifest's.  Only the numbers tell pages that
+ * share their data from pages that do not.
+ */
 static void verify_pages(struct verification *v, struct image_reader *r)
 {
 	const struct image_counts *c = &r->m->counts;
@@ -147,7 +150,7 @@ static int verify_deep(struct verification *v, struct image_reader *r)
 	return 0;
 }
 
-/* All that the node's key can tell: manifest, lengths, each chunk's tag and their order. */
+/* Check all that needs only the node's key: manifest, lengths, each chunk's tag, chunk order. */
 static void verify_locked(struct verification *v, struct image_reader *r)
 {
 	char id[2 * IMAGE_KEY_ID_BYTES + 1];

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Reading a file through one aligned buffer.
+ * Reads a file through one aligned buffer.
  *
- * The buffer holds a whole chunk wherever that begins, so a chunk costs one read,
- * and small ones behind it come for free.  Whoever is known to want several large ones in
- * a row has a larger buffer, of huge pages: the kernel pins and tells the device of few
- * pieces of memory then, and less often.  Reads begin at aligned offsets and go
- * to aligned places, as O_DIRECT wants it.  A short read is the end of the file only
- * if the next one brings no more.
+ * The buffer has room for a whole chunk at any offset, so a chunk costs one read, and
+ * small chunks behind it cost none.  For a caller that reads several large chunks in
+ * order there is a larger buffer, of huge pages: the kernel then pins fewer pieces of
+ * memory, and passes fewer to the device, in fewer reads.  Reads begin at aligned
+ * offsets and go to aligned addresses, as O_DIRECT needs it.  A short read means the end
+ * of the file only if the next read returns no more.
  */
 #include "image/window.h"
 
@@ -21,7 +21,7 @@
 
 #define WINDOW_ALIGN	4096U
 #define WINDOW_BYTES	((CHUNK_BOUND / WINDOW_ALIGN + 2) * WINDOW_ALIGN)
-#define WINDOW_AHEAD	(4U << 20)	/* of chunks that are stored as they are: four */
+#define WINDOW_AHEAD	(4U << 20)	/* four chunks that are stored uncompressed */
 #define HUGE_PAGE	(2U << 20)
 
 uint8_t *window_buffer(void)
@@ -53,8 +53,9 @@ void window_direct(int fd)
 }
 
 /*
- * Some file systems take O_DIRECT and then refuse to read.  Another thread may
- * have found that out meanwhile: a refusal counts if it comes twice.
+ * Some file systems accept O_DIRECT and then fail to read with -EINVAL: clear O_DIRECT and
+ * read again.  Another thread may have cleared it meanwhile, so only a second -EINVAL
+ * counts as an error.
  */
 static ssize_t read_some(int fd, void *buf, size_t len, uint64_t offset)
 {
@@ -77,7 +78,7 @@ static ssize_t read_some(int fd, void *buf, size_t len, uint64_t offset)
 	}
 }
 
-/* Without memory for it the window goes on with the small one. */
+/* Is there a large buffer to use?  If there is no memory for it, the small one is used. */
 static bool has_ahead(struct window *w)
 {
 	if (!w->in_order)
@@ -90,7 +91,7 @@ static bool has_ahead(struct window *w)
 	return w->ahead;
 }
 
-/* How much to read at @base, of which the first @len bytes are needed, and where to. */
+/* Choose the buffer, and return how much to read at w->base; at least @len bytes. */
 static size_t window_amount(struct window *w, size_t len)
 {
 	uint64_t limit = w->hint && w->hint < w->limit ? w->hint : w->limit;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A stretch of one file in memory, read past the page cache where the file system
- * allows that: an image is read once, and each page of it would cost a page of
- * the cache, its clearing and a copy.
+ * A stretch of one file in memory, read around the page cache where the file system
+ * allows that: an image is read only once, and each page read through the cache would
+ * cost a page of the cache, clearing that page, and a copy.
  */
 #ifndef STILLPOINT_IMAGE_WINDOW_H
 #define STILLPOINT_IMAGE_WINDOW_H
@@ -13,29 +13,29 @@
 
 struct window {
 	uint8_t *buf;		/* WINDOW_BYTES, aligned to WINDOW_ALIGN */
-	uint8_t *ahead;		/* WINDOW_AHEAD of huge pages, had when it is needed first */
-	uint8_t *data;		/* the one of both that was read into last */
-	uint64_t reads;		/* changes whenever @data does, or what is in it */
+	uint8_t *ahead;		/* WINDOW_AHEAD of huge pages, allocated when first needed */
+	uint8_t *data;		/* buf or ahead: the buffer of the last read */
+	uint64_t reads;		/* changes whenever @data or its contents change */
 	bool in_order;		/* see window_limit() */
-	int fd;			/* whose bytes these are; -1: none */
+	int fd;			/* the file whose bytes are in @data; -1: none */
 	uint64_t base;		/* offset of data[0] in the file */
-	uint64_t start, end;	/* what may still be taken */
+	uint64_t start, end;	/* offsets of the bytes that window_get() may still return */
 	uint64_t limit;		/* offset from which on nothing is read */
-	uint64_t hint;		/* the same for the next read only; 0: none */
+	uint64_t hint;		/* limit for the next read only; 0: none */
 };
 
-/* WINDOW_BYTES, more than IMAGE_CHUNK_MAX; free() takes it back. */
+/* Allocate a buffer of WINDOW_BYTES, more than IMAGE_CHUNK_MAX; release it with free(). */
 uint8_t *window_buffer(void);
 
 int window_init(struct window *w);
 void window_done(struct window *w);
 
-/* Read @fd directly from now on, if it can be: -EINVAL of the file system is no error. */
+/* Read @fd with O_DIRECT from now on, if the file system allows it; else as before. */
 void window_direct(int fd);
 
 /*
- * @len bytes (at most CHUNK_BOUND) at @offset of @fd, in @ret_data until the next
- * call.  -ENODATA: the file ends before.
+ * Get @len bytes (at most CHUNK_BOUND) at @offset of @fd; *@ret_data is valid until the
+ * next call.  -ENODATA: the file ends before offset + len.
  */
 int window_get(struct window *w, int fd, uint64_t offset, size_t len, uint8_t **ret_data);
 
@@ -48,7 +48,7 @@ void window_limit(struct window *w, uint64_t offset, bool in_order);
 /* As window_limit(), for the next read only. */
 void window_hint(struct window *w, uint64_t offset);
 
-/* How far a read reaches that begins at @offset. */
+/* Return the end of a read that begins at @offset. */
 uint64_t window_reach(const struct window *w, uint64_t offset);
 
 /*
