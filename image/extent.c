@@ -15,7 +15,7 @@
 
 #include "image/extent.h"
 
-/* Can @b be joined to @a: is its data right behind @a's, in the same chunk? */
+/* Can @b be joined to @a?  @b's data must lie right behind @a's, in the same chunk. */
 static bool extent_continues(const struct extent *a, const struct extent *b)
 {
 	if (!extent_joins(a, b))

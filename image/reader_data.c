@@ -131,7 +131,7 @@ int image_pages_chunk(struct image_reader *r, uint64_t mm_id, uint64_t addr,
 void image_pages_until(struct image_reader *r, uint64_t last, bool in_order)
 {
 	const struct index *ix = &r->index;
-	/* with bases, the greatest chunk number in this image's file says nothing about theirs */
+	/* with bases, @last in this image's file does not limit what is read of the bases' files */
 	bool any = r->m->nr_bases || last == IMAGE_NO_CHUNK ||
 		   last >= ix->nr_chunks[IMAGE_FILE_PAGES];
 

@@ -58,7 +58,7 @@ struct restart {
 	bool begun;		/* the record says that the job starts */
 	bool nothing_left;	/* the parts' start failed: no process is left to wait for */
 	int client;		/* the client's end of the job's terminal; -1: none */
-	json_t *outcome;	/* of the restore, until the ranks run or the job is gone */
+	json_t *outcome;	/* the restore's, kept until the ranks run or the job has ended */
 	json_t *failure;	/* the first failure; NULL: none */
 	unsigned int waits;	/* pending answers: from the other nodes, from the ranks here */
 	struct restart_times *times;

@@ -40,7 +40,7 @@ struct asked {
 	struct worker *worker;
 	long long job;
 	const char *node;
-	json_t *outcome;		/* of this node */
+	json_t *outcome;		/* this node's outcome */
 	json_t *others, *silent;	/* the other nodes' ranks; nodes that did not answer */
 	unsigned int waits;		/* pending answers: of the worker, of other nodes */
 	char path[4096];

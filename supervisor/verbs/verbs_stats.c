@@ -28,7 +28,7 @@ struct stats {
 	char label[64];
 	json_t *generations;	/* the existing ones */
 	json_t *(*answer)(struct stats *stats, json_t *rows);	/* in the worker */
-	struct advice_rates rates;	/* of interval */
+	struct advice_rates rates;	/* for the request interval */
 	json_t *levels;
 };
 
