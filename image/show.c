@@ -29,9 +29,9 @@ struct show {
 	unsigned int flags;
 	json_t *root;
 	json_t *processes;
-	json_t *maps;			/* of memory maps, by their number as text */
+	json_t *maps;			/* memory maps, by their number as text */
 	struct account_maps account;	/* the figures of each memory map */
-	json_t *types;			/* records of each type */
+	json_t *types;			/* number of records of each type */
 	json_t *records;		/* with IMAGE_SHOW_RECORDS */
 	bool failed;			/* out of memory somewhere */
 };

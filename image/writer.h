@@ -137,9 +137,9 @@ int image_pages_ref(struct image *img, uint64_t mm_id, uint64_t addr,
 /* --------------------------------------------------------- file contents */
 
 /*
- * Contents of deleted files, memfds, shared memory; one blob at a time, ids
- * (the caller's, unique, not 0) in any order, offsets ascending, gaps are holes
- * and aligned pages of zeros become holes.
+ * Add contents of deleted files, memfds, shared memory, one blob at a time.  The caller
+ * chooses the ids: unique, not 0, in any order.  Offsets must ascend; gaps are holes, and
+ * aligned pages of zeros become holes.
  */
 int image_blob_begin(struct image *img, uint64_t blob_id);
 int image_blob_append(struct image *img, uint64_t offset, const void *data,
