@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * dlopen() of the MPI library, which MPI.jl, Python's ctypes and plugins do, gives ours. The
- * dynamic linker knows ours by its SONAME alone: asked by a path, or as libmpi.so, it would
- * load the real library into the upper half, and calls would go past us.
+ * Make dlopen() of the MPI library (by MPI.jl, Python's ctypes, plugins) return this library.
+ * The dynamic linker knows this library by its SONAME alone: asked by a path, or for libmpi.so,
+ * it would load the real library into the upper half, and calls would bypass this one.
  *
- * The real dlopen() looks at its return address for whose RUNPATH and namespace count. So it is
- * jumped to, not called (tests/mpi/dlopen.t), and with anything but a name of the MPI library
- * it sees what it would have seen. May be called before this library's context is there, and
- * keeps nothing.
+ * The real dlopen() derives from its return address whose RUNPATH and namespace apply. So this
+ * one jumps to the real one instead of calling it (tests/mpi/dlopen.t), and passes on every name
+ * but one of the MPI library unchanged. dlopen() may be called before this library's context
+ * exists; this file keeps no state.
  */
 #include <alloca.h>
 #include <dlfcn.h>
@@ -36,7 +36,7 @@ static bool may_be_mpi(const char *file)
 	return !strncmp(base, "libmpi.so", 9) || !strncmp(base, "libmpich.so", 11);
 }
 
-/* Of a name without a directory: where the linker looks on behalf of @caller. */
+/* Find @file, a name without a directory, where the linker would look on behalf of @caller. */
 static bool dynamic_search(const char *file, void *caller, char *path)
 {
 	struct link_map *map;
@@ -57,13 +57,13 @@ static bool dynamic_search(const char *file, void *caller, char *path)
 		if (!access(path, R_OK))
 			return true;
 	}
-	/* its cache cannot be asked: beside the library below */
+	/* the linker's cache cannot be read: try the directory of the lower half's library */
 	below = glue_library(environ, buf, sizeof(buf));
 	snprintf(path, PATH_MAX, "%.*s%s", (int)(base_of(below) - below), below, file);
 	return !access(path, R_OK);
 }
 
-/* By the name that its SONAME gives a file, or because it is the one below. */
+/* True if @path is named after the MPI library's SONAME, or is the lower half's library. */
 static bool is_mpi(const char *path)
 {
 	char real[PATH_MAX], below[PATH_MAX], buf[256];
@@ -78,7 +78,7 @@ static bool is_mpi(const char *path)
 	return realpath(glue_library(environ, buf, sizeof(buf)), below) && !strcmp(real, below);
 }
 
-/* Not inlined: what jumps has no room of its own. */
+/* Not inlined: dlopen(), which ends in a jump, must have no stack frame. */
 static __attribute__((noinline)) const char *name_for(const char *file, void *caller)
 {
 	char path[PATH_MAX];

@@ -2,13 +2,12 @@
 /*
  * Signal handlers of the application; see glue_signal.h.
  *
- * The table holds the application's handlers, the kernel holds glue_signal_deliver() in their
- * place with the application's flags and mask. Whether a signal is handled at all
- * is asked of the kernel, never of the table. Dispositions other than handlers
- * are passed on.
+ * The table holds the application's handlers; the kernel holds glue_signal_deliver() in their
+ * place, with the application's flags and mask. The kernel alone, never the table, knows
+ * whether a signal is handled at all. Dispositions other than handlers are passed on.
  *
  * glue_signal_deliver() may be entered with the lower FS base: it touches no thread-local
- * storage, and what it calls is not inlined, so that the compiler cannot
+ * storage, and the functions it calls are not inlined, so that the compiler cannot
  * compute addresses of such storage before the switch.
  *
  * A handler that never returns (siglongjmp()) leaves the nesting mark raised: the
@@ -27,9 +26,9 @@
 
 typedef void (*action_fn)(int sig, siginfo_t *info, void *context);
 
-/* glibc's own sigaction(), under the name it keeps for its other libraries */
+/* glibc's own sigaction(), under the name that glibc exports for its other libraries */
 int __sigaction(int sig, const struct sigaction *action, struct sigaction *old);
-/* not declared to newer programs */
+/* current headers do not declare it */
 EXPORT sighandler_t bsd_signal(int sig, sighandler_t handler);
 
 static _Atomic(action_fn) handlers[_NSIG];
@@ -39,7 +38,7 @@ static sigset_t interrupting;
 
 /* ---- delivery */
 
-/* a handler of one argument ignores the others */
+/* run the application's handler; a handler of one argument ignores the others */
 static __attribute__((noinline)) void call(int sig, siginfo_t *info, void *context)
 {
 	action_fn handler = handlers[sig];
@@ -58,8 +57,8 @@ LOWER_TEXT static void glue_signal_deliver(int sig, siginfo_t *info, void *conte
 	}
 	upper = *(const unsigned long *)(fs + upper_word);
 	/*
-	 * threads that the library made have all signals blocked but their libc's; no frame of
-	 * ours is under its handler
+	 * a thread that the MPI library made: all signals but those of its libc are blocked;
+	 * no frame of the upper half lies below its handler
 	 */
 	if (!upper) {
 		if (sig == LOWER_SIGNAL_CANCEL)
@@ -76,7 +75,7 @@ LOWER_TEXT unsigned long lower_upper(unsigned long fs)
 	return *(const unsigned long *)(fs + upper_word);
 }
 
-/* ---- what the kernel has already */
+/* ---- handlers that the kernel has already */
 
 struct kernel_action {
 	action_fn handler;
@@ -125,7 +124,7 @@ void glue_signal_begin(long word)
 		take_in(sig);
 }
 
-/* ---- what the application calls */
+/* ---- functions that the application calls */
 
 static bool is_function(const struct sigaction *action)
 {
@@ -223,7 +222,7 @@ EXPORT int siginterrupt(int sig, int interrupt)
 	return sigaction(sig, &action, NULL);
 }
 
-/* System V's: a disposition and whether the signal is held, in one */
+/* System V's call: sets the disposition and whether the signal is held */
 EXPORT sighandler_t sigset(int sig, sighandler_t disposition)
 {
 	sighandler_t before;

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The application's signal handlers run with the upper FS base, whatever they
- * interrupt. sigaction(), signal() and their kin are interposed: the kernel is given one
- * function, which switches and calls the application's. Only handlers that
- * interrupt a call below cost anything more than an indirect call.
+ * Run the application's signal handlers with the upper FS base, whatever they
+ * interrupt. This library interposes sigaction(), signal() and their kin: the kernel
+ * gets one function, which switches the FS base and calls the application's handler.
+ * A handler that interrupts no call into the lower half costs one indirect call more.
  */
 #ifndef MPI_GLUE_GLUE_SIGNAL_H
 #define MPI_GLUE_GLUE_SIGNAL_H
 
 /**
- * glue_signal_begin() - a lower half is there
+ * glue_signal_begin() - a lower half has been loaded: take over the signal handlers
  * @upper_word: see struct lower_boot
  *
- * Handlers installed without us (before we were loaded, or by the libc itself) are
- * taken in as well.
+ * Also takes over handlers that were installed without this library: before it was
+ * loaded, or by the libc itself.
  */
 void glue_signal_begin(long upper_word);
 

@@ -3,8 +3,8 @@
  * The lower half: the real MPI library in a second, small program of its own
  * (ckpt-lower, with its own ld.so and libc), mapped into the application's
  * process in a reserved range of addresses. The application and this library
- * are the upper half. A call goes down by switching the FS base, which is where
- * a libc finds its thread: nothing else tells the halves apart, so a call runs
+ * are the upper half. A call goes down by switching the FS base, by which a libc
+ * finds its thread's storage. Nothing else tells the halves apart, so a call runs
  * on the caller's stack and its arguments are not copied.
  *
  * The lower half is never part of an image. A job that runs on after a checkpoint
@@ -14,14 +14,14 @@
  *    call instructions of its ld.so, libc and libucm that place memory are patched as
  *    the files are mapped, each site verified first, and a load with an unknown
  *    site is refused; lower_check() compares /proc/self/maps before and after;
- *  - every descriptor it opens is recorded (the libc's system calls that make and
- *    close them are patched, too) and told by lower_fds();
+ *  - every descriptor the lower half opens is recorded and listed by lower_fds(): the
+ *    system calls of its libc that make and close descriptors are patched, too;
  *  - memory the application gets from MPI (MPI_Alloc_mem) is never the lower half's;
  *  - dispositions of signals the lower half's libraries set are remembered for them and
  *    never reach the kernel; a handler of the application that interrupts a call
  *    runs with the upper FS base (glue_signal.c); threads of the lower half
  *    have all signals blocked;
- *  - exit() in the lower half, of an error that is fatal, is the upper half's exit().
+ *  - exit() in the lower half, after a fatal error, calls the upper half's exit().
  *
  * A thread is "inside" while its FS base lies in the range, or its instruction
  * pointer in the section lower_text of this library (around the switch), or its
@@ -29,10 +29,10 @@
  * A thread found inside must be let out before it is frozen: lower frames on its
  * stack are dead after a restart.
  *
- * A child made by fork() has no lower half: descriptors closed, range unmapped; an MPI
- * call there ends it with a message. What is made by vfork() and posix_spawn()
- * (system(), popen()) executes something else at once, which closes them
- * (lower_fds_private()).
+ * A child made by fork() has no lower half: its descriptors are closed and the range is
+ * unmapped; an MPI call in the child ends the child with a message. A child made by
+ * vfork() or posix_spawn() (system(), popen()) calls exec() at once, which closes the
+ * lower half's descriptors (lower_fds_private()).
  *
  * Source: the split process of MANA (Garg, Price, Cooperman, HPDC'19), with the
  * loader and the patched sites found for glibc 2.36, MPICH 4.0.2 and Open MPI 4.1.4.
@@ -56,7 +56,7 @@
  * @envp:     environment for the lower half. LD_PRELOAD and LD_AUDIT are dropped, and
  *            LD_LIBRARY_PATH unless @library has a slash. Not kept after lower_load() returns.
  * @symbols:  names looked up in @library, in order; a missing one gives NULL
- * @nr:       how many
+ * @nr:       number of @symbols
  */
 struct lower_config {
 	const char *program;
@@ -70,12 +70,12 @@ struct lower;
 
 /**
  * lower_load() - map ckpt-lower and the MPI library, run their constructors
- * @config:    what
+ * @config:    files to load and symbols to look up
  * @ret_lower: set on success; owned by the caller, lower_unload() frees it
  * @ret_why:   on failure a sentence saying what was not as expected; at least 256 bytes
  * Context:    the calling thread is outside MPI; other threads may run
  *
- * What was mapped, opened and started is undone before an error is returned, and
+ * On an error, everything mapped, opened and started is undone before the return, and
  * another load may be tried.
  *
  * Return: 0; -ENOEXEC a file is not what it should be, -ENOTSUP an unknown glibc
@@ -89,8 +89,8 @@ int lower_load(const struct lower_config *config, struct lower **ret_lower,
  * lower_unload() - kill the lower half's threads, close its descriptors, unmap
  * @lower: NULL is fine
  *
- * MPI_Finalize is not called. Every upper thread is outside; its borrowed lower
- * thread is gone afterwards and attaches again at its next call.
+ * Does not call MPI_Finalize. Every upper thread must be outside. Its borrowed lower
+ * thread is gone afterwards; the upper thread attaches again at its next call.
  *
  * Return: 0; -EBUSY a thread of the lower half does not end: nothing is closed or unmapped
  */
@@ -99,8 +99,8 @@ int lower_unload(struct lower *lower);
 /**
  * lower_forget() - the process was restored without its lower half
  *
- * What lower_unload() does to the upper half's own records, and nothing else: the
- * threads, descriptors and mappings recorded are somebody else's now, or nobody's.
+ * Clear the upper half's own records as lower_unload() does, and do nothing else: the
+ * recorded threads, descriptors and mappings belong to somebody else now, or to nobody.
  */
 void lower_forget(struct lower *lower);
 
@@ -108,22 +108,22 @@ void lower_forget(struct lower *lower);
 void *lower_function(const struct lower *lower, size_t index);
 
 /**
- * lower_check() - does every mapping made since the load lie in the range
- * @ret_why: on -EXDEV names the first that does not; at least 256 bytes
+ * lower_check() - check that every mapping made since the load lies in the range
+ * @ret_why: on -EXDEV names the first mapping outside; at least 256 bytes
  */
 int lower_check(const struct lower *lower, char *ret_why);
 
 /**
  * lower_fds() - descriptors the lower half has open
  * @ret_fds: filled with at most @max, ascending
- * Return: how many there are, also when more than @max
+ * Return: number of open descriptors, also when more than @max
  */
 size_t lower_fds(const struct lower *lower, int *ret_fds, size_t max);
 
 /**
  * lower_fds_private() - from here on exec() closes the descriptors of the lower half
- * @inherited: one that the process was started with, for its lower half alone, and that
- *             lower_fds() tells from here on; negative: none
+ * @inherited: a descriptor that the process was started with for its lower half alone;
+ *             lower_fds() lists it from here on; negative: none
  */
 void lower_fds_private(int inherited);
 
@@ -131,8 +131,8 @@ void lower_fds_private(int inherited);
  * lower_attach() - FS base of the lower thread that stands for the calling thread
  *
  * Called by lower_enter() at a thread's first call. Borrows a parked lower thread
- * from the pool (made on demand by the lower half's spawner thread); given back
- * when the upper thread ends.
+ * from the pool (made on demand by the lower half's spawner thread). The lower thread
+ * goes back to the pool when the upper thread ends.
  */
 unsigned long lower_attach(void);
 
@@ -143,19 +143,20 @@ extern __thread unsigned long lower_fs_base
 /**
  * lower_upper() - FS base of the upper thread that went down with the lower base @fs
  *
- * For callbacks from below, which still have the lower base: touches no thread-local
- * storage. Return: 0 on a thread that the library made.
+ * For callbacks from below, which still have the lower base: this function touches no
+ * thread-local storage. Return: 0 on a thread that the library made.
  */
 unsigned long lower_upper(unsigned long fs);
 
 /**
  * lower_threads() - threads of the lower half that have not ended
  *
- * Its libc's own (asynchronous input and output) are known when they wait in the kernel.
- * One that ends is told while its stack shows whose it is: its id is the next one's soon.
+ * Threads that the lower libc made for itself (asynchronous input and output) are found
+ * while they wait in the kernel. A thread that is ending is listed while its stack shows
+ * that it is a lower one: its id may soon be reused.
  *
  * @ret_tids: filled with at most @max, as gettid() has them
- * Return: how many there are, also when more than @max
+ * Return: number of threads, also when more than @max
  */
 size_t lower_threads(struct lower *lower, int *ret_tids, size_t max);
 
@@ -200,7 +201,7 @@ static inline void lower_leave(unsigned long upper)
 	__asm__ volatile("wrfsbase %0" : : "r"(upper) : "memory");
 }
 
-/* Where lower_nesting is for the thread with this upper FS base. */
+/* Return the address of lower_nesting of the thread with FS base @upper. */
 static inline unsigned int *lower_nesting_of(unsigned long upper)
 {
 	unsigned long offset;
@@ -210,13 +211,13 @@ static inline unsigned int *lower_nesting_of(unsigned long upper)
 }
 
 /**
- * lower_up() - in a callback or handler above lower frames: have the upper half's FS base
- * @upper: the thread's
+ * lower_up() - in a callback or handler above lower frames: switch to the upper FS base
+ * @upper: upper FS base of this thread
  *
- * The mark is raised before the switch and lowered after the one back: at no
- * instant does the thread look as if it were outside. What touches thread-local storage
- * in between is a function of its own, not inlined: the compiler takes the FS
- * base for constant.
+ * The nesting mark is raised before the switch and lowered after the switch back: at no
+ * instant does the thread look as if it were outside. Code between the two that touches
+ * thread-local storage must be a function of its own, not inlined: the compiler
+ * assumes that the FS base never changes.
  */
 static inline void lower_up(unsigned long upper)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the upper half and ckpt-lower tell each other: one struct in the upper
- * half's memory, its address is ckpt-lower's first argument. Both are built from
- * this header; ckpt-lower checks version and size before it reads the rest.
+ * The struct through which the upper half and ckpt-lower talk. It lies in the upper
+ * half's memory; its address is ckpt-lower's first argument. Both programs are built
+ * from this header; ckpt-lower checks version and size before it reads the rest.
  */
 #ifndef MPI_GLUE_LOWER_BOOT_H
 #define MPI_GLUE_LOWER_BOOT_H
@@ -19,11 +19,11 @@
 
 /**
  * struct lower_companion - thread-local storage of the lower half that can be borrowed
- * @fs:    its FS base
- * @owner: the borrower's lower_fs_base; NULL while it is idle. Upper half only
+ * @fs:    FS base of the lower thread
+ * @owner: the borrower's lower_fs_base; NULL while idle. Upper half only
  *
- * The first is the lower main thread's, which no kernel thread stands for; every
- * other belongs to a lower thread that is parked for good.
+ * The first companion is the lower main thread's storage, which has no kernel thread;
+ * every other companion belongs to a lower thread that is parked for good.
  */
 struct lower_companion {
 	unsigned long fs;
@@ -31,26 +31,27 @@ struct lower_companion {
 };
 
 /**
- * struct lower_boot - the meeting place
- * @upper_sp, @upper_fs: where lower_load() waits for @ready; the assembly knows
- *                       the place of these four
+ * struct lower_boot - data shared by the upper half and ckpt-lower
+ * @upper_sp, @upper_fs: where lower_load() waits for @ready; the assembly relies on
+ *                       the offsets of these two and the next two
  * @lower_sp, @entry:    where the lower half starts
  * @version, @size:      of this struct
- * @library, @symbols, @nr: what to open and to look up
- * @functions:           the answers, @nr of them
- * @libc_known:          was the lower half's libc recognised and patched? Asked before it
- *                       makes threads or maps anything
- * @ready:               does not return; @status and @why are set before
+ * @library, @symbols, @nr: library to open and symbols to look up
+ * @functions:           addresses of the @nr symbols
+ * @libc_known:          true if the lower half's libc was recognised and patched; called
+ *                       before that libc makes threads or maps anything
+ * @ready:               does not return; the caller sets @status and @why before
  * @leave:               ends the process as the upper half's exit() does, on the
  *                       thread whose upper FS base it is given
  * @status:              0 or a negative errno
- * @upper_word:          where, from a lower thread's FS base, the word lies that
- *                       holds the upper FS base of the thread it stands for, or 0
- * @asked, @made:        companions asked for and answered; futexes
- * @error:               why the last one was not made
- * @companions, @nr_companions: made so far
- * @tids:                threads the lower half started: the id, LOWER_STARTING from before
- *                       there is one, minus the id when it is about to end; 0 is free
+ * @upper_word:          offset from a lower thread's FS base of the word that holds the
+ *                       upper FS base of the borrowing thread, or 0
+ * @asked, @made:        numbers of companions requested and of requests answered; futexes
+ * @error:               why the last companion was not made
+ * @companions, @nr_companions: companions made so far
+ * @tids:                slots of threads the lower half started: the thread id;
+ *                       LOWER_STARTING before there is an id; minus the id when the
+ *                       thread is about to end; 0 if the slot is free
  */
 struct lower_boot {
 	unsigned long upper_sp;
@@ -62,7 +63,7 @@ struct lower_boot {
 	void (*ready)(struct lower_boot *boot);
 	char why[LOWER_WHY_SIZE];
 	int status;
-	/* up to here the same in all versions */
+	/* the layout up to here is the same in all versions */
 	size_t nr;
 	const char *library;
 	const char *const *symbols;

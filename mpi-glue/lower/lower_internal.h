@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Between the files of the lower half's loader; nobody else includes it.
+ * Declarations shared by the files of the lower half's loader; nobody else includes this.
  *
  * "Hook code" (lower_syscall.c, lower_range.c, lower_patch.c, lower_fd.c) runs in
  * place of system calls of the lower half, with whatever FS base and in the middle of
  * any function: it uses general registers only, no stack protector, no
- * thread-local storage and no function of a libc. `make` builds it so, and a test
- * looks at what its objects import.
+ * thread-local storage and no function of a libc. `make` builds hook code with matching
+ * flags, and a test checks the imports of its objects.
  */
 #ifndef MPI_GLUE_LOWER_INTERNAL_H
 #define MPI_GLUE_LOWER_INTERNAL_H
@@ -44,17 +44,17 @@ static inline unsigned long lower_page_up(unsigned long n)
 void lower_range_reset(void);
 
 /**
- * lower_range_is_mapped() - is there a lower half, whatever our records say
+ * lower_range_is_mapped() - true if a lower half is mapped, whatever the records say
  *
- * A restart leaves the records of one that is gone until lower_forget(), while threads
- * outside MPI run.
+ * After a restart the records still describe the lost lower half until lower_forget(),
+ * while threads outside MPI already run.
  */
 bool lower_range_is_mapped(void);
 
 /**
  * lower_range_map() - mmap() that ends up in the range
  *
- * @addr is taken as mmap() takes it. Private mappings of files go where stubs can
+ * @addr means the same as for mmap(). Private mappings of files go where stubs can
  * reach them. Return: address or negative errno.
  */
 long lower_range_map(unsigned long addr, size_t len, int prot, int flags, int fd, off_t off);
@@ -62,7 +62,7 @@ long lower_range_map(unsigned long addr, size_t len, int prot, int flags, int fd
 /** lower_range_stubs() - a writable page that jumps from patched text reach */
 long lower_range_stubs(void);
 
-/** lower_range_brk() - what brk() does, with an area of the lower half's own */
+/** lower_range_brk() - brk() on an area of the lower half's own */
 long lower_range_brk(unsigned long to);
 
 long lower_range_remap(unsigned long old, size_t old_len, size_t new_len, int flags,
@@ -72,18 +72,18 @@ long lower_range_shmat(int id, unsigned long addr, int flags);
 /* ---- lower_patch.c (hook code): which instructions of which files are replaced */
 
 /**
- * lower_patch_text() - patch what has just been mapped, if it is a file we know
+ * lower_patch_text() - patch the text just mapped from @fd, if the file is a known one
  *
  * Return: 0, also when there is nothing to do; -ENOTSUP when a known file does not look
- * as it should (lower_patch_why() says how); -ENOMEM.
+ * as it should (lower_patch_refusal() says how); -ENOMEM.
  */
 int lower_patch_text(unsigned long start, size_t len, int fd);
 
 /**
  * struct lower_refusal - why a file was refused
- * @file:  NULL if none was
+ * @file:  name of the refused file; NULL if none was refused
  * @what:  the system call looked for
- * @found: how often, where @least to @most were expected
+ * @found: number of its sites found, where @least to @most were expected
  */
 struct lower_refusal {
 	const char *file;
@@ -96,7 +96,7 @@ struct lower_refusal {
 const struct lower_refusal *lower_patch_refusal(void);
 
 void lower_patch_reset(void);
-/** lower_patch_done() - was a file patched whose name starts like that */
+/** lower_patch_done() - true if a file was patched whose name starts with @name */
 bool lower_patch_done(const char *name);
 bool lower_patch_libc_done(void);
 
@@ -104,7 +104,7 @@ bool lower_patch_libc_done(void);
 
 void lower_fd_reset(void);
 void lower_fd_opened(long fd);
-/** lower_fd_private() - all that are and will be recorded are closed by exec() */
+/** lower_fd_private() - make exec() close all descriptors recorded now and later */
 void lower_fd_private(void);
 void lower_fd_closed(unsigned long first, unsigned long last);
 bool lower_fd_is_lower(unsigned int fd);
@@ -113,27 +113,27 @@ int lower_fd_next(int fd);
 
 /* ---- lower_syscall.c (hook code) */
 
-/* where stubs go; assembly, keeps all registers but rax, rcx, r11 as a system call does */
+/* stubs call this; assembly, keeps all registers but rax, rcx, r11 as a system call does */
 void lower_syscall_entry(void);
 
 /**
- * lower_syscall_begin() - a load starts: forget the last one's state
- * @refused: called, not to return, when a file mapped during the load is refused
+ * lower_syscall_begin() - a load starts: forget the state of the last one
+ * @refused: called when a file mapped during the load is refused; does not return
  */
 void lower_syscall_begin(void (*refused)(int err));
-/* pthread_cancel()'s, in both halves */
+/* the signal of pthread_cancel(), in both halves */
 #define LOWER_SIGNAL_CANCEL	32
-/** lower_syscall_handle() - run the lower half's handler, with its FS base */
+/** lower_syscall_handle() - run the lower half's handler; called with the lower FS base */
 void lower_syscall_handle(int sig, siginfo_t *info, void *context);
-/** lower_syscall_loaded() - from here on a file that cannot be patched is let through */
+/** lower_syscall_loaded() - the load is over: later files that cannot be patched pass */
 void lower_syscall_loaded(void);
 
 /* ---- glue_signal.c */
 
 /**
- * lower_signal_share() - threads of the lower half are sent this signal, and have a handler
+ * lower_signal_share() - deliver @sig to the lower half's handler on lower threads
  *
- * The upper half's, if it has one, goes on for its own threads. Called with any FS base.
+ * The upper half's handler, if any, still serves upper threads. Called with any FS base.
  */
 void lower_signal_share(int sig);
 
@@ -179,23 +179,23 @@ int lower_maps_compare(const struct lower_maps *before, char *ret_why);
 
 /* ---- lower_pool.c: companions */
 
-/** lower_pool_begin() - the calling thread is the lower main thread from now on */
+/** lower_pool_begin() - the calling thread borrows the lower main thread's storage */
 int lower_pool_begin(struct lower_boot *boot);
-/** lower_pool_end() - no thread has a companion any more */
+/** lower_pool_end() - take its companion away from every thread */
 void lower_pool_end(struct lower_boot *boot);
 /** lower_pool_kill() - end all threads of the lower half; -EBUSY if some will not */
 int lower_pool_kill(struct lower_boot *boot);
 /** lower_pool_sweep() - free the slots of threads that have ended */
 void lower_pool_sweep(struct lower_boot *boot);
 /**
- * lower_pool_unrecorded() - add threads that a libc made for itself, by where their stack is
- * @tids: @nr are in there, and not added again
- * Return: how many there are with them, also when more than @max
+ * lower_pool_unrecorded() - add threads that the lower libc made for itself, known by stack
+ * @tids: holds @nr ids already, which are not added again
+ * Return: number of ids including those, also when more than @max
  */
 size_t lower_pool_unrecorded(int *tids, size_t nr, size_t max);
-/* rt_sigreturn, for handlers in the kernel that no libc has set */
+/* rt_sigreturn: the restorer of handlers that are set without a libc */
 void lower_pool_restore(void) __attribute__((visibility("hidden")));
-/** lower_pool_forked() - in the child: any further call down ends it with a message */
+/** lower_pool_forked() - in a fork's child: any later call down ends the child with a message */
 void lower_pool_forked(void);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * System calls without a libc: no errno, no thread-local storage, so they may be
- * made whichever half the FS base belongs to.
+ * System calls without a libc: they use neither errno nor thread-local storage, so they
+ * may be made whichever half the FS base belongs to.
  */
 #ifndef MPI_GLUE_LOWER_RAW_H
 #define MPI_GLUE_LOWER_RAW_H
