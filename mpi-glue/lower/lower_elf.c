@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Maps the two files that the lower half starts from, ckpt-lower and its dynamic
- * linker, as the kernel does at exec. Everything else the linker maps itself.
+ * linker, as the kernel does at exec. The linker maps every other file itself.
  *
- * Only position-independent x86-64 files are taken. What is mapped when something
- * fails stays: lower_load() unmaps the whole range.
+ * Only position-independent x86-64 files are accepted. On an error, segments mapped so
+ * far stay: lower_load() unmaps the whole range.
  */
 #include <elf.h>
 #include <errno.h>
@@ -57,8 +57,8 @@ static int lower_elf_protection(const Elf64_Phdr *ph)
 }
 
 /*
- * The rest of the last page of data is zeroed up to its end, not just up to the
- * segment's: the dynamic linker's first malloc hands it out.
+ * Zero the rest of the last page of data up to the page's end, not just up to the
+ * segment's end: the dynamic linker's first malloc hands that memory out.
  */
 static int map_bss(const Elf64_Phdr *ph, unsigned long bias)
 {
@@ -110,7 +110,7 @@ static int map_segments(const struct elf *elf, unsigned long *ret_bias)
 	}
 	if (high <= low || high - low > LOWER_FILES_END - LOWER_FILES)
 		return -ENOEXEC;
-	/* of the file, so that it is placed where files are; then segment by segment */
+	/* reserve with the file, so that the place is among files; then map each segment */
 	at = lower_range_map(0, lower_page_up(high - low), PROT_NONE, MAP_PRIVATE, elf->fd, 0);
 	if (at < 0)
 		return at;

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Which descriptors are the lower half's: a bit each, set where the lower libc
- * makes one and cleared where it closes it. Hook code: see lower_internal.h.
+ * Table of the lower half's descriptors: a bit each, set where the lower libc makes a
+ * descriptor and cleared where the libc closes it. Hook code: see lower_internal.h.
  *
- * Descriptors 0 to 2 are inherited, so never the lower half's unless it made
+ * Descriptors 0 to 2 are inherited, so they are not the lower half's unless it made
  * them. A descriptor beyond the table is not recorded: no program here comes near.
  *
- * Once MPI is up under a shim none outlives an exec(): what popen() starts, or a
- * script, would keep it open, and as the descriptor of another process it would not be
- * left out of an image. Not before: Open MPI without a launcher starts a daemon
- * in MPI_Init, and hands it pipes.
+ * Once MPI is up under a shim, exec() closes all recorded descriptors: otherwise a
+ * program started by popen() or a script would keep them open, and a descriptor of
+ * another process is not excluded from an image. Before MPI is up exec() keeps them:
+ * Open MPI without a launcher starts a daemon in MPI_Init and hands it pipes.
  */
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -47,7 +47,7 @@ void lower_fd_opened(long fd)
 		lower_raw(SYS_fcntl, fd, F_SETFD, FD_CLOEXEC);
 }
 
-/* Who records one meanwhile sees that it is so, or is seen here. */
+/* A thread that records a descriptor meanwhile sees fds_private set, or the loop sees its bit. */
 void lower_fd_private(void)
 {
 	int fd;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Loads and unloads the lower half: order of the steps, and what belongs to the
- * calling thread and the process and has to be as before afterwards.
+ * Loads and unloads the lower half. This file owns the order of the steps, and restores
+ * the state of the calling thread and the process that a load disturbs.
  *
  * A second libc takes over what the kernel keeps once per thread: FS base, address
- * to clear at exit, robust list. They are put back. Signals are blocked meanwhile
- * (the FS base is nobody's for some time), and stay blocked in every thread the
- * lower half starts, so the application's handlers never run there.
+ * to clear at exit, robust list. This file puts them back. Signals are blocked during
+ * the load (the FS base belongs to neither half for some time), and stay blocked in
+ * every thread the lower half starts, so the application's handlers never run there.
  *
- * One lower half per process: the context is static, as the glue's other one.
+ * There is one lower half per process: the context is static, like struct glue.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -30,7 +30,7 @@
 #define KERNEL_SIGSET	8
 
 struct lower {
-	bool mapped;		/* from before the first mapping, so in a load as well */
+	bool mapped;		/* set before the first mapping, so during a load as well */
 	size_t nr;
 	void **functions;
 	struct lower_maps *maps;
@@ -39,7 +39,7 @@ struct lower {
 
 static struct lower the_lower;
 
-/* ---- before */
+/* ---- checks before a load */
 
 static int check_machine(char *ret_why)
 {
@@ -58,7 +58,7 @@ static int check_machine(char *ret_why)
 	return 0;
 }
 
-/* that nothing lies in the range, seen by what is mapped already */
+/* check in the list of mappings that nothing lies in the range */
 static int check_range(char *ret_why)
 {
 	FILE *f = fopen("/proc/self/maps", "re");
@@ -101,7 +101,7 @@ static void describe_refusal(int err, char *ret_why)
 			 r->file, r->what, r->found, r->least, r->most);
 }
 
-/* a file that goes by another name is not patched: rather no lower half than that */
+/* a dynamic linker with an unknown name was not patched: refuse the load */
 static int check_loader(const char *path, char *ret_why)
 {
 	if (lower_patch_done("ld-linux"))
@@ -110,7 +110,7 @@ static int check_loader(const char *path, char *ret_why)
 	return -ENOTSUP;
 }
 
-/* ---- what a second libc takes over */
+/* ---- state of the thread that a second libc takes over */
 
 struct kept {
 	void *robust;
@@ -199,7 +199,7 @@ static int lower_loader_start(struct lower *lower, char *ret_why)
 	return boot->status;
 }
 
-/* in the child of a fork: descriptors and memory of the lower half are no use there */
+/* in the child of a fork: drop the lower half's descriptors and memory, useless there */
 static void lower_loader_forked(void)
 {
 	int fd;
@@ -207,10 +207,13 @@ static void lower_loader_forked(void)
 	if (!the_lower.mapped)
 		return;
 	lower_pool_forked();
-	/* under a callback, frames of the lower half are yet to be returned to */
+	/* in a callback the thread has yet to return to frames of the lower half */
 	if (lower_nesting)
 		return;
-	/* after a restart the numbers are the application's, before lower_forget() says so */
+	/*
+	 * after a restart, until lower_forget() runs, the recorded numbers may be the
+	 * application's own descriptors
+	 */
 	fd = lower_range_is_mapped() ? lower_fd_next(0) : -1;
 	for (; fd >= 0; fd = lower_fd_next(fd + 1))
 		lower_raw(SYS_close, fd, 0, 0);
@@ -223,7 +226,7 @@ static void watch_forks(void)
 	pthread_atfork(NULL, NULL, lower_loader_forked);
 }
 
-/* threads first: they abort the process when their descriptors vanish */
+/* kill the threads first: they abort the process when their descriptors vanish */
 static int lower_loader_discard(struct lower *lower)
 {
 	int fd, err;
@@ -233,12 +236,12 @@ static int lower_loader_discard(struct lower *lower)
 		return err;
 	for (fd = lower_fd_next(0); fd >= 0; fd = lower_fd_next(fd + 1))
 		lower_raw(SYS_close, fd, 0, 0);
-	/* nothing is given back into what is unmapped */
+	/* before the unmapping: threads must not give companions back into unmapped memory */
 	lower_pool_end(&lower->boot);
 	lower_raw(SYS_munmap, LOWER_BASE, LOWER_END - LOWER_BASE, 0);
 	/*
-	 * One that was not patched may have moved it. Else it is not touched: other threads
-	 * allocate.
+	 * A libc that was not patched may have moved the break: put it back. Otherwise leave
+	 * it alone, as other threads allocate.
 	 */
 	if (!lower_patch_libc_done())
 		lower_raw(SYS_brk, sbrk(0), 0, 0);
@@ -361,8 +364,8 @@ size_t lower_threads(struct lower *lower, int *ret_tids, size_t max)
 		int tid = lower->boot.tids[i];
 
 		/*
-		 * on its way in or out: by its stack, as the id may be an application's
-		 * thread's by now
+		 * starting or ending: lower_pool_unrecorded() finds it by its stack, as the id
+		 * may belong to a thread of the application by now
 		 */
 		if (tid <= 0)
 			continue;

@@ -5,14 +5,14 @@
  * address of a struct lower_boot. It opens the library, looks up the functions, starts the
  * thread that makes companions, and goes back to the upper half for good.
  *
- * It also stands in front of two functions of its libc, for the libraries behind it:
+ * It also overrides two functions of its libc for the libraries it loads:
  *  - pthread_create(): threads are recorded, and begin with all signals blocked,
  *    as the application's handlers must not run with a lower thread's FS base;
- *  - exit(): is the upper half's, when an upper thread comes here, so that the
+ *  - exit(): called on an upper thread, runs the upper half's exit(), so that the
  *    application's output is flushed and its handlers run.
  *
- * Companions and the spawner may not use errno or anything else that belongs to
- * the thread while they wait: a companion's storage is somebody else's.
+ * Companions and the spawner may not use errno or any other thread-local storage
+ * while they wait: an upper thread has borrowed a companion's storage.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -54,7 +54,7 @@ static _Atomic int *find_slot(int old, int new)
 	return NULL;
 }
 
-/* slots of threads that have ended */
+/* free the slots of threads that have ended */
 static void lower_main_sweep(void)
 {
 	unsigned int i;
@@ -67,7 +67,7 @@ static void lower_main_sweep(void)
 	}
 }
 
-/* before the thread: whoever unloads must not overlook one that has just been made */
+/* reserve before the thread is made: an unload must not overlook a thread just made */
 static _Atomic int *lower_main_reserve(void)
 {
 	_Atomic int *slot = find_slot(0, LOWER_STARTING);
@@ -78,7 +78,7 @@ static _Atomic int *lower_main_reserve(void)
 	return find_slot(0, LOWER_STARTING);
 }
 
-/* not free yet: some of our text and its stack are needed until it is gone */
+/* keep the slot: until the thread is gone it needs its stack and text of the lower half */
 static void lower_main_ending(void *slot)
 {
 	if (slot)
@@ -132,7 +132,7 @@ static void lower_main_answer(int error)
 	lower_raw(SYS_futex, &boot->made, FUTEX_WAKE_PRIVATE, 1);
 }
 
-/* never returns: its storage is borrowed by one upper thread after the other */
+/* never returns: one upper thread after the other borrows this thread's storage */
 static void *lower_main_companion(void *unused)
 {
 	uint32_t never = 0;
@@ -168,7 +168,7 @@ static void *lower_main_spawner(void *unused)
 	return NULL;
 }
 
-/* ---- the end */
+/* ---- exit */
 
 void exit(int status)
 {
@@ -183,7 +183,7 @@ void exit(int status)
 	_exit(status);
 }
 
-/* ---- the beginning */
+/* ---- start */
 
 static int open_library(void)
 {
@@ -233,7 +233,7 @@ int main(int argc, char **argv)
 		boot->ready(boot);
 	}
 	own_pid = getpid();
-	/* nothing would flush it at the end */
+	/* nothing would flush stdout at the end */
 	setvbuf(stdout, NULL, _IONBF, 0);
 	boot->status = open_library();
 	if (!boot->status)

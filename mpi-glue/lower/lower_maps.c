@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What is mapped outside the range: taken before the load, compared afterwards.
+ * Compares the mappings outside the range before and after a load.
  *
- * The upper half maps things too, so an answer is only worth something while it
- * has done nothing else. Its heap is told apart: the kernel's break has to be where
- * the upper libc believes it is.
+ * The upper half maps memory too, so an answer is only worth something while the upper
+ * half has done nothing else. Its heap is checked separately: the kernel's break has to
+ * be where the upper libc believes it is.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -26,7 +26,7 @@ struct lower_maps {
 	struct part parts[];
 };
 
-/* neighbours are one part: permissions may have split a mapping since */
+/* adjacent mappings become one part: permissions may have split a mapping since */
 static bool lower_maps_add(struct lower_maps *maps, unsigned long start, unsigned long end)
 {
 	if (maps->nr && maps->parts[maps->nr - 1].end == start) {

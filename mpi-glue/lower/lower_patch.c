@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Which system call instructions of the lower half are replaced by jumps to us.
+ * Replaces system call instructions of the lower half by jumps to lower_syscall_entry().
  * Hook code: see lower_internal.h.
  *
  * A site is an instruction of five bytes (mostly "mov $nr,%eax") and the "syscall"
@@ -8,10 +8,10 @@
  * calls lower_syscall_entry() and jumps back behind the second. The jump may not be
  * a call, as functions without a frame keep data below the stack pointer.
  *
- * Files are known by name. Each site has to be found as often as it is known to
- * exist, and what follows has to test for an error as glibc does; a file that
- * differs is refused as a whole. Text is patched as it is mapped, so before
- * anybody can execute it; each file has a page of stubs of its own.
+ * Files are known by name. Each site has to be found as often as the tables say, and
+ * the code after it has to test for an error as glibc does; a file that differs is
+ * refused as a whole. Text is patched as it is mapped, before anybody can execute it;
+ * each file has a page of stubs of its own.
  */
 #include <errno.h>
 #include <stdatomic.h>
@@ -27,11 +27,13 @@
 #define SYSCALL_LEN	2
 
 /**
- * struct site - what to look for
+ * struct site - a pattern of instructions to patch
+ * @what:  name of the system call
  * @bytes: the instruction before "syscall"
- * @len:   of it; 3 or 5, so that a jump fits
- * @before: a byte that may not precede it, as it would be another instruction then
+ * @len:   length of that instruction; 3 or 5, so that a jump fits
+ * @before: a byte that may not precede @bytes, as it would make another instruction
  * @tested: "cmp $-4096,%rax" or "cmp $-4095,%rax" follows
+ * @least, @most: limits of the number of such sites in the file
  */
 struct site {
 	const char *what;
@@ -61,7 +63,7 @@ static const struct site sites_libc[] = {
 	MOV("sigaltstack", SYS_sigaltstack, true, 1, 1),
 	/* syscall(): "mov 8(%rsp),%r9" */
 	{ "syscall", { 0x4c, 0x8b, 0x4c, 0x24, 0x08 }, 5, 0, true, 1, 1 },
-	/* what makes descriptors, and what ends them */
+	/* calls that make descriptors and calls that close them */
 	MOV("openat", SYS_openat, false, 1, MANY),
 	MOV("openat2", SYS_openat2, false, 0, MANY),
 	/* open64(): "mov $AT_FDCWD,%edi" */
@@ -128,7 +130,7 @@ static bool starts_with(const char *s, const char *prefix)
 	return true;
 }
 
-/* which of them were patched since the load began, a bit each */
+/* the entries of files[] that were patched since the load began, a bit each */
 static unsigned int patched;
 
 void lower_patch_reset(void)
@@ -157,7 +159,7 @@ const struct lower_refusal *lower_patch_refusal(void)
 	return &refusal;
 }
 
-/* ---- which file */
+/* ---- find the file */
 
 static const struct file *find_file(int fd)
 {
@@ -185,7 +187,7 @@ static const struct file *find_file(int fd)
 	return NULL;
 }
 
-/* ---- where */
+/* ---- find the sites */
 
 struct found {
 	uint8_t *at;		/* first byte of the site */
@@ -264,7 +266,7 @@ static uint8_t *lower_patch_put(uint8_t *p, const uint8_t *bytes, unsigned int n
 	return p;
 }
 
-/* the displacement of an instruction that ends after it */
+/* put a displacement to @target; the instruction must end with it */
 static uint8_t *put_rel(uint8_t *p, const void *target)
 {
 	int32_t rel = (int32_t)((uintptr_t)target - (uintptr_t)(p + 4));
