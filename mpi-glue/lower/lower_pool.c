@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Thread-local storage of the lower half for upper threads. A thread of the upper
- * half cannot be known to the lower libc, so it borrows the storage of a lower
- * thread that is parked for good, its companion, from its first call to its end.
+ * Thread-local storage of the lower half for upper threads. The lower libc does not know
+ * threads of the upper half, so an upper thread borrows the storage of a lower thread
+ * that is parked for good, its companion, from its first call to its end.
  *
  * Companions are made by a lower thread that does nothing else (the spawner in
  * lower_main.c): pthread_create() is never called with a borrowed FS base. The
@@ -25,7 +25,7 @@
 #include "mpi-glue/lower/lower_internal.h"
 #include "mpi-glue/lower/lower_raw.h"
 
-/* glibc blocks this one in no thread: its own, for setuid() */
+/* glibc's own signal for setuid(), which glibc leaves unblocked in every thread */
 #define SIGNAL_END	33
 #define ANSWER_SECONDS	30
 #define END_TRIES	2000
@@ -62,8 +62,9 @@ static void lower_pool_borrow(struct lower_companion *c)
 }
 
 /*
- * A thread ends; it may have outlived the lower half it called, or called none. After a
- * restart it may do so before the pool is told that there is nothing to be given back to.
+ * Called when an upper thread ends. The thread may have outlived the lower half it called,
+ * or called none. After a restart the thread may end before the pool knows that the lower
+ * half is gone.
  */
 static void lower_pool_give_back(void *unused)
 {
@@ -76,8 +77,8 @@ static void lower_pool_give_back(void *unused)
 		if (c->owner != &lower_fs_base)
 			continue;
 		/*
-		 * its word stays: there may be no lower half any more in the next moment,
-		 * after a restart
+		 * leave the companion's upper_word as it is: after a restart the lower half
+		 * may be gone at any moment
 		 */
 		c->owner = NULL;
 		break;
@@ -102,7 +103,7 @@ static struct lower_companion *find_idle(struct lower_boot *boot)
 	return NULL;
 }
 
-/* the spawner answers one request at a time: we hold the lock */
+/* the spawner gets one request at a time: the caller holds the lock */
 static void ask_for_one(struct lower_boot *boot)
 {
 	struct timespec patience = { .tv_sec = ANSWER_SECONDS };
@@ -176,10 +177,10 @@ void lower_pool_forked(void)
 
 /* ---- ending the lower half's threads */
 
-/* what the signal was for before; lower_pool_kill() is alone */
+/* previous handler of SIGNAL_END; lower_pool_kill() does not run twice at a time */
 static void (*end_before)(int sig, siginfo_t *info, void *context);
 
-/* ours carry its address; others are setuid()'s */
+/* signals of send_end() carry this variable's address; all others are from setuid() */
 static const char end_mark;
 
 LOWER_TEXT static void end_thread(int sig, siginfo_t *info, void *context)
@@ -222,7 +223,7 @@ struct kernel_action {
 	unsigned long mask;
 };
 
-/* stack pointer of a thread that waits in the kernel; 0 if it does not */
+/* stack pointer of a thread that waits in the kernel; 0 if the thread does not wait */
 static unsigned long stack_of(int tid)
 {
 	char path[64], line[256] = "", *sp = NULL, *p;
@@ -238,14 +239,14 @@ static unsigned long stack_of(int tid)
 	fclose(f);
 	for (p = line; (p = strstr(p, " 0x")); p++)
 		fields++;
-	/* the last but one */
+	/* the stack pointer is the last field but one */
 	for (p = line; fields > 1 && (p = strstr(p, " 0x")); p++)
 		if (fields-- == 2)
 			sp = p + 1;
 	return sp ? strtoul(sp, NULL, 16) : 0;
 }
 
-/* is it over? An id may belong to a new thread by now, of the application */
+/* true if the thread has ended: its id may belong to a new thread of the application by now */
 static bool has_ended(int pid, int tid)
 {
 	unsigned long sp;
@@ -276,7 +277,7 @@ static unsigned int end_recorded(struct lower_boot *boot, int pid)
 	return alive;
 }
 
-/* Compared: the slot may be another's meanwhile. */
+/* Compare and exchange: another thread may have taken the slot meanwhile. */
 void lower_pool_sweep(struct lower_boot *boot)
 {
 	int pid = getpid();
@@ -289,7 +290,7 @@ void lower_pool_sweep(struct lower_boot *boot)
 	}
 }
 
-/* 0: that was the last */
+/* id of the next thread in @dir; 0 after the last one */
 static int next_task(DIR *dir)
 {
 	struct dirent *e;
@@ -300,7 +301,7 @@ static int next_task(DIR *dir)
 	return 0;
 }
 
-/* threads that were made without pthread_create(), by where their stack is */
+/* end threads made without pthread_create(), which are known by the place of their stack */
 static unsigned int end_unrecorded(int pid)
 {
 	DIR *dir = opendir("/proc/self/task");

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Where the mappings of the lower half go. Hook code: see lower_internal.h.
+ * Chooses the places of the lower half's mappings. Hook code: see lower_internal.h.
  *
  * The kernel's own list of mappings is the only truth: a place is tried with
- * MAP_FIXED_NOREPLACE, so two threads never get the same, and nothing is to be
- * done when a mapping goes away. A cursor per zone walks upwards; when it has
- * reached the end, or runs into something, gaps are looked for in /proc/self/maps.
+ * MAP_FIXED_NOREPLACE, so two threads never get the same place, and an unmapping needs
+ * no bookkeeping. A cursor per zone walks upwards; when the cursor has reached the end
+ * or hits a mapping, the code looks for gaps in /proc/self/maps.
  *
- * Files go to the lowest GiB, where jumps of 32 bits reach the stubs of what is
- * patched. brk() has a zone of its own, which grows by mapping.
+ * Files go to the lowest GiB, where 32-bit jumps from patched text reach the stubs.
+ * brk() has a zone of its own, which grows by mapping.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -28,7 +28,7 @@ struct zone {
 
 static struct zone zone_files = { LOWER_FILES, LOWER_FILES_END, LOWER_FILES };
 static struct zone zone_data = { LOWER_DATA, LOWER_END, LOWER_DATA };
-/* the lower libc's heap ends here; its malloc holds a lock while it moves it */
+/* end of the lower libc's heap; the libc's malloc holds a lock while it moves the end */
 static _Atomic unsigned long brk_end = LOWER_BRK;
 
 void lower_range_reset(void)
@@ -38,7 +38,7 @@ void lower_range_reset(void)
 	brk_end = LOWER_BRK;
 }
 
-/* The first file is at the beginning for as long as there is a lower half. */
+/* The first file stays mapped at LOWER_BASE for as long as there is a lower half. */
 bool lower_range_is_mapped(void)
 {
 	unsigned char resident;
@@ -89,7 +89,7 @@ static int next_hex(struct maps_reader *r, unsigned long *ret)
 	return c;
 }
 
-/* first gap of the zone, by what is mapped; 0 if there is none */
+/* first gap of @zone in the list of mappings; 0 if there is none */
 static unsigned long find_gap(const struct zone *zone, size_t len, unsigned long align)
 {
 	struct maps_reader r = { .fd = 0, .have = 0, .at = 0 };
@@ -153,7 +153,7 @@ static long lower_range_place(struct zone *zone, size_t len, int prot, int flags
 		ret = lower_raw6(SYS_mmap, at, len, prot, flags | MAP_FIXED_NOREPLACE, fd, off);
 		if (ret != -EEXIST)
 			return ret;
-		at = 0;	/* somebody was there, or was faster */
+		at = 0;	/* the place is taken, or another thread was faster */
 	}
 	return -ENOMEM;
 }

@@ -3,13 +3,13 @@
  * The lower half's first stack: arguments, environment and auxiliary vector, as the
  * kernel lays them out for a new program.
  *
- * The environment is a copy, so that neither half's setenv() is seen by the other or
- * pulls away what the other reads. LD_PRELOAD is left out: it would bring the upper
- * half's libraries in; so would LD_LIBRARY_PATH, but for libraries opened by path,
- * whose dependencies it may be needed for. The auxiliary vector is the upper
- * half's own, from its libc's memory and so the same after a restart: both
- * halves have one stack canary and one pointer guard, as frames of both
- * are on one stack.
+ * The environment is a copy: neither half sees the other's setenv() or loses a string
+ * that it is reading to it. LD_PRELOAD is dropped, as it would bring in the upper half's
+ * libraries. LD_LIBRARY_PATH is dropped for the same reason, but kept if the MPI library
+ * is opened by path, as the library's dependencies may need it. The auxiliary vector is
+ * the upper half's own, from its libc's memory and so the same after a restart: both
+ * halves share one stack canary and one pointer guard, as frames of both are on one
+ * stack.
  */
 #include <elf.h>
 #include <errno.h>
@@ -23,25 +23,26 @@
 
 #define STACK_SIZE	(8UL << 20)
 #define TUNABLES	"GLIBC_TUNABLES="
-/* the kernel has one such area per thread, and the upper half's libc has it */
+/* the kernel keeps one rseq area per thread, and the upper half's libc uses it */
 #define NO_RSEQ		"glibc.pthread.rseq=0"
-/* What the lower half is told, whatever the program's environment says. */
+/* Variables set for the lower half, whatever the program's environment says. */
 static const char *const forced[] = {
 	/*
 	 * MPICH draws addresses for windows from the whole address space, so that they are the
-	 * same in all ranks; most are refused here, and it leaves a file for each. Without
-	 * a try it takes what it gets.
+	 * same in all ranks. Most are refused here, and MPICH leaves a file for each refusal.
+	 * With no retry MPICH takes any address it gets.
 	 */
 	"MPIR_CVAR_SHM_SYMHEAP_RETRY=0",
 	/*
-	 * Its thread for progress would run the application's operations, which need
-	 * thread-local storage of the upper half: it has none.
+	 * MPICH's progress thread would run the application's operations, which need
+	 * thread-local storage of the upper half; the progress thread has none.
 	 */
 	"MPIR_CVAR_ASYNC_PROGRESS=0",
 	/*
-	 * What was registered with a network is kept for the next message from the same
-	 * address, and forgotten when that is unmapped: but of the application's munmap()
-	 * nobody below hears.  UCX; libfabric; Open MPI's own.
+	 * Network libraries cache the registration of memory for the next message from the
+	 * same address, and forget it when the memory is unmapped. The lower half does not
+	 * see the application's munmap(), so the caches are off: UCX's, libfabric's and
+	 * Open MPI's own.
 	 */
 	"UCX_MEM_EVENTS=no",
 	"FI_MR_CACHE_MAX_COUNT=0",
@@ -64,7 +65,7 @@ static bool is_dropped(const char *var, bool by_path)
 	       is_forced(var) || (!by_path && !strncmp(var, "LD_LIBRARY_PATH=", 16));
 }
 
-/* downwards from the stack's top */
+/* writes strings downwards from the stack's top */
 struct writer {
 	char *low;
 	char *at;
@@ -80,7 +81,7 @@ static char *put_string(struct writer *w, const char *s)
 	return memcpy(w->at, s, len);
 }
 
-/* GLIBC_TUNABLES=... and one more */
+/* put @var (GLIBC_TUNABLES=...) with NO_RSEQ appended */
 static char *put_tunables(struct writer *w, const char *var)
 {
 	size_t len = strlen(var);
@@ -91,7 +92,7 @@ static char *put_tunables(struct writer *w, const char *var)
 	return memcpy(w->at, var, len);
 }
 
-/* pointers into the new stack, NULL at the end; returns how many, -1 without room */
+/* fill @ret with pointers into the new stack and a NULL; returns their number, -1: no room */
 static long put_environment(struct writer *w, const struct lower_config *config, char **ret,
 			    size_t max)
 {
@@ -99,7 +100,7 @@ static long put_environment(struct writer *w, const struct lower_config *config,
 	char *const *envp = config->envp;
 	size_t n = 0;
 
-	/* clearenv() leaves none */
+	/* envp is NULL after clearenv() */
 	for (; envp && *envp && n + NR_FORCED + 2 < max; envp++) {
 		if (is_dropped(*envp, by_path))
 			continue;
@@ -167,7 +168,7 @@ unsigned long lower_stack_make(const struct lower_config *config,
 			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
 	if (at < 0)
 		return 0;
-	/* the list of strings grows from the other end, where no stack will ever reach */
+	/* the list of pointers grows from the low end, which the stack will never reach */
 	env = (char **)at;
 	w.low = (char *)at + ENV_MAX * sizeof(*env);
 	w.at = (char *)at + STACK_SIZE;

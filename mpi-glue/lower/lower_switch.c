@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Ways between the halves other than calls: the first entry into the lower
- * half's dynamic linker, the way back when it has started, and the end of the process.
+ * Switches between the halves other than calls: the first entry into the lower half's
+ * dynamic linker, the return when the lower half has started, and the process's exit.
  *
  * The lower half starts on a stack of its own and never unwinds it: lower main()
  * "returns" by switching FS base and stack pointer back to where lower_load()
@@ -55,7 +55,7 @@ __asm__(".pushsection lower_text,\"ax\",@progbits\n"
 	".size lower_switch_ready,.-lower_switch_ready\n"
 	".popsection\n");
 
-/* the linker knows these */
+/* the linker defines these two symbols */
 extern const char __start_lower_text[] __attribute__((visibility("hidden")));
 extern const char __stop_lower_text[] __attribute__((visibility("hidden")));
 

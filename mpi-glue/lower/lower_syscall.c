@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What happens instead of the lower half's patched system calls. Hook code: see
+ * Runs in place of the lower half's patched system calls. Hook code: see
  * lower_internal.h.
  *
  *  - memory is placed in the range (lower_range.c), new text is patched (lower_patch.c);
  *  - descriptors are recorded (lower_fd.c);
- *  - signal dispositions are remembered, not set: they are the application's. The
- *    lower half sees what it asked for. Only its abort() may end the process, and
- *    its pthread_cancel() reach its threads;
+ *  - signal dispositions are remembered, not set, as they belong to the application. The
+ *    lower half reads back the disposition it set. Only its abort() may end the process,
+ *    and its pthread_cancel() reaches its threads;
  *  - alternate signal stacks are not set either: no handler of the lower half runs, and
- *    the thread is mostly the application's. UCX asks for one when it is loaded.
+ *    the thread is mostly the application's. UCX sets one when it is loaded.
  *
  * A child that the lower half forks, with or without memory of its own, has other
- * descriptors and dispositions: there the calls are made as they are. (It places
- * memory in the range all the same.)
+ * descriptors and dispositions: in the child the calls go to the kernel unchanged, but
+ * memory is placed in the range all the same.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,7 +25,7 @@
 #include "mpi-glue/lower/lower_internal.h"
 #include "mpi-glue/lower/lower_raw.h"
 
-/* as the kernel has it */
+/* the kernel's layout of a signal's disposition */
 struct action {
 	unsigned long handler;
 	unsigned long flags;
@@ -35,7 +35,7 @@ struct action {
 
 static struct action actions[_NSIG];
 static int own_pid;
-/* set during a load: where to go when a file is refused */
+/* set during a load: called when a file is refused, does not return */
 static void (*load_refused)(int err);
 
 /*
@@ -71,7 +71,7 @@ __asm__(".pushsection lower_text,\"ax\",@progbits\n"
 	".size lower_syscall_entry,.-lower_syscall_entry\n"
 	".popsection\n");
 
-/* called by assembly alone */
+/* only the assembly above calls this */
 long lower_syscall(long nr, const long *a) __attribute__((visibility("hidden"), used));
 
 void lower_syscall_begin(void (*refused)(int err))
@@ -106,14 +106,14 @@ static long lower_syscall_map(const long *a)
 		return at;
 	err = lower_patch_text(at, a[1], a[4]);
 	if (err && load_refused) {
-		/* its opener is not gone back to */
+		/* load_refused() does not return, so the file's opener cannot close it */
 		lower_raw(SYS_close, a[4], 0, 0);
 		load_refused(err);
 	}
 	return at;
 }
 
-/* Of all that set it: libraries leave 32 and 33 out of a mask, as sigfillset() does. */
+/* Only abort() sets a full mask: libraries use sigfillset(), which omits signals 32 and 33. */
 static bool is_abort(int sig, const struct action *action)
 {
 	return sig == SIGABRT && action && action->handler == (unsigned long)SIG_DFL &&
@@ -147,7 +147,7 @@ void lower_syscall_handle(int sig, siginfo_t *info, void *context)
 		handler(sig, info, context);
 }
 
-/* whoever asks is told that there is none */
+/* report to the caller that no alternate stack is set */
 static long altstack_call(const long *a)
 {
 	stack_t *old = (stack_t *)a[1];
@@ -162,7 +162,7 @@ static long altstack_call(const long *a)
 	return 0;
 }
 
-/* descriptors that came with a message */
+/* record the descriptors that came with a message */
 static void record_rights(const struct msghdr *msg)
 {
 	const unsigned char *p = msg->msg_control;
@@ -206,7 +206,7 @@ static void lower_syscall_record(long nr, const long *a, long ret)
 	}
 }
 
-/* what @nr does to the table of descriptors: 1 adds, -1 takes away, 0 neither */
+/* effect of system call @nr on the table of descriptors: 1 adds, -1 takes away, 0 neither */
 static int lower_syscall_effect(long nr)
 {
 	switch (nr) {
@@ -250,7 +250,7 @@ static int lower_syscall_effect(long nr)
 	}
 }
 
-/* a descriptor is recorded after it is there and forgotten before it goes */
+/* a descriptor is recorded after it is opened and forgotten before it is closed */
 static long lower_syscall_descriptor(long nr, const long *a, int what)
 {
 	bool mine = !in_child();
