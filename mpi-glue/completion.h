@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Completing requests: what goes around the library's word on one. For the calls on one request
- * (request.c) and on arrays of them (request_array.c), and for those of files (request_io.c).
+ * Completing requests: the bookkeeping around the library's answer. Used by the calls on one
+ * request (request.c), on arrays of requests (request_array.c) and on files (request_io.c).
  *
- * The application is told of a completion once, and the slot goes back then: by request_settle()
- * when the library has just said it, in the handle that it left; by request_tell() and
- * request_told() when somebody found the request complete before and kept that (REQ_DONE). What
- * is kept is null or inactive below, so the library passes over it in an array of reals_of().
+ * The application is told of a completion once, and then the slot is freed: by request_settle()
+ * when the library has just reported the completion, in the handle that the library left; by
+ * request_tell() and request_told() when somebody found the request complete earlier and kept
+ * that (REQ_DONE). A kept completion is null or inactive in the lower half, so the library skips
+ * it in an array of reals_of().
  *
- * Requests of files are tested by request_io.c alone, one at a time and in its order; they never
- * go below in an array.
+ * Only request_io.c tests requests of files, one at a time and in its order; they never go to
+ * the lower half in an array.
  */
 #ifndef MPI_GLUE_COMPLETION_H
 #define MPI_GLUE_COMPLETION_H
@@ -17,14 +18,14 @@
 #include "mpi-glue/drain.h"
 #include "mpi-glue/request.h"
 
-/* Without its status it cannot be told what this one received, or whether it was cancelled. */
+/* Only the status tells from whom such a request received, or whether it was cancelled. */
 #define NEEDS_STATUS	(REQ_ANY | REQ_CANCELLED)
-/* And where all of an array are asked about. */
+/* The same for calls that ask about all requests of an array. */
 #define ALL_NEED_STATUS	(NEEDS_STATUS | ABI_TESTALL_STATUS)
 
 /*
- * Of requests with @flags, where @of them need it; another thread may cancel one while it is
- * waited for.
+ * True if requests with @flags need their status, where the flags @of call for it. With several
+ * threads always true: another thread may cancel a request while it is waited for.
  */
 static inline bool needs_status(uint32_t flags, uint32_t of)
 {
@@ -36,17 +37,17 @@ static inline bool request_is_done(const struct vrequest *req)
 	return req && (req->flags & REQ_DONE);
 }
 
-/* What a kept completion says. @status may be MPI_STATUS_IGNORE. Returns the request's code. */
+/* Report a kept completion. @status may be MPI_STATUS_IGNORE. Returns the request's code. */
 int request_tell(struct vrequest *req, MPI_Status *status);
-/* The application has been told: the slot is free, or the persistent request inactive. */
+/* The application has been told: free the slot, or make the persistent request inactive. */
 void request_told(MPI_Request *request, struct vrequest *req);
-/* Run the error handler for @request, which failed with @rc; what @call returns. */
+/* Run the error handler for @request, which failed with @rc; returns the code for @call. */
 int request_fail(MPI_Request request, int rc, unsigned int call);
 
 /*
- * The library has said of @request what @real is now: null, it is done with it; else it is not,
- * or it is a persistent one that is inactive again if @complete. @status as in
- * request_finished().
+ * The library has left @real in place of @request's real handle. Null: the library is done with
+ * the request. Otherwise the request goes on, or is a persistent one, inactive again if
+ * @complete. @status as in request_finished().
  */
 static inline __attribute__((always_inline)) void
 request_settle(MPI_Request *request, MPI_Request real, bool complete, const MPI_Status *status)
@@ -67,8 +68,8 @@ request_settle(MPI_Request *request, MPI_Request real, bool complete, const MPI_
 }
 
 /*
- * A collective among those with @flags is not told of yet: kept_come_and_go(). For a test: it
- * tells of none.
+ * True if a test of requests with @flags must report no completion, as a collective is among
+ * them and kept messages still come and go: kept_come_and_go().
  */
 static inline bool collective_waits(uint32_t flags)
 {
@@ -76,10 +77,10 @@ static inline bool collective_waits(uint32_t flags)
 	       kept_come_and_go();
 }
 
-/* What the library will complain of is nothing to us. */
+/* A negative count counts as none here; the library will report it. */
 #define COUNT(n)	((n) > 0 ? (n) : 0)
 
-/* Real handles into @real, which has room for @count; returns the flags of all together. */
+/* Fill @real, which has room for @count, with the real handles; returns all flags, or-ed. */
 static inline __attribute__((always_inline)) uint32_t
 reals_of(MPI_Request *real, int count, const MPI_Request requests[])
 {
@@ -96,22 +97,22 @@ reals_of(MPI_Request *real, int count, const MPI_Request requests[])
 }
 
 /*
- * One look at @req, or at those of its file that have to be complete before it. True: it is
- * complete, which is kept, or nothing is under way.
+ * Test @req once, or the requests of its file that have to be complete before it. True: @req is
+ * complete, which is kept, or not under way.
  */
 bool io_test(struct vrequest *req);
-/* Nothing has to be complete before @req may be tested; else one look at what has. */
+/* True if @req may be tested now; else test the requests that must be complete before it once. */
 bool io_turn(struct vrequest *req, bool alone);
 
-/* The same, of any request. @req may be NULL. */
+/* True if another request must be complete before @req, of any kind. @req may be NULL. */
 static inline bool io_has_to_wait(struct vrequest *req)
 {
 	return req && unlikely(req->flags & REQ_IO_ORDERED) && !io_turn(req, false);
 }
 
 /*
- * One look at each request of a file in the array; how many are not complete. @real: none of
- * them
+ * Test each request of a file in the array once; returns the number that are not complete.
+ * @real: the array of real handles, in which requests of files become null
  */
 int io_test_array(int count, const MPI_Request requests[], MPI_Request *real);
 
