@@ -61,7 +61,7 @@ int32_t *collective_world_ranks(MPI_Group group, int *ret_n);
 /**
  * struct meeting - one call in which this rank meets other ranks, which are counted
  * @n:     number of other ranks
- * @one:   the other rank, if @n is 1
+ * @one:   the other rank, if there is just one and @ranks is NULL
  * @ranks: base of the array of ranks, which the caller frees
  */
 struct meeting {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The upper half's one per-process context, and what its files call of each other.
+ * The upper half's one per-process context, and the functions its files call in each other.
  *
- * Application threads run here with the upper FS base. The lower half is reached only through
- * lower_MPI_X() of calls.h, which is generated; functions that use one are LOWER_TEXT.
+ * Application threads run here with the upper FS base. Only lower_MPI_X() of the generated
+ * calls.h reaches the lower half; functions that use one of them are LOWER_TEXT.
  */
 #ifndef MPI_GLUE_GLUE_H
 #define MPI_GLUE_GLUE_H
@@ -20,10 +20,10 @@
 enum glue_state { GLUE_BEFORE, GLUE_RUNNING, GLUE_ENDED };
 
 /**
- * struct glue - the process
+ * struct glue - state of the process
  * @fn:       real functions, by enum call
  * @multiple: MPI_THREAD_MULTIPLE was provided; tables are locked
- * @several:  @multiple, and @callers > 1 (ever): no turns are taken; @counts_shared: quiesce.h
+ * @several:  @multiple, and @callers was ever > 1: no turns are taken; @counts_shared: quiesce.h
  * @refused:  first call that keeps a checkpoint from being taken, or NULL
  */
 struct status_page;
@@ -37,17 +37,17 @@ struct glue {
 	int provided, tools;		/* MPI_T_init_thread without MPI_T_finalize */
 	uint64_t loaded;		/* lower halves so far */
 	unsigned long main_fs;
-	/* of MPI_Wtime, ns: added to the node's clock; both clocks at the last cut */
+	/* MPI_Wtime, in ns: offset added to the node's clock; both clocks at the last cut */
 	struct {
 		int64_t add, cut, cut_wall;
 	} clock;
 	int world_rank, world_size;
 	MPI_Request real_request_null;
-	MPI_Errhandler file_errh;	/* of files to be opened */
+	MPI_Errhandler file_errh;	/* files get it when opened */
 	struct error_added *errors;	/* errcodes.c */
 	int *real_unweighted, *real_weights_empty;
 	MPI_T_pvar_handle real_pvar_all;
-	int comm_attr[8];		/* predefined: value; set means known */
+	int comm_attr[8];		/* predefined attributes: values */
 	bool comm_attr_known[8], comm_attr_set[8];
 	int lock;
 	const char *refused, *refused_why;
@@ -55,12 +55,12 @@ struct glue {
 	uint32_t hold __attribute__((aligned(64)));
 	uint32_t kept;
 	uint64_t *sent, *received;	/* by world rank */
-	uint64_t posted;		/* receives, ever: post_order() */
-	void *bsend_buffer;		/* attached */
+	uint64_t posted;		/* receives posted, ever: post_order() */
+	void *bsend_buffer;		/* the attached buffer */
 	MPI_Count bsend_size;
 	/* checkpoints: quiesce.c, collective.c, drain.c */
 	struct status_page *page;
-	uint64_t run;			/* of the page, when last looked at */
+	uint64_t run;			/* the page's run when last looked at */
 	struct glue_thread *threads;
 	int threads_lock, publishing, saying, orphans_lock, callers;
 	int library;			/* lock: who may call the lower half, under a hold */
@@ -77,32 +77,32 @@ extern struct glue glue __attribute__((visibility("hidden")));
 void glue_lock(int *lock);
 void glue_unlock(int *lock);
 
-/* Load the first lower half, if nobody has; exits with a message when it cannot. */
+/* Load the first lower half, if nobody has; exits with a message on failure. */
 void glue_load(void);
-const char *glue_library(char *const *envp, char *buf, size_t size);	/* the real one's file */
-/* A restart: another lower half, MPI not initialised. @environment: as in status_page.h */
+const char *glue_library(char *const *envp, char *buf, size_t size);	/* real library's file */
+/* Restart: load another lower half, MPI not initialised. @environment: as in status_page.h */
 int glue_reload(bool unload, const char *environment, char *ret_why, size_t size);
-/* This thread's first call: borrow a lower thread. Not loaded: say so, as the library would. */
+/* Borrow a lower thread at this thread's first call. Nothing loaded: fail as the library would. */
 void glue_attach(unsigned int call);
-/* A checkpoint must be refused from now on: @call, @why. The first one is kept. */
+/* Refuse checkpoints from now on, because of @call and @why. The first refusal is kept. */
 void glue_refuse(unsigned int call, const char *why);
 
 /* local.c: MPI_Wtime stops at a cut and goes on after a restart. */
 void wtime_cut(void);
 void wtime_resume(void);
-/* There is a lower half, or a new one: for calls of threads that are not inside. */
+/* Note the version of a newly loaded library, for calls of threads that are not inside. */
 void library_version_note(void);
 
-/* status_page.c: the page that CKPT_STATUS names, if any; exits when it cannot be ours. */
+/* status_page.c: attach the page that CKPT_STATUS names, if any; exits if the page does not fit. */
 void status_attach(void);
-/* What the lower half has, into the page; -ENOSPC. */
+/* Write the lower half's descriptors and threads into the page; -ENOSPC. */
 int status_tell_lower(void);
 
-/* In a callback from below: the upper FS base of this thread; returns the lower one. */
+/* In a callback from below: switch to this thread's upper FS base; returns the lower FS base. */
 unsigned long callback_enter(void);
 void callback_leave(unsigned long lower);
 
-/* A call failed: run the error handler of the object; what the call returns. */
+/* A call failed: run the object's error handler; returns the code that the call returns. */
 int fail_comm(MPI_Comm comm, int rc, unsigned int call);
 int fail_vcomm(struct vobj *comm, int rc, unsigned int call);
 int fail_file(MPI_File file, int rc, unsigned int call);
@@ -112,18 +112,18 @@ int fail_world(int rc, unsigned int call);
 MPI_Errhandler errh_of(const MPI_Errhandler *slot);	/* referenced */
 void errh_unref(MPI_Errhandler errh);
 
-/* Attributes: 0 or the error of a callback of the application. */
+/* Attributes: return 0 or the error of a callback of the application. */
 int attrs_copy(struct vattr **from, enum vkind kind, uintptr_t old, struct vattr **ret_to);
 int attrs_delete(struct vattr **list, enum vkind kind, uintptr_t handle);
-struct vattr **dtype_attrs(MPI_Datatype dtype);	/* NULL: it is none */
+struct vattr **dtype_attrs(MPI_Datatype dtype);	/* NULL: @dtype is no datatype */
 
-/* Handles in the arrays of an alltoallw; 0: not read. */
+/* Number of handles in the arrays of an alltoallw; 0: the array is not read. */
 int n_w_send(MPI_Comm comm, const void *sendbuf);
 int n_w_recv(MPI_Comm comm);
 int n_neighbor_out(MPI_Comm comm);
 int n_neighbor_in(MPI_Comm comm);
 
-/* Lower half is up: fill predefined handles and sentinels; abi_*.c. */
+/* abi_*.c. After the load of a lower half: fill in predefined handles and sentinels. */
 void abi_loaded(void);
 void abi_initialized(void);
 void abi_finalized(void);
@@ -139,24 +139,24 @@ int abi_attr_delete(struct vkeyval *keyval, enum vkind kind, uintptr_t handle,
 
 bool abi_fortran_op(const struct vop *op);
 void abi_op_call(struct vop *op, void *in, void *io, void *len, MPI_Datatype dtype);
-/* Predefined: the handle the application knows it by is in @dtype. */
+/* True if *@dtype, a real handle, is predefined; *@dtype is then the application's handle. */
 bool abi_predefined_dtype(MPI_Datatype *dtype);
 int abi_win_model(MPI_Win real);
 
-/* For bodies that only one ABI has. */
+/* For functions that only one ABI has. */
 int comm_dup_begin(MPI_Comm comm, struct vcomm **ret_desc, MPI_Comm **ret_slot);
 void comm_dup_done(MPI_Comm comm, struct vcomm *desc, MPI_Comm *newcomm, unsigned int call);
 int comm_dup_failed(MPI_Comm comm, struct vcomm *desc, MPI_Comm *newcomm, int rc,
 		    unsigned int call);
-/* What the library calls for this operation. */
+/* The function that the library calls for this operation. */
 void *op_stub(const struct vop *op);
 struct vop *op_new(void *function, int commute, bool large, void **ret_stub);
 int op_made(struct vop *op, MPI_Op real, int rc, MPI_Op *ret_op, unsigned int call);
 
-int abi_comm_attr(int key, int *ret_c_key);	/* index of a predefined one, its name in C; -1 */
+int abi_comm_attr(int key, int *ret_c_key);	/* predefined key's index, its C key; or -1 */
 int abi_win_attr(int key);
 
-/* The attributes' typed doors, for the Fortran libraries. */
+/* Typed access to attributes, for the Fortran libraries. */
 int attr_comm_set(MPI_Comm comm, int key, uint64_t value, enum attr_language language);
 int attr_comm_get(MPI_Comm comm, int key, void *value, int *flag, enum attr_language language);
 int attr_dtype_set(MPI_Datatype dtype, int key, uint64_t value, enum attr_language language);
@@ -171,8 +171,8 @@ int attr_win_get(MPI_Win win, int key, void *value, int *flag, enum attr_languag
 #include ABI_HEADER
 
 /*
- * References of requests, which come and go with each receive. WORLD and SELF are never given
- * back and are not counted; atomic only where it has to be.
+ * References of requests, taken and dropped with each receive. MPI_COMM_WORLD and MPI_COMM_SELF
+ * are never freed and are not counted. The count is atomic only where it has to be.
  */
 static inline __attribute__((always_inline)) bool ref_counts(const struct vobj *obj)
 {
@@ -199,7 +199,7 @@ static inline __attribute__((always_inline)) void ref_put(struct vobj *obj)
 		obj->refs--;
 }
 
-/* Taking a request's slot, without a call on the fast path. */
+/* Take a slot for a request, without a function call on the fast path. */
 static inline __attribute__((always_inline)) struct vrequest *
 request_new(uintptr_t real, struct vobj *comm, uint32_t flags)
 {

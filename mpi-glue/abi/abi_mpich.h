@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * MPICH's handles: integers. Bits 30 and 31 say how an object is stored (1 built in,
- * 2 direct, 3 indirect), 26 to 29 its kind. Predefined ones keep their value and are
- * passed on; ours are "indirect" ones of the right kind, which the application
- * never sees from the library. Files are pointers, ours to the slot.
+ * 2 direct, 3 indirect), bits 26 to 29 its kind. Predefined handles keep their value and
+ * are passed on; virtual handles are "indirect" ones of the right kind, which the
+ * application never gets from the library. File handles are pointers; a virtual one
+ * points to the slot.
  */
 #ifndef MPI_GLUE_ABI_MPICH_H
 #define MPI_GLUE_ABI_MPICH_H
@@ -14,7 +15,7 @@
 #define VH_KIND		0xfc000000u
 #define VH_INDEX	0x03ffffffu
 
-/* Types of pairs are direct objects although predefined. */
+/* The pair types (for MPI_MINLOC, MPI_MAXLOC) are direct objects although predefined. */
 static inline bool vh_predefined(uint32_t real)
 {
 	return !(real >> 31) || (real - 0x8c000000u) < 5;
@@ -104,35 +105,35 @@ static inline MPI_File wrap_file(MPI_File real)
 	return real ? virt_file(vobj_new(VK_FILE, (uintptr_t)real)) : NULL;
 }
 
-/* Sessions are refused at a checkpoint and passed on. */
+/* Session handles are passed on unchanged; a checkpoint is refused while sessions are used. */
 #define real_session(session)	(session)
 #define wrap_session(session)	(session)
 
 #define ABI_BITS(handle)	((uintptr_t)(uint32_t)(handle))
 /*
- * What communicators begin with, and inherit, and windows: 0 is whatever MPI_COMM_WORLD has
- * when it is asked for.
+ * Error handler that communicators begin with and inherit, and that windows begin with: 0 stands
+ * for the handler that MPI_COMM_WORLD has at the time of the error.
  */
 #define ABI_ERRH_FIRST		0
 /* The C++ bindings throw the code that the call returns. */
 #define ABI_ERRH_THROWS(errh)	((errh) == MPIR_ERRORS_THROW_EXCEPTIONS)
 /*
- * Of the calls that complete requests those of one request alone ask its communicator, the
- * others MPI_COMM_WORLD.
+ * A call that completes one request runs the error handler of the request's communicator; a
+ * call on an array of requests runs MPI_COMM_WORLD's.
  */
 #define ABI_ARRAY_FAILS_WORLD	1
 #define ABI_GET_STATUS_FAILS	1	/* with the request's code */
 /*
- * Without statuses the test of all takes what the last 64 requests are for what all are, and
- * ends the job if it was wrong.
+ * Without statuses MPICH's MPI_Testall takes the state of the last 64 requests for the state of
+ * all, and ends the job if that is wrong.
  */
 #define ABI_TESTALL_STATUS	(REQ_PERSISTENT | REQ_OTHER)
 #define ABI_ERRORS_LOST		0
-#define ABI_FILE_NAME_MAX	4095	/* the kernel's */
-#define ABI_ATTR_SET_IS_NEW 0 /* set again, it keeps its place among those that are deleted */
+#define ABI_FILE_NAME_MAX	4095	/* the kernel's limit */
+#define ABI_ATTR_SET_IS_NEW 0 /* an attribute set again keeps its place in the order of deletion */
 #define ABI_ERRHANDLER_FN	MPI_Comm_errhandler_function
 
-/* The size of a basic type is in its handle; -1 when it must be asked. */
+/* The size of a basic type is in its handle; -1: ask the library. */
 static inline int abi_type_size(MPI_Datatype dtype)
 {
 	if (((uint32_t)dtype & VH_KIND) != 0x4c000000u)
@@ -140,27 +141,27 @@ static inline int abi_type_size(MPI_Datatype dtype)
 	return dtype >> 8 & 0xff;
 }
 
-/* What was received; bit 0 of the upper half says "cancelled". */
+/* Number of bytes received; bit 0 of count_hi_and_cancelled means "cancelled". */
 static inline uint64_t abi_status_bytes(const MPI_Status *status)
 {
 	return (uint64_t)((unsigned int)status->count_hi_and_cancelled >> 1) << 32 |
 	       (unsigned int)status->count_lo;
 }
 
-/* Calls that have large counts, too. X(suffix, type) */
+/* Variants of calls by the type of their counts: X(suffix, type). */
 #define ABI_SIZES(X)	X(, int) X(_c, MPI_Count)
 
-/* Types that were made with them. */
+/* Calls for datatypes that were made with large counts. */
 #define abi_envelope_large	lower_MPI_Type_get_envelope_c
 #define abi_contents_large	lower_MPI_Type_get_contents_c
 int abi_construct_large(const struct vdtype *d, const MPI_Datatype in[], MPI_Datatype *type);
 
-/* In the lower half already. */
+/* For callers that are in the lower half already. */
 #define abi_isend_c(call, ...) \
 	((__typeof__(MPI_Isend_c) *)glue.fn[call])(__VA_ARGS__)
 #define abi_irecv_c(...) \
 	((__typeof__(MPI_Irecv_c) *)glue.fn[CALL_MPI_Irecv_c])(__VA_ARGS__)
-/* Down and up. */
+/* Calls that go down and come back up. */
 #define abi_irecv_large		lower_MPI_Irecv_c
 #define abi_imrecv_large	lower_MPI_Imrecv_c
 #define abi_irecv		lower_MPI_Irecv_c
@@ -172,8 +173,8 @@ int abi_construct_large(const struct vdtype *d, const MPI_Datatype in[], MPI_Dat
 	((is_class) ? lower_MPIX_Delete_error_class(code) : lower_MPIX_Delete_error_code(code))
 
 /*
- * What MPI_Init asks for, by the environment; what the library does not understand it says
- * itself.
+ * Thread level that MPI_Init asks for, by the environment; the library itself reports a value
+ * that it does not understand.
  */
 int abi_thread_level(void);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Open MPI's handles: pointers. Predefined ones are data symbols, ours with the real
- * library's sizes, as programs hold copies of them; the others are slots. All begin with
- * struct vobj: the real handle is one load away.
+ * Open MPI's handles: pointers. Predefined handles point to data symbols of this library, which
+ * have the real library's sizes, as programs hold copies of them; other handles point to slots.
+ * All objects begin with struct vobj: the real handle is one load away.
  *
- * In a predefined object @self is its descriptor or NULL, @index its Fortran integer, and
- * of a datatype @refs is its size + 1 once that is known.
+ * In a predefined object @self is its descriptor or NULL, and @index its Fortran integer. In a
+ * predefined datatype @refs is the type's size + 1 once that is known.
  */
 #ifndef MPI_GLUE_ABI_OMPI_H
 #define MPI_GLUE_ABI_OMPI_H
@@ -13,18 +13,19 @@
 #define ABI_NAME	"ompi"
 #define ABI_SWAPS_ABOVE	1	/* win_shared.c */
 #define ABI_BITS(handle)	((uintptr_t)(handle))
-#define ABI_ERRH_FIRST		MPI_ERRORS_ARE_FATAL	/* of communicators, windows */
+#define ABI_ERRH_FIRST		MPI_ERRORS_ARE_FATAL	/* of new communicators, windows */
 #define ABI_ERRH_THROWS(errh)	0
-#define ABI_ARRAY_FAILS_WORLD	0	/* but asks the communicator of what failed */
+#define ABI_ARRAY_FAILS_WORLD	0	/* runs the handler of the failed request's communicator */
 #define ABI_GET_STATUS_FAILS	0
-/* The tests of all and of any of an array return no errors of these; statuses of all have them. */
+/* MPI_Testall and MPI_Testany return no error of such requests; MPI_Testall's statuses hold it. */
 #define ABI_ERRORS_LOST		REQ_PERSISTENT
 #define ABI_TESTALL_STATUS	ABI_ERRORS_LOST
-#define ABI_FILE_NAME_MAX	240	/* ".locktest.RANK" and the name in 256 bytes; it aborts */
-#define ABI_ATTR_SET_IS_NEW 1 /* set again, it is deleted before those that were set meanwhile */
+/* Open MPI puts the name and ".locktest.RANK" into 256 bytes, and aborts if they do not fit. */
+#define ABI_FILE_NAME_MAX	240
+#define ABI_ATTR_SET_IS_NEW 1 /* an attribute set again is deleted before those set meanwhile */
 #define ABI_ERRHANDLER_FN	MPI_Handler_function
 
-/* Of a real handle, the predefined object it belongs to, or NULL. */
+/* Return the predefined object that the handle @real belongs to, or NULL. */
 void *ompi_predefined(enum vkind kind, uintptr_t real);
 
 #define VH_DEFINE(name, type, kind) \
@@ -64,7 +65,7 @@ static inline MPI_Comm virt_comm(const struct vobj *obj)
 	       (MPI_Comm)(uintptr_t)obj;
 }
 
-/* -1 when it must be asked */
+/* Return the size of a predefined type; -1: ask the library. */
 static inline int abi_type_size(MPI_Datatype dtype)
 {
 	const struct vobj *head = (const struct vobj *)dtype;
@@ -72,16 +73,16 @@ static inline int abi_type_size(MPI_Datatype dtype)
 	return head && !head->self ? (int)head->refs - 1 : -1;
 }
 
-/* What was received. */
+/* Number of bytes received. */
 static inline uint64_t abi_status_bytes(const MPI_Status *status)
 {
 	return status->_ucount;
 }
 
-/* Calls by their types of counts: this library has no large ones. X(suffix, type) */
+/* Variants of calls by the type of their counts: X(suffix, type). Open MPI has no large counts. */
 #define ABI_SIZES(X)	X(, int)
 
-/* Never called, but for abi_irecv(). */
+/* Only abi_irecv() and abi_buffer_attach() are ever called. */
 #define abi_isend_c(call, buf, count, ...)	((void)(count), (void)(buf), MPI_ERR_INTERN)
 #define abi_irecv_c(buf, ...)			((void)(buf), MPI_ERR_INTERN)
 #define abi_irecv_large(buf, ...)		((void)(buf), MPI_ERR_INTERN)
@@ -93,10 +94,10 @@ static inline uint64_t abi_status_bytes(const MPI_Status *status)
 #define abi_op_create_c(stub, commute, ret)	((void)(ret), MPI_ERR_INTERN)
 #define abi_irecv(buf, count, ...)		lower_MPI_Irecv(buf, (int)(count), __VA_ARGS__)
 
-/* Never called: its numbers have no gaps, as nothing is deleted. */
+/* Never called: error numbers have no gaps, as Open MPI deletes none. */
 #define abi_delete_error(is_class, code)	((void)(code), MPI_ERR_INTERN)
 
-/* What MPI_Init asks for, by the environment. */
+/* Thread level that MPI_Init asks for, by the environment. */
 int abi_thread_level(void);
 
 #define KEYVAL_OURS	0x1000u		/* plus the slot */
