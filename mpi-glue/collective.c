@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Identities of communicators, and how far their collectives are.
+ * Identities of communicators, and counts of the collectives begun on them.
  *
- * A counter lives where its object does, in the descriptor of a communicator; ranks that
- * meet without one are meeting.c's. Only the thread that begins a collective writes
- * it, as those of one communicator are begun one after the other, and the glue thread and
- * others that ask read it; see quiesce.h for the order.
+ * A counter lives in the descriptor of its communicator; meeting.c counts for ranks that meet
+ * without a communicator. Only the thread that begins a collective writes the counter, as
+ * collectives of one communicator are begun one after the other. The glue thread and others
+ * that ask read it; see quiesce.h for the order.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -104,8 +104,9 @@ LOWER_TEXT static int members_of(struct vcomm *comm)
 }
 
 /*
- * The first member names it. Of an intercommunicator the group with the lower first member
- * does, and hears its own name back from the others, as a broadcast reaches one side only.
+ * The first member names the communicator. For an intercommunicator the group with the lower
+ * first member does, and receives its own name back from the other group, as a broadcast
+ * reaches one side only.
  */
 LOWER_TEXT static int collective_agree(struct vcomm *comm, uint64_t *id)
 {
@@ -131,8 +132,8 @@ LOWER_TEXT static int collective_agree(struct vcomm *comm, uint64_t *id)
 }
 
 /*
- * By slot of the page, which has fewer than there may be communicators. NULL: no memory, or no
- * page.
+ * An array of flags, one for each slot of the page. There may be more communicators than slots.
+ * NULL: no memory, or no page.
  */
 static bool *slots_new(void)
 {
@@ -153,7 +154,7 @@ static void slots_mark(bool *used)
 	}
 }
 
-/* Those of one process need none. As many as the page has: there is none left. */
+/* A slot that is free in the page; max_comms: none is left. Only for several processes. */
 static uint32_t free_slot(void)
 {
 	bool *used = slots_new();
@@ -172,15 +173,15 @@ static void collective_set_name(struct vcomm *comm, uint64_t id)
 {
 	comm->coll.seq = 0;
 	comm->coll.members = (uint32_t)(comm->size + comm->remote_size);
-	/* another thread may just look for one */
+	/* another thread may be looking for a free slot */
 	glue_lock(&glue.publishing);
 	comm->coll.slot = free_slot();
 	__atomic_store_n(&comm->coll.id, id, __ATOMIC_RELEASE);
 	glue_unlock(&glue.publishing);
 	/*
-	 * Members that get on faster may have begun a collective on it; we shall hear of
-	 * that only when it is listed. (Either we see the hold, or the glue thread the name:
-	 * membarrier.)
+	 * Faster members may have begun a collective on @comm already; this rank learns of
+	 * that only when @comm is listed in the page. (Either this thread sees the hold, or the
+	 * glue thread sees the name: membarrier.)
 	 */
 	__asm__ volatile("" : : : "memory");
 	if (unlikely(*(volatile uint32_t *)&glue.hold & HOLD_COLL)) {
@@ -189,7 +190,7 @@ static void collective_set_name(struct vcomm *comm, uint64_t id)
 	}
 }
 
-/* A duplicate that is not there yet: what all know who asked for it at the same place. */
+/* Name a duplicate that does not exist yet, from data that all members of @from know. */
 int collective_name_dup(struct vcomm *comm, const struct vcomm *from)
 {
 	int n = from->inter ? from->remote_size : from->size;
@@ -216,8 +217,8 @@ int collective_name_dup(struct vcomm *comm, const struct vcomm *from)
 }
 
 /*
- * Of a session: refused, and there is no MPI_COMM_WORLD by whose ranks messages would be
- * counted.
+ * A communicator made from a session: checkpoints are refused, and there is no MPI_COMM_WORLD
+ * by whose ranks messages could be counted. All members are -1.
  */
 static int members_unknown(struct vcomm *comm)
 {
@@ -239,7 +240,7 @@ int collective_name(struct vcomm *comm)
 	if (glue.state != GLUE_RUNNING)
 		return members_unknown(comm);
 	rc = members_of(comm);
-	/* processes of another job are not counted, and have no glue that would answer */
+	/* processes of another job are not counted, and have no glue thread that would answer */
 	if (rc || call_class[comm->made_by] == CLASS_dynamic ||
 	    comm->made_by == CALL_MPI_Comm_get_parent)
 		return rc;
@@ -256,7 +257,7 @@ static uint64_t collective_target_of(const struct counter *counter)
 	uint32_t slot = counter->slot;
 	const struct status_target *target;
 
-	if (slot >= glue.page->max_comms)	/* collective_all_listed() */
+	if (slot >= glue.page->max_comms)	/* not listed: see collective_all_listed() */
 		return UINT64_MAX;
 	target = &status_targets(glue.page)[slot];
 	if (__atomic_load_n(&target->id, __ATOMIC_ACQUIRE) != counter->id)
@@ -272,8 +273,9 @@ static bool collective_rank_behind(const struct counter *counter, const struct c
 }
 
 /*
- * @asking has been raised by the one who asks, or is NULL. Of communicators that are leaving
- * the application owes nothing: what others have begun there orphan.c will.
+ * True if this rank is behind a target of any communicator or meeting. @asking is a counter that
+ * the caller has raised already, or NULL. Communicators that are leaving do not count: orphan.c
+ * begins the collectives that others have begun there.
  */
 static bool behind_somewhere(const struct counter *asking)
 {
@@ -289,9 +291,10 @@ static bool behind_somewhere(const struct counter *asking)
 }
 
 /*
- * May the holder of this counter begin one more? The page's targets decide. One thread alone is
- * what its rank waits for; of several another one may be, and whoever is let go makes others go
- * on elsewhere: not at once.
+ * True if the caller may begin one more collective of @counter. The page's targets decide. A
+ * single thread may also begin when its rank is behind elsewhere. With several threads another
+ * one may be able to catch up, and each collective begun raises targets elsewhere: so they wait
+ * until glue.stuck is set.
  */
 static bool may_begin(const struct counter *counter)
 {
@@ -314,7 +317,10 @@ static struct status_comm *page_slot(const struct counter *counter)
 	return slot < glue.page->max_comms ? &status_comms(glue.page)[slot] : NULL;
 }
 
-/* With glue.publishing, under which an identity goes: a slot is another's then. */
+/*
+ * The caller holds glue.publishing. An identity is dropped under that lock, and its slot may
+ * then be another communicator's.
+ */
 static void publish_locked(const struct counter *counter)
 {
 	struct status_comm *comm;
@@ -324,7 +330,7 @@ static void publish_locked(const struct counter *counter)
 		return;
 	}
 	comm = page_slot(counter);
-	if (comm && counter->id)	/* no slot: collective_all_listed() */
+	if (comm && counter->id)	/* no slot: see collective_all_listed() */
 		status_comm_write(comm, counter->id, counter->members,
 				  __atomic_load_n(&counter->seq, __ATOMIC_RELAXED));
 }
@@ -343,7 +349,7 @@ void collective_count(struct counter *counter)
 		meeting_add(counter, 1);
 }
 
-/* With glue.publishing. */
+/* The caller holds glue.publishing. */
 static void uncount_locked(struct counter *counter)
 {
 	struct status_comm *comm = page_slot(counter);
@@ -368,7 +374,7 @@ enum asked collective_ask(struct counter *counter, uint32_t *in_collective)
 	enum asked asked = ASKED_FREE;
 
 	glue_lock(&glue.publishing);
-	/* as on the fast way: counted before it is asked whether one may */
+	/* as on the fast path: count before asking whether the collective may begin */
 	collective_count(counter);
 	if (__atomic_load_n(&glue.hold, __ATOMIC_SEQ_CST) & HOLD_COLL) {
 		asked = may_begin(counter) ? ASKED_TOLD : ASKED_HELD;
@@ -377,7 +383,7 @@ enum asked collective_ask(struct counter *counter, uint32_t *in_collective)
 		else if (in_collective)
 			__atomic_add_fetch(in_collective, 1, __ATOMIC_SEQ_CST);
 		glue.told += asked == ASKED_TOLD;
-		/* listed though not begun: nobody can tell a target of what is not in the page */
+		/* list it even if held: only a counter in the page can be given a target */
 		publish_locked(counter);
 	}
 	glue_unlock(&glue.publishing);
@@ -391,8 +397,8 @@ void collective_not_begun(struct call_mark *mark, struct counter *counter)
 }
 
 /*
- * Looked at by the library before it sends anything. All members that fail alike stay equal in
- * any case.
+ * True if @rc is about an argument, which the library checks before it sends anything. If all
+ * members fail alike, their counts stay equal in any case.
  */
 static bool is_of_arguments(int rc)
 {
@@ -423,8 +429,8 @@ void collective_publish(void)
 	bool *used = slots_new();
 
 	/*
-	 * Looked at and written at once: one that is named meanwhile is marked, or listed
-	 * afterwards.
+	 * Read and write under one lock: a communicator that is named meanwhile is either
+	 * marked here, or listed afterwards.
 	 */
 	glue_lock(&glue.publishing);
 	for (uint32_t i = 0; i < table->top; i++) {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The drain: what is under way when a checkpoint is taken ends here, without the application.
+ * The drain: completes communication under way at a checkpoint, without the application.
  *
  * Owns the list of kept messages. Three kinds of things are brought to an end, by looking at each
- * again and again and never by waiting: requests that are active, messages that a probe of
- * the application matched, and messages nobody has asked for yet, found by MPI_Improbe on every
- * communicator. A message is on the list from the moment it is matched, in that order, though
- * its bytes may come later. Who takes one out has it alone from then on, as several threads may
- * receive. On a communicator that was freed nobody
- * asks any more: a message there is received for its count alone.
+ * again and again and never by waiting: active requests, messages that a probe of the application
+ * matched, and messages nobody has asked for yet, found by MPI_Improbe on every communicator. A
+ * message is on the list from the moment it is matched, in the order of matching, though its
+ * bytes may come later. As several threads may receive, the thread that takes a message off the
+ * list owns it alone. On a communicator that was freed nobody receives any more: a message there
+ * is received for its count alone.
  *
  * Generalized requests are the application's to complete and are left alone.
  */
@@ -22,15 +22,15 @@
 #include "mpi-glue/win.h"
 #include "mpi/calls.h"
 
-/* Messages longer than INT_MAX are counted in these. */
+/* Bytes of one element of the datatype made for messages longer than INT_MAX. */
 #define CHUNK	(1 << 20)
 
 /**
- * struct kept - one message
- * @real: of its receive, until its bytes are here
- * @comm: referenced
- * @prev: NULL: taken out, for a receive or a probe that matched it (struct vmsg)
- * @order: in the list
+ * struct kept - one kept message
+ * @real:  real request of its receive, until its bytes are here (@pending)
+ * @comm:  its communicator; a reference is held
+ * @prev:  NULL: taken off the list, for a receive or a probe that matched it (struct vmsg)
+ * @order: its place in the order of the list
  */
 struct kept {
 	struct kept *next, **prev;
@@ -44,19 +44,19 @@ struct kept {
 
 struct drained {
 	struct kept *first, **last;
-	MPI_Comm self;		/* below, to oneself */
+	MPI_Comm self;		/* real communicator of this process alone */
 	bool has_self;
-	unsigned int deliveries;	/* ever: each has a tag of its own */
+	unsigned int deliveries;	/* so far: each has a tag of its own */
 	uint64_t appended;
 	unsigned int moved;		/* messages that came and went */
 };
 
-/* At least so many tags there are. */
+/* MPI has at least this number of tags. */
 #define TAGS	32768
 
 /*
- * Protects the list against other threads inside, and the making of the communicator to oneself. A
- * drain needs it not: nobody is inside then.
+ * Protects the list and the making of drained.self against other threads inside. A drain does
+ * not need the lock: nobody is inside then.
  */
 static pthread_mutex_t kept_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -110,7 +110,7 @@ static void kept_free(struct kept *kept)
 	free(kept);
 }
 
-/* A type of so many bytes as MPI_PACKED; 0, or the library's code. */
+/* Make a datatype of @bytes bytes of MPI_PACKED; returns 0, or the library's code. */
 LOWER_TEXT static int packed_type(uint64_t bytes, MPI_Datatype *ret_dtype)
 {
 	int lengths[2] = { (int)(bytes / CHUNK), (int)(bytes % CHUNK) };
@@ -127,7 +127,7 @@ LOWER_TEXT static int packed_type(uint64_t bytes, MPI_Datatype *ret_dtype)
 	return rc;
 }
 
-/* Begin to receive a matched message into a buffer. NULL: no memory; it stays below. */
+/* Begin to receive a matched message. NULL: no memory; the message stays in the lower half. */
 LOWER_TEXT static struct kept *keep_message(struct vobj *comm, MPI_Message *message,
 					    const MPI_Status *status)
 {
@@ -187,7 +187,7 @@ bool kept_come_and_go(void)
 	return true;
 }
 
-/* Its bytes are here, or not yet. The message counts as received when they are. */
+/* Test whether the bytes of @kept are here; the message then counts as received. */
 LOWER_TEXT static void kept_test(struct kept *kept)
 {
 	MPI_Status status;
@@ -207,7 +207,7 @@ static bool is_active(const struct vrequest *req)
 	return req && (req->flags & REQ_ACTIVE) && !(req->flags & (REQ_GENERAL | REQ_DONE));
 }
 
-/* Where a library probes in what is not there yet it may crash (Open MPI's ob1). */
+/* True if @comm is still being made: to probe on it may crash the library (Open MPI's ob1). */
 static bool is_coming(const struct vobj *comm)
 {
 	const struct vtable *table = &glue.table[VK_REQ];
@@ -237,7 +237,7 @@ bool drain_cancelled(void)
 	return some;
 }
 
-/* True: communicators are being made. */
+/* Look once at each active request. Returns true if communicators are still being made. */
 static bool drain_requests(void)
 {
 	const struct vtable *table = &glue.table[VK_REQ];
@@ -253,7 +253,7 @@ static bool drain_requests(void)
 	return coming;
 }
 
-/* What a probe of the application matched: received below, but not yet above. */
+/* Receive each message that a probe of the application matched, into a kept message. */
 LOWER_TEXT static void drain_matched(void)
 {
 	const struct vtable *table = &glue.table[VK_MSG];
@@ -275,7 +275,7 @@ LOWER_TEXT static void drain_matched(void)
 	}
 }
 
-/* A receive on it may be started once more. */
+/* True if a persistent request on @comm may be started once more. */
 static bool is_started_on(const struct vobj *comm)
 {
 	const struct vtable *table = &glue.table[VK_REQ];
@@ -290,15 +290,15 @@ static bool is_started_on(const struct vobj *comm)
 }
 
 /*
- * No receive of this rank's can be for a message on it that none has matched. @going: it is
- * being freed
+ * True if no receive of this rank can match an unmatched message on @comm any more.
+ * @going: communicator that is being freed, or NULL
  */
 static bool nobody_receives(const struct vobj *comm, const struct vobj *going)
 {
 	return (comm->freed || comm == going) && !is_started_on(comm);
 }
 
-/* What nobody will receive has counted now. */
+/* Drop kept messages that nobody will receive; they have been counted as received. */
 static void kept_discard(const struct vobj *going)
 {
 	struct kept *kept = glue.drained ? glue.drained->first : NULL, *next;
@@ -340,7 +340,7 @@ static void kept_test_all(const struct vobj *going)
 
 void drain_last(struct vcomm *comm)
 {
-	if (!glue.page || glue.state != GLUE_RUNNING)	/* of sessions alone nothing is counted */
+	if (!glue.page || glue.state != GLUE_RUNNING)	/* with sessions alone nothing is counted */
 		return;
 	drain_lock();
 	drain_comm(&comm->obj, (MPI_Comm)comm_below(comm));
@@ -360,8 +360,8 @@ void drain_step(void)
 		struct vobj *comm = vobj_at(VK_COMM, i);
 
 		/*
-		 * freed or not: others may have sent on it, and kept_discard() leaves what a
-		 * request will receive
+		 * freed or not: others may have sent on @comm, and kept_discard() keeps the
+		 * messages that a request will receive
 		 */
 		if (comm && comm_below((struct vcomm *)comm) && !(coming && is_coming(comm)))
 			drain_comm(comm, (MPI_Comm)comm_below((struct vcomm *)comm));
@@ -370,8 +370,8 @@ void drain_step(void)
 }
 
 /*
- * Receives may stay posted, unless they were cancelled, and communicators that not all have
- * freed; what the application completes itself is none of ours. All else must end.
+ * True if a cut has to wait for @req. Not waited for are posted receives that were not cancelled,
+ * communicators that not all members have freed, and requests that the application completes.
  */
 static bool holds_up(const struct vrequest *req)
 {
@@ -483,7 +483,10 @@ LOWER_TEXT static int to_oneself(MPI_Comm *ret_comm)
 	return rc;
 }
 
-/* The receive's arguments are wrong: what was sent to oneself must not be the next one's. */
+/*
+ * The receive's arguments are wrong: receive the message sent to oneself here, so that the next
+ * receive does not get it.
+ */
 LOWER_TEXT static bool throw_away(const struct kept *kept, MPI_Datatype type, int tag,
 				  MPI_Comm self)
 {
@@ -498,7 +501,7 @@ LOWER_TEXT static bool throw_away(const struct kept *kept, MPI_Datatype type, in
 	return true;
 }
 
-/* @ret_received: there was a receive, whatever it came to; else nothing has happened. */
+/* *@ret_received: true if there was a receive, successful or not; else nothing has happened. */
 LOWER_TEXT static int drain_deliver(const struct kept *kept, void *buf, MPI_Count count,
 			      MPI_Datatype dtype, MPI_Status *status, bool *ret_received)
 {
@@ -517,13 +520,13 @@ LOWER_TEXT static int drain_deliver(const struct kept *kept, void *buf, MPI_Coun
 		if (rc)
 			return rc;
 	}
-	/* sent first: Open MPI does not tell of truncation when the receive was posted before */
+	/* send first: Open MPI does not report truncation when the receive was posted before */
 	rc = lower_MPI_Isend(kept->data, large ? 1 : (int)kept->bytes, type, 0, tag, self,
 			     &request[1]);
 	if (!rc) {
 		failed = abi_irecv(buf, count, real_dtype(dtype), 0, tag, self, &request[0]);
 		rc = failed ? failed : lower_MPI_Wait(&request[0], status);
-		/* what nobody takes would be waited for without end */
+		/* a wait for a send that nobody receives would never end */
 		if (!failed || throw_away(kept, type, tag, self))
 			lower_MPI_Wait(&request[1], MPI_STATUS_IGNORE);
 		*ret_received = !failed;
@@ -547,9 +550,9 @@ LOWER_TEXT int kept_deliver(struct kept *kept, void *buf, MPI_Count count, MPI_D
 	MPI_Status own;
 	int rc;
 
-	while (kept->pending) {		/* an abort came between: its bytes are under way */
+	while (kept->pending) {		/* a drain was aborted: the bytes are under way */
 		kept_test(kept);
-		sched_yield();		/* who sends them may have no other processor */
+		sched_yield();		/* the sender may have no other processor */
 	}
 	own = kept->status;
 	rc = drain_deliver(kept, buf, count, dtype, &own, ret_received);

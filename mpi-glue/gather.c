@@ -2,13 +2,13 @@
 /*
  * Gatherings before blocking collectives; see gather.h.
  *
- * Where a rank is in one is on its thread's stack, which is in the image. The real request is
- * of one lower half: what was loaded since then makes it void, and the gathering begins anew.
- * One that is not complete is never given up, as nobody can be taken out of a barrier: a call
- * that came here ends up in its collective.
+ * The state of a gathering is on its thread's stack, which is in the image. The real request
+ * belongs to one lower half: if another one was loaded since, the request is void and the
+ * gathering begins anew. An incomplete gathering is never abandoned, as nobody can be taken out
+ * of a barrier: a call that came here ends up in its collective.
  *
- * Must not count anything as begun before the gathering is complete, but of a rank that is behind;
- * and takes that back when it has not begun and nobody asks any more.
+ * Must not count a collective as begun before its gathering is complete, unless the rank is
+ * behind; that count is taken back if the collective has not begun when the hold ends.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,9 +18,12 @@
 #include "mpi/calls.h"
 
 /**
- * struct gathering - this thread's way through one
- * @loaded: number of the lower half that @real is of
- * @rounds: barriers that are not complete
+ * struct gathering - this thread's state in a gathering
+ * @comm:    communicator whose members gather; NULL: nothing to wait for
+ * @loaded:  number of the lower half that @real belongs to
+ * @rounds:  barriers that are not complete
+ * @pending: @real is under way
+ * @real:    real request of the barrier
  */
 struct gathering {
 	const struct vcomm *comm;
@@ -40,13 +43,13 @@ bool gather_wanted(void)
 static struct gathering gathering_of(struct counter *over)
 {
 	struct vcomm *comm = (struct vcomm *)((char *)over - offsetof(struct vcomm, coll));
-	/* files and windows keep the one they were made on, though it was freed: orphan.c */
+	/* files and windows keep the communicator they were made on after it was freed: orphan.c */
 	bool gone = !comm_below(comm) || glue.state != GLUE_RUNNING;
 
 	return (struct gathering){ .comm = gone ? NULL : comm };
 }
 
-/* All have come, or the library fails, which the call itself will find and tell. */
+/* True: all have come, or the library fails, which the call itself will find and report. */
 LOWER_TEXT static bool gather_step(void *arg)
 {
 	struct gathering *g = arg;
@@ -76,7 +79,10 @@ LOWER_TEXT static bool gather_step(void *arg)
 	return true;
 }
 
-/* Not all have come. Others may have to, for what this rank is behind in. */
+/*
+ * Not all members have come. If this rank is behind elsewhere, count its collective now, so that
+ * the others are told to come; take that back when the hold is over.
+ */
 static void count_early(struct call_mark *mark, struct counter *counter)
 {
 	if (mark->collective) {
@@ -86,12 +92,12 @@ static void count_early(struct call_mark *mark, struct counter *counter)
 	}
 	if (!counter || !(*(volatile uint32_t *)&glue.hold & HOLD_COLL) || !collective_behind())
 		return;
-	/* the hold may be gone by now, and nobody asks who is behind */
+	/* the hold may have ended meanwhile, and then nobody needs the count */
 	if (quiesce_try_begin(mark, counter) && !mark->collective)
 		collective_uncount(counter);
 }
 
-/* Below a callback: the call around it has begun, and nobody is held there. */
+/* Count a call made within a callback: the outer call has begun, so this one is never held. */
 static void count_within(struct counter *counter)
 {
 	if (!counter)
