@@ -5,15 +5,15 @@
  * first; deletion runs in that order, which is what the standard asks of MPI_Finalize.
  *
  * A value is kept as it was given: a pointer from C, an integer from Fortran. C sees a Fortran
- * integer through a pointer to where it is kept. Predefined attributes are asked of the lower half
- * once; C gets a pointer to our copy, not into memory that is gone after a restart.
+ * integer through a pointer to the kept integer. The lower half is asked for predefined attributes
+ * once; C gets a pointer to this file's copy, not into memory that is gone after a restart.
  *
- * Lists, and what is in them, are under the lock of the keyvals' table. It is not held while
- * the application's functions run: those may come back here, and wait for other threads.
- * Meanwhile a reference holds the attribute that one was called for. A value is given to the
- * delete function once: another thread that would delete or replace it waits for what that
- * function says. That no other thread deletes a value that a copy function looks at is the
- * application's to see to.
+ * The lock of the keyvals' table protects the lists and their entries. It is not held while the
+ * application's functions run: those may call back into this file, and wait for other threads.
+ * Meanwhile a reference holds the attribute that the function was called for. A value is given to
+ * the delete function once: another thread that would delete or replace it waits for that
+ * function's result. The application must see to it that no other thread deletes a value while a
+ * copy function looks at it.
  */
 #include <sched.h>
 #include <stdlib.h>
@@ -47,7 +47,7 @@ static int keyval_new(enum vkind kind, void *copy, void *delete, void *extra, in
 	return MPI_SUCCESS;
 }
 
-/* Attributes that have it keep it. */
+/* Free the keyval for the application; attributes that have it keep it. */
 static int keyval_free(enum vkind kind, int *keyval)
 {
 	struct vkeyval *desc = keyval_of(*keyval, kind);
@@ -59,7 +59,7 @@ static int keyval_free(enum vkind kind, int *keyval)
 	again = desc->obj.freed;
 	desc->obj.freed = 1;
 	vtable_unlock(VK_KEYVAL);
-	/* by another copy of the name, while attributes have it: MPICH lets that pass */
+	/* freed again by a copy of the handle, while attributes have it: MPICH lets that pass */
 	if (!again)
 		vobj_put(&desc->obj);
 	*keyval = MPI_KEYVAL_INVALID;
@@ -87,7 +87,7 @@ static void attr_put(struct vattr *attr)
 	free(attr);
 }
 
-/* Without the delete functions: no object had them. */
+/* Drop @list without calling the delete functions: no object had these attributes. */
 static void attrs_forget(struct vattr *list)
 {
 	while (list) {
@@ -98,7 +98,7 @@ static void attrs_forget(struct vattr *list)
 	}
 }
 
-/* Those of now, each referenced, with a NULL at the end; NULL: no memory. */
+/* An array of the attributes now in @list, each referenced, NULL at the end; NULL: no memory. */
 static struct vattr **attrs_of_now(struct vattr **list)
 {
 	struct vattr **all = NULL;
@@ -174,8 +174,8 @@ static struct vattr **attr_find(struct vattr **list, const struct vobj *keyval)
 }
 
 /*
- * Locked on return: the attribute of @keyval, or the first if that is NULL. While another
- * thread has its delete function run, whether it stays is not decided.
+ * Lock and return the attribute of @keyval, or the first one if @keyval is NULL. Waits while
+ * another thread runs the attribute's delete function, which decides whether it stays.
  */
 static struct vattr *attr_lock(struct vattr **list, const struct vobj *keyval)
 {
@@ -191,7 +191,10 @@ static struct vattr *attr_lock(struct vattr **list, const struct vobj *keyval)
 	}
 }
 
-/* @attr is of attr_lock(), and the lock is held again on return. The delete function's code. */
+/*
+ * Run the delete function of @attr, which attr_lock() returned; returns the function's code. The
+ * lock is held again on return.
+ */
 static int attr_ask_delete(struct vattr *attr, enum vkind kind, uintptr_t handle)
 {
 	const void *outer = attr->deleter;
@@ -206,12 +209,12 @@ static int attr_ask_delete(struct vattr *attr, enum vkind kind, uintptr_t handle
 	return rc;
 }
 
-/* Ends what attr_ask_delete() began; unlocks. */
+/* End what attr_ask_delete() began: unlink @attr if @gone, drop its reference, unlock. */
 static void attr_end_delete(struct vattr **list, struct vattr *attr, bool gone)
 {
 	while (*list && *list != attr)
 		list = &(*list)->next;
-	gone = gone && *list;	/* its own delete function may have done it */
+	gone = gone && *list;	/* its own delete function may have unlinked it */
 	if (gone)
 		*list = attr->next;
 	vtable_unlock(VK_KEYVAL);
@@ -234,7 +237,7 @@ int attrs_delete(struct vattr **list, enum vkind kind, uintptr_t handle)
 	return rc;
 }
 
-/* The error of a call on no object, or without a keyval of its kind. */
+/* The error code of a call without an object, or without a keyval of the object's kind. */
 static int attr_invalid(struct vattr **list, enum vkind kind)
 {
 	if (list)
@@ -335,7 +338,7 @@ static struct vattr **win_attrs(MPI_Win win)
 	return desc && !desc->obj.freed ? &desc->attrs : NULL;
 }
 
-/* Predefined datatypes may have some, too: they get a descriptor when the first is @set. */
+/* Predefined datatypes get a descriptor when their first attribute is set (@set). */
 static struct vattr **attrs_of(MPI_Datatype dtype, bool set)
 {
 	static struct vattr *none;	/* stays NULL */
@@ -345,7 +348,7 @@ static struct vattr **attrs_of(MPI_Datatype dtype, bool set)
 		return !obj->freed ? &((struct vdtype *)obj)->attrs : NULL;
 	if (dtype == MPI_DATATYPE_NULL)
 		return NULL;
-	/* one of each, also if two threads are the first */
+	/* under the lock: two threads must not make two descriptors */
 	vtable_lock(VK_KEYVAL);
 	obj = vobj_find(VK_DTYPE, ABI_BITS(dtype));
 	if (!obj && set) {
@@ -362,7 +365,7 @@ struct vattr **dtype_attrs(MPI_Datatype dtype)
 	return attrs_of(dtype, false);
 }
 
-/* TAG_UB and so on: the same on every communicator, but for the last used error code. */
+/* MPI_TAG_UB and so on: one value for all communicators, fixed but for the last error code. */
 LOWER_TEXT static int comm_predefined(MPI_Comm comm, int which, int key, void *value, int *flag,
 				      enum attr_language language)
 {

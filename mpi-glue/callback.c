@@ -2,10 +2,10 @@
 /*
  * Functions of the application that the lower half calls: reductions, generalised requests, data
  * representations. Each gets a stub that switches to the upper FS base, raises the nesting
- * mark, translates handles, and calls. (Attributes and error handlers need none: they
- * are run by the upper half itself.)
+ * mark, translates handles, and calls the function. (Attribute functions and error handlers need
+ * no stub: the upper half itself runs them.)
  *
- * MPI passes a reduction no argument of ours, so every slot of the table of operations has a stub
+ * MPI passes no user argument to a reduction, so every slot of the table of operations has a stub
  * of its own, which loads the slot's number into the fifth argument's register.
  */
 #include <stdlib.h>
@@ -36,7 +36,7 @@ extern const char op_stubs[] __attribute__((visibility("hidden")));
 
 void op_called(void *in, void *io, void *len, MPI_Datatype *real, uint32_t index);
 
-/* Of a real datatype, what the application knows it by. */
+/* Return the application's handle of the real datatype @real. */
 static MPI_Datatype dtype_up(MPI_Datatype real)
 {
 	struct vobj *obj;
@@ -51,7 +51,7 @@ __attribute__((used)) LOWER_TEXT void
 op_called(void *in, void *io, void *len, MPI_Datatype *real, uint32_t index)
 {
 	unsigned long lower = callback_enter();
-	/* freed or not: vhandle.c keeps the slot as it was */
+	/* a freed operation will do, too: vhandle.c keeps the slot as it was */
 	struct vop *op = (struct vop *)glue.table[VK_OP].base + index;
 	MPI_Datatype dtype = dtype_up(*real);
 
@@ -67,7 +67,7 @@ void *op_stub(const struct vop *op)
 	return (void *)(op_stubs + (size_t)op->obj.index * OP_STUB_SIZE);
 }
 
-/* On return *ret_stub is what the library shall call. */
+/* Make a descriptor; *ret_stub is set to the function that the library shall call. */
 struct vop *op_new(void *function, int commute, bool large, void **ret_stub)
 {
 	struct vop *op = (struct vop *)vobj_new(VK_OP, 0);
@@ -135,13 +135,13 @@ LOWER_TEXT int PMPI_Op_commutative(MPI_Op op, int *commute)
 }
 MPI_ALIAS(MPI_Op_commutative);
 
-/* A generalised request's functions; freed by the last of them. */
+/* A generalised request's functions; the last of them to run frees this. */
 struct grequest {
 	MPI_Grequest_query_function *query;
 	MPI_Grequest_free_function *free;
 	MPI_Grequest_cancel_function *cancel;
 	void *extra;
-	bool fortran;		/* the functions are Fortran's: all by address, and a code more */
+	bool fortran;		/* Fortran functions: arguments by address, and an error code */
 };
 
 typedef void fortran_query(void *extra, MPI_Status *status, MPI_Fint *ierr);
@@ -224,8 +224,8 @@ LOWER_TEXT int PMPI_Grequest_start(MPI_Grequest_query_function *query_fn,
 MPI_ALIAS(MPI_Grequest_start);
 
 /*
- * Who comes second, this or MPI_Request_free(), frees the request below, and with that calls
- * the program's function.
+ * The second of MPI_Grequest_complete() and MPI_Request_free() frees the lower half's request,
+ * which calls the program's free function.
  */
 LOWER_TEXT int PMPI_Grequest_complete(MPI_Request request)
 {
@@ -236,8 +236,8 @@ LOWER_TEXT int PMPI_Grequest_complete(MPI_Request request)
 	int rc;
 
 	/*
-	 * before it is: afterwards a thread that waits for it may have ended it, and the slot
-	 * be another's
+	 * mark the request before completing it: afterwards a waiting thread may have freed it,
+	 * and the slot may be another request's
 	 */
 	if (req && (req->flags & REQ_GENERAL))
 		was = __atomic_fetch_or(&req->flags, (uint32_t)REQ_GENERAL_DONE, __ATOMIC_RELAXED);
@@ -250,7 +250,7 @@ LOWER_TEXT int PMPI_Grequest_complete(MPI_Request request)
 }
 MPI_ALIAS(MPI_Grequest_complete);
 
-/* All that such a request is lies in the program: its functions, and whether it is complete. */
+/* Make @req again after a restart: its functions and its state are all in the program. */
 LOWER_TEXT int grequest_again(struct vrequest *req)
 {
 	MPI_Request real;

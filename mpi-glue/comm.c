@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Communicators that need more than translation when they are made or freed: attributes
- * are copied and deleted, descriptors are filled (record.h). And what every object leaves
- * behind when its last reference goes.
+ * Making and freeing of communicators, where handles need more than translation: attributes
+ * are copied and deleted, descriptors are filled (record.h). Also releases the descriptor's data
+ * of any object when its last reference is dropped.
  *
- * An object is freed below first and forgotten above when that went well.
+ * An object is freed in the lower half first, and forgotten in the upper half if that succeeded.
  */
 #include <stdlib.h>
 
@@ -15,8 +15,9 @@
 #include "mpi/calls.h"
 
 /*
- * The glue thread may be about to tell how far it is. A program that goes on using a copy of
- * its handle has the library say so, and finds no members to count messages of.
+ * The identity is dropped under the lock, as the glue thread may be about to publish the counter.
+ * If a program goes on using a copy of the handle, the library reports the error, and there are
+ * no members whose messages could be counted.
  */
 static void comm_drop(struct vcomm *comm)
 {
@@ -62,7 +63,7 @@ void record_drop(struct vobj *obj)
 	}
 }
 
-/* What is asked most of a communicator, once; a dup is known before it is complete. */
+/* Note rank, sizes and kind of a communicator; a dup's are @like's, also before it is complete. */
 LOWER_TEXT static void comm_shape(struct vcomm *desc, const struct vcomm *like)
 {
 	MPI_Comm real = (MPI_Comm)desc->obj.real;
@@ -86,7 +87,7 @@ LOWER_TEXT static void comm_shape(struct vcomm *desc, const struct vcomm *like)
 LOWER_TEXT static void comm_made(struct vcomm *desc, struct vcomm *parent, unsigned int call,
 				 bool dup)
 {
-	/* who makes and frees them by turns has a few, and not more and more */
+	/* so that a program that makes and frees communicators by turns does not pile them up */
 	if (glue.leaving)
 		orphans_look();
 	desc->made_by = (uint16_t)call;
@@ -106,7 +107,7 @@ LOWER_TEXT void record_comm(MPI_Comm comm, MPI_Comm parent, unsigned int call)
 	comm_made(desc, from, call, false);
 	if (collective_name(desc))
 		glue_refuse(call, "its members could not be told");
-	/* of other origin than a communicator of ours: nothing was inherited */
+	/* not made from a communicator of this job: no error handler was inherited */
 	if (!from || call_class[call] == CLASS_dynamic)
 		lower_MPI_Comm_set_errhandler((MPI_Comm)desc->obj.real,
 					      real_errh(MPI_ERRORS_RETURN));
@@ -122,8 +123,8 @@ void comm_dup_done(MPI_Comm comm, struct vcomm *desc, MPI_Comm *newcomm, unsigne
 }
 
 /*
- * @asked: the library was; a function of the program's that copies attributes may have failed
- * before.
+ * @asked: the library was called; otherwise the program's function that copies attributes failed
+ * before that.
  */
 void comm_dup_uncount(struct call_mark *mark, MPI_Comm comm, int rc, bool asked)
 {
@@ -133,7 +134,7 @@ void comm_dup_uncount(struct call_mark *mark, MPI_Comm comm, int rc, bool asked)
 		collective_not_begun(mark, counter_of(comm));
 }
 
-/* Of no use: the attributes that were copied are deleted like those of a freed one. */
+/* The dup failed: delete the copied attributes as if the new communicator were freed. */
 int comm_dup_failed(MPI_Comm comm, struct vcomm *desc, MPI_Comm *newcomm, int rc, unsigned int call)
 {
 	if (desc)
@@ -145,9 +146,9 @@ int comm_dup_failed(MPI_Comm comm, struct vcomm *desc, MPI_Comm *newcomm, int rc
 }
 
 /*
- * A descriptor for a dup, with the attributes: a copy function that fails must do so
- * before there is a communicator. The library writes its handle where it will be
- * used, as a dup may still be under way when the call returns.
+ * Make a descriptor for a dup and copy the attributes: a copy function must fail before there is
+ * a communicator. The library writes the new handle into *ret_slot, in the descriptor, as a dup
+ * may still be under way when the call returns.
  */
 int comm_dup_begin(MPI_Comm comm, struct vcomm **ret_desc, MPI_Comm **ret_slot)
 {
@@ -220,7 +221,7 @@ LOWER_TEXT static int intercomm_inside(MPI_Comm local_comm, int local_leader, MP
 				       struct call_mark *mark)
 {
 	MPI_Comm real;
-	/* of the others it may be anything */
+	/* ranks other than the leader may pass any value */
 	MPI_Comm peer = collective_root(local_comm, local_leader) ? real_comm(peer_comm) :
 			real_comm(MPI_COMM_NULL);
 	int rc = lower_MPI_Intercomm_create(real_comm(local_comm), local_leader, peer,
@@ -244,8 +245,9 @@ static int leader_inside(MPI_Comm local_comm, int local_leader, MPI_Comm peer_co
 }
 
 /*
- * The leaders wait for each other, and each group for its leader: of a leader, a collective within
- * a collective, so that it is not held between the two. Its group gathers before the first.
+ * The leaders wait for each other, and each group waits for its leader. For a leader the call is a
+ * collective within a collective, so that the leader is not held between the two. The leader's
+ * group gathers before the first.
  */
 int PMPI_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_comm,
 			  int remote_leader, int tag, MPI_Comm *newintercomm)
@@ -281,8 +283,8 @@ LOWER_TEXT static int create_group_inside(MPI_Comm comm, MPI_Group group, int ta
 	int rc;
 
 	/*
-	 * MPICH reads the group that a communicator has when somebody has asked for it, once:
-	 * it is made anew
+	 * MPICH reads the communicator's group, which exists only once somebody has asked for
+	 * it: a communicator made anew has none yet, so ask
 	 */
 	if (!lower_MPI_Comm_group(real_comm(comm), &asked))
 		lower_MPI_Group_free(&asked);
@@ -331,8 +333,8 @@ LOWER_TEXT int PMPI_Comm_get_parent(MPI_Comm *parent)
 MPI_ALIAS(MPI_Comm_get_parent);
 
 /*
- * What the application may free: of WORLD and SELF the library says so, and nothing has
- * happened.
+ * Return @comm's descriptor if the application may free @comm. For MPI_COMM_WORLD and
+ * MPI_COMM_SELF return NULL: the library reports the error, and nothing has changed.
  */
 static struct vcomm *comm_freeable(MPI_Comm comm)
 {
@@ -341,13 +343,13 @@ static struct vcomm *comm_freeable(MPI_Comm comm)
 	return obj && obj->index > 1 ? (struct vcomm *)obj : NULL;
 }
 
-/* Only the last of its members that frees it ends it, and nobody waits for that: orphan.c. */
+/* The communicator ends when its last member frees it, and nobody waits for that: orphan.c. */
 LOWER_TEXT int PMPI_Comm_free(MPI_Comm *comm)
 {
 	GLUE_CALL(MPI_Comm_free);
 	struct vcomm *desc = comm_freeable(*comm);
 	MPI_Comm real = real_comm(*comm);
-	bool orphan = desc && desc->coll.id;	/* the slot may be another's as soon as it is one */
+	bool orphan = desc && desc->coll.id;	/* an orphan's slot may be reused at once */
 	int rc = 0;
 
 	if (desc)
@@ -369,17 +371,17 @@ LOWER_TEXT int PMPI_Comm_free(MPI_Comm *comm)
 MPI_ALIAS(MPI_Comm_free);
 
 /*
- * The library's may be done before others are, who have messages of its collectives under way then.
- * After a barrier all have begun everything that was ever begun on it.  Below it ends as one
- * that is freed: windows and files that were made of it live on, and a restart makes them of it
- * again.
+ * The library's MPI_Comm_disconnect may return while other members still have messages of its
+ * collectives under way. After a barrier all members have begun every collective ever begun on
+ * the communicator. In the lower half it then ends like a freed one: windows and files made from
+ * it live on, and a restart makes them from it again.
  */
 LOWER_TEXT int PMPI_Comm_disconnect(MPI_Comm *comm)
 {
 	GLUE_COLLECTIVE(MPI_Comm_disconnect, comm_freeable(*comm) ? counter_of(*comm) : NULL);
 	struct vcomm *desc = comm_freeable(*comm);
 	MPI_Comm real = real_comm(*comm);
-	bool orphan = desc && desc->coll.id;	/* the slot may be another's as soon as it is one */
+	bool orphan = desc && desc->coll.id;	/* an orphan's slot may be reused at once */
 	int rc = 0;
 
 	if (desc)
@@ -402,7 +404,7 @@ LOWER_TEXT int PMPI_Comm_disconnect(MPI_Comm *comm)
 }
 MPI_ALIAS(MPI_Comm_disconnect);
 
-/* Handles in the arrays of an alltoallw. */
+/* Number of handles in the arrays of an alltoallw. */
 int n_w_recv(MPI_Comm comm)
 {
 	const struct vcomm *desc = (struct vcomm *)vobj_comm(comm);
@@ -415,7 +417,7 @@ int n_w_send(MPI_Comm comm, const void *sendbuf)
 	return sendbuf == MPI_IN_PLACE ? 0 : n_w_recv(comm);
 }
 
-/* Neighbours of any topology: a cart has two per dimension, a graph as many as it says. */
+/* Numbers of neighbours in any topology: a cart has two per dimension, graphs list theirs. */
 LOWER_TEXT static void comm_neighbors(MPI_Comm comm, int *in, int *out)
 {
 	MPI_Comm real = real_comm(comm);
