@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Epochs of windows that all or some members come together for: fences and
- * post-start-complete-wait (win.h says how), and the flush before a cut. Those of one member
- * alone are win_lock.c's.
+ * Epochs of windows that several members take part in: fences and post-start-complete-wait
+ * (win.h says how), and the flush before a cut. win_lock.c has the epochs of one member alone.
  *
- * Owns the words that tell who has come, posted, completed. What waits here is a loop of tests
+ * Owns the words that tell who has come, posted, completed. Waiting here is a loop of tests
  * with safe points; a flush waits for nothing but progress of its targets.
  *
- * An error of the program's order of calls is MPI_ERR_RMA_SYNC, found here, as the library, for
- * which everything is locked all the time, sees none.
+ * This file reports calls in a wrong order as MPI_ERR_RMA_SYNC. The library cannot, as it sees
+ * every window locked all the time.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +32,7 @@ static uint64_t *epoch_word(const struct vwin *win, size_t i)
 	return (uint64_t *)win->words + i;
 }
 
-/* Words of other members: add one for each of @rank[], which need not make progress for it. */
+/* Add one to word @i of each member in @rank[], which need not make progress for that. */
 LOWER_TEXT static int words_tell(const struct vwin *win, size_t i, int n, const int rank[])
 {
 	static const uint64_t one = 1;
@@ -53,8 +52,8 @@ LOWER_TEXT static int words_tell(const struct vwin *win, size_t i, int n, const 
 }
 
 /*
- * Where member @rank is told of in @win->words->by; @kind: 0 posted, 1 completed, 2 and 3 of
- * these, used
+ * The count of member @rank in @win->words->by; @kind: 0 posts, 1 completes, 2 posts used,
+ * 3 completes used
  */
 static uint64_t *epoch_by(const struct vwin *win, int kind, int rank)
 {
@@ -71,7 +70,7 @@ static bool is_told(const struct vwin *win, int kind, int rank)
 	return has_come(epoch_by(win, kind, rank), *epoch_by(win, kind + 2, rank));
 }
 
-/* Until @word, which others add to, is more than @seen; @peer is who is waited for. */
+/* Wait until @word, which others add to, is more than @seen; @peer is the member waited for. */
 LOWER_TEXT static int word_await(const struct vwin *win, const uint64_t *word, uint64_t seen,
 				 int peer, struct call_mark *mark)
 {
@@ -85,7 +84,7 @@ LOWER_TEXT static int word_await(const struct vwin *win, const uint64_t *word, u
 			       real_comm(MPI_COMM_WORLD), &flag, MPI_STATUS_IGNORE);
 		if (rc)
 			return rc;
-		/* for those who ask what we wait for */
+		/* name the peer for anybody who asks what this thread waits for */
 		glue_self.peer = world_rank_of(comm, peer);
 		if (!has_come(word, seen))
 			between(mark);
@@ -93,7 +92,7 @@ LOWER_TEXT static int word_await(const struct vwin *win, const uint64_t *word, u
 	return 0;
 }
 
-/* Until all of @rank[] have told; each is used then. */
+/* Wait until all members in @rank[] have told @kind, and count each as used. */
 static int words_await(const struct vwin *win, int kind, int n, const int rank[],
 		       struct call_mark *mark)
 {
@@ -110,9 +109,11 @@ static int words_await(const struct vwin *win, int kind, int n, const int rank[]
 /* Fences. */
 
 /**
- * struct fence - this thread's way through one
- * @before: fences before this one
- * @round:  the one it is in; @told: and has told of
+ * struct fence - this thread's state in a fence
+ * @before: number of fences before this one
+ * @round:  the round it is in
+ * @told:   the next member has been told of this round
+ * @rc:     error of the library
  */
 struct fence {
 	const struct vwin *win;
@@ -122,7 +123,7 @@ struct fence {
 	int rc;
 };
 
-/* For gather_until(). */
+/* A step for gather_until(): true when all members have come, or on an error. */
 LOWER_TEXT static bool fence_step(void *arg)
 {
 	struct fence *f = arg;
@@ -132,7 +133,7 @@ LOWER_TEXT static bool fence_step(void *arg)
 		const uint64_t *come = &win->words->come[f->round];
 		long step = 1l << f->round;
 		int next = (int)((win->rank + step) % win->nr), flag;
-		int tag = quiet_tag();	/* not below, where the call would be another half's */
+		int tag = quiet_tag();	/* taken out here: its call must not run in a lower half */
 
 		if (!f->told)
 			f->rc = words_tell(win, WORD_OF(come) + (size_t)f->round, 1, &next);
@@ -155,8 +156,8 @@ LOWER_TEXT static bool fence_step(void *arg)
 }
 
 /*
- * Counted when all have come, as who waits can be cut; but by a rank that others wait for
- * elsewhere at once, as it may need one here that is held (gather.h).
+ * A fence is counted when all members have come, as a waiting rank can be cut. A rank that others
+ * wait for elsewhere counts at once, as it may need a member here that is held (gather.h).
  */
 LOWER_TEXT int PMPI_Win_fence(int assert, MPI_Win win)
 {
@@ -187,7 +188,7 @@ MPI_ALIAS(MPI_Win_fence);
 
 /* Post, start, complete, wait. */
 
-/* Ranks in the window of the members of @group: an array, also when there are none. */
+/* The window's ranks of the members of @group, in an array, also when there are none. */
 LOWER_TEXT static int ranks_of(const struct vwin *win, MPI_Group group, int **ret_ranks, int *ret_n)
 {
 	int n, rc = lower_MPI_Group_size(real_group(group), &n);
@@ -228,7 +229,7 @@ LOWER_TEXT int PMPI_Win_post(MPI_Group group, int assert, MPI_Win win)
 	(void)assert;
 	if (!rc)
 		rc = ranks_of(desc, group, &desc->from, &desc->nr_from);
-	/* what this process stored is there for who is told */
+	/* make this process's stores visible before the members are told */
 	if (!rc)
 		rc = lower_MPI_Win_sync(win_below(desc));
 	if (!rc)
@@ -267,7 +268,7 @@ LOWER_TEXT int PMPI_Win_complete(MPI_Win win)
 	struct vwin *desc = win_of(win);
 	int rc = !desc ? MPI_ERR_WIN : desc->access != ACCESS_STARTED ? MPI_ERR_RMA_SYNC : 0;
 
-	/* one by one: to flush all, Open MPI's osc/pt2pt asks others as well */
+	/* flush one by one: in a flush of all, Open MPI's osc/pt2pt asks other members as well */
 	for (int k = 0; !rc && k < desc->nr_to; k++)
 		rc = lower_MPI_Win_flush(desc->to[k], win_below(desc));
 	if (!rc)

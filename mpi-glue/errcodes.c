@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Error classes, codes and texts that the program adds. They live in the library, which hands out
- * the numbers; each addition is noted, and made again in a new library, which has to give the
- * same numbers, as the program has them in variables.
+ * the numbers. This file notes each addition and makes it again in a new library, which has to
+ * give the same numbers, as the program has them in variables.
  *
- * A library counts upwards, so that a new one comes to every number if additions are made in
- * the order of the numbers: also to those that lie behind what the program deleted (MPICH), or that
- * took such a number again. What is in between is made, too, and deleted.
+ * A library counts upwards, so a new one reaches every number if additions are made in the order
+ * of the numbers, also numbers beyond a deleted one (MPICH), and deleted numbers that were used
+ * again. The numbers in between are added, too, and deleted at the end.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -19,8 +19,8 @@
 struct error_added {
 	struct error_added *next;
 	unsigned int call;
-	int class;		/* of a code */
-	int code;		/* what was made, or has the text */
+	int class;		/* class of an added code */
+	int code;		/* the added class or code, or the code that has the text */
 	char text[];
 };
 
@@ -46,7 +46,7 @@ void errors_forget(unsigned int call, int code)
 	glue_lock(&glue.lock);
 	for (at = &glue.errors; *at;) {
 		gone = *at;
-		/* what has gone has no text either: its number may come again */
+		/* a deleted number loses its text, too: the number may be used again */
 		if (gone->code != code ||
 		    (gone->call != call && gone->call != CALL_MPI_Add_error_string)) {
 			at = &gone->next;
@@ -94,14 +94,14 @@ LOWER_TEXT int PMPI_Add_error_string(int errorcode, const char *string)
 	rc = lower_MPI_Add_error_string(errorcode, string);
 	if (rc)
 		return fail_world(rc, CALL_MPI_Add_error_string);
-	errors_forget(CALL_MPI_Add_error_string, errorcode);	/* the text before it */
+	errors_forget(CALL_MPI_Add_error_string, errorcode);	/* the previous text */
 	return errcodes_note(CALL_MPI_Add_error_string, 0, errorcode, string);
 }
 MPI_ALIAS(MPI_Add_error_string);
 
 /*
- * MPICH's numbers are class | count of codes << 8, with a bit for classes that were added and
- * their codes: without that bit they are in the order in which the library counts.
+ * MPICH's numbers are class | count of codes << 8, with a bit for added classes and their codes.
+ * Without that bit the numbers are in the order in which the library counts.
  */
 static int place_of(const struct error_added *added)
 {
@@ -116,7 +116,7 @@ static int by_number(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Classes and codes by their numbers, then texts, the oldest first; free() it. */
+/* An array, to be freed: classes and codes by their numbers, then texts, the oldest first. */
 static struct error_added **in_order(unsigned int *ret_nr)
 {
 	struct error_added *added, **list;
@@ -146,7 +146,10 @@ LOWER_TEXT static int add_again(const struct error_added *added, int *ret_code)
 	return lower_MPI_Add_error_string(added->code, added->text);
 }
 
-/* What has a lower number was deleted by the program: these go when all are made. */
+/*
+ * Add again until the library hands out @added's number. The program had deleted the lower numbers:
+ * they go to *@surplus, to be deleted when all additions are made.
+ */
 static int add_up_to(const struct error_added *added, struct error_added **surplus, int *ret_code)
 {
 	struct error_added *less;

@@ -2,14 +2,14 @@
 /*
  * Error handlers, wholly in the upper half. Every object of the lower half that has a handler has
  * MPI_ERRORS_RETURN; a wrapper whose call failed asks fail_*(), which runs what the
- * application set on the virtual object. So no handler is ever called from below, handlers
- * get virtual handles, and a restart has nothing to make again.
+ * application set on the virtual object. So the lower half never calls a handler, handlers
+ * get virtual handles, and a restart has no handler to make again.
  *
  * Communicators inherit from their parent, windows begin with none (ABI_ERRH_FIRST), files as
  * MPI_FILE_NULL says. A call without an object belongs to MPI_COMM_WORLD.
  *
- * What an object names is read and set under the lock of the handlers' table: one thread may
- * set and free a handler while another one's call fails. It is not held while a handler runs.
+ * The lock of the handlers' table protects the handler that an object names: one thread may set
+ * and free a handler while another one's call fails. It is not held while a handler runs.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,8 +48,8 @@ LOWER_TEXT static void __attribute__((noreturn)) fatal(MPI_Comm comm, int rc, un
 }
 
 /*
- * What @slot names now: as it is, since another thread, or the handler, may free it. False:
- * predefined.
+ * Copy the handler that @slot names now: another thread, or the handler itself, may free it.
+ * Returns false for a predefined handler.
  */
 static bool handler_of(const MPI_Errhandler *slot, MPI_Errhandler *ret_errh,
 		       struct verrh *ret_handler)
@@ -65,7 +65,7 @@ static bool handler_of(const MPI_Errhandler *slot, MPI_Errhandler *ret_errh,
 	return desc;
 }
 
-/* @slot: the object's, which names a handler; @handle: the address of the virtual handle */
+/* @slot: the object's slot, which names a handler; @handle: the address of the virtual handle */
 static int errhandler_run(const MPI_Errhandler *slot, void *handle, MPI_Comm comm, int rc,
 			  unsigned int call)
 {
@@ -93,7 +93,7 @@ int fail_vcomm(struct vobj *obj, int rc, unsigned int call)
 	const MPI_Errhandler *slot;
 	MPI_Comm comm;
 
-	/* before MPI_Init, or a handle that is none: WORLD's */
+	/* before MPI_Init, or with an invalid handle: use MPI_COMM_WORLD's handler */
 	if (!desc || !desc->size || desc->obj.freed)
 		desc = (struct vcomm *)vobj_comm(MPI_COMM_WORLD);
 	if (!desc || !desc->size)
@@ -131,7 +131,7 @@ int fail_win(MPI_Win win, int rc, unsigned int call)
 	return errhandler_run(&desc->errh, &win, MPI_COMM_WORLD, rc, call);
 }
 
-/* @slot names it, until that is set anew; predefined ones are not counted. */
+/* @slot holds a reference to @errh until it is set anew; predefined handlers are not counted. */
 static void slot_set(MPI_Errhandler *slot, MPI_Errhandler errh)
 {
 	MPI_Errhandler old;
@@ -153,7 +153,7 @@ MPI_Errhandler errh_of(const MPI_Errhandler *slot)
 	return errh;
 }
 
-/* The application's question, of which MPI_COMM_WORLD's is no answer. */
+/* The handler as the application is told: "whatever MPI_COMM_WORLD has" is no answer. */
 static MPI_Errhandler errh_told(const MPI_Errhandler *slot)
 {
 	MPI_Errhandler errh = errh_of(slot);
@@ -194,7 +194,7 @@ int PMPI_File_create_errhandler(MPI_File_errhandler_function *function, MPI_Errh
 }
 MPI_ALIAS(MPI_File_create_errhandler);
 
-/* Null, or one of ours that is not there any more: counting it would give its slot back twice. */
+/* True if @errh is null or has been freed: to count that would free its slot twice. */
 static bool is_none(MPI_Errhandler errh)
 {
 	const struct vobj *obj = vobj_errh(errh);
@@ -203,7 +203,7 @@ static bool is_none(MPI_Errhandler errh)
 	       (obj && !__atomic_load_n(&obj->refs, __ATOMIC_RELAXED));
 }
 
-/* Freed by the application: objects that have it set keep it. */
+/* Drops the application's reference: objects that have the handler set keep it. */
 int PMPI_Errhandler_free(MPI_Errhandler *errhandler)
 {
 	if (is_none(*errhandler))

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Files: opened and closed, and their views, which a restart sets again.
+ * Opening and closing of files, and their views, which a restart sets again.
  *
- * The name is made absolute when the file is opened, as the program may go elsewhere; a name
- * that says which file system it is meant for ("ufs:...") stays as it is.
+ * The name is made absolute when the file is opened, as the program may change its directory.
+ * A name with a prefix for its file system ("ufs:...") stays as it is.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,10 @@
 #include "mpi-glue/collective.h"
 #include "mpi/calls.h"
 
-/* Those of ROMIO, which both libraries use or imitate: a time of day has colons, too. */
+/*
+ * Skip the prefix of a name. Only ROMIO's prefixes count, which both libraries use or imitate: a
+ * name with a time of day has colons, too.
+ */
 const char *file_path(const char *name)
 {
 	static const char *const kinds[] = {
@@ -54,7 +57,7 @@ LOWER_TEXT int PMPI_File_open(MPI_Comm comm, const char *filename, int amode, MP
 	struct vfile *desc;
 	int rc;
 
-	/* also when it fails: MPICH's Fortran library makes an integer of it in any case */
+	/* set it also for a failure: MPICH's Fortran library converts it in any case */
 	*fh = MPI_FILE_NULL;
 	rc = lower_MPI_File_open(real_comm(comm), filename, amode, real_info(info), &real);
 	if (rc) {
@@ -92,7 +95,7 @@ LOWER_TEXT int PMPI_File_close(MPI_File *fh)
 }
 MPI_ALIAS(MPI_File_close);
 
-/* As it was opened; a restart does so without creating it. */
+/* Return the mode of the application's open; a restart opens the file without creating it. */
 LOWER_TEXT int PMPI_File_get_amode(MPI_File fh, int *amode)
 {
 	GLUE_CALL(MPI_File_get_amode);
@@ -143,8 +146,8 @@ LOWER_TEXT int PMPI_File_set_view(MPI_File fh, MPI_Offset disp, MPI_Datatype ety
 MPI_ALIAS(MPI_File_set_view);
 
 /*
- * A copy that the library made of the view's, by a constructor, which is the application's to
- * free.
+ * Wrap a type of MPI_File_get_view: a copy of the view's type, made by the library with a
+ * constructor, which the application has to free.
  */
 static MPI_Datatype view_type(MPI_Datatype real, bool known, const MPI_Datatype *of)
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Groups that communicators hand out. Programs ask for them again and again and do not free
- * them; the libraries answer with the same group each time. So do we: while the first one
- * lives, it has one reference more. It is not kept alive by its communicator, which only knows
- * where it was: a slot that is another's now names another communicator, or none.
+ * them; the libraries answer with the same group each time. So does this file: each answer adds
+ * a reference to the first group while it lives. A communicator does not keep its group alive
+ * and only remembers the group's slot: once reused, the slot names another communicator, or none.
  */
 #include "mpi/calls.h"
 
@@ -12,7 +12,7 @@ static bool is_of(const struct vgroup *group, const struct vcomm *comm)
 	return group && group->of == comm && group->obj.real && !group->obj.freed;
 }
 
-/* When several threads call, one may just free it. */
+/* Not when several threads call: another thread may be freeing the group. */
 static bool group_again(struct vcomm *comm, bool remote, MPI_Group *group)
 {
 	struct vgroup *known = comm && !comm->obj.freed ? comm->group[remote] : NULL;
@@ -76,8 +76,9 @@ LOWER_TEXT int PMPI_Group_free(MPI_Group *group)
 	int rc;
 
 	/*
-	 * Open MPI counts how often it was handed out, and ends it below zero; a new library
-	 * has not handed out what the program still has of the one before.
+	 * Open MPI counts how often the empty group was handed out, and frees it below zero. A
+	 * new library did not hand out the references that the program still has from the old
+	 * one, so the empty group is never freed there.
 	 */
 	if (*group == MPI_GROUP_EMPTY) {
 		*group = MPI_GROUP_NULL;
