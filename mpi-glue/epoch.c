@@ -133,7 +133,7 @@ LOWER_TEXT static bool fence_step(void *arg)
 		const uint64_t *come = &win->words->come[f->round];
 		long step = 1l << f->round;
 		int next = (int)((win->rank + step) % win->nr), flag;
-		int tag = quiet_tag();	/* taken out here: its call must not run in a lower half */
+		int tag = quiet_tag();	/* upper-half code: call it before going below */
 
 		if (!f->told)
 			f->rc = words_tell(win, WORD_OF(come) + (size_t)f->round, 1, &next);

@@ -2,13 +2,13 @@
 /*
  * The process: loading the lower half, and the calls that begin and end MPI.
  *
- * Owns the one per-process context. The lower half is loaded by the first call that needs it, not
- * when this library is: a preloaded library is in every shell a job script starts, and those
- * shall not pay. Loading goes wrong only before the program has any state in MPI, so
- * it ends the program with a message; nothing later does.
+ * Owns the one per-process context. The first call that needs the lower half loads it, not the
+ * loading of this library: a preloaded library is in every shell that a job script starts, and
+ * shells must not pay. The first load fails only before the program has any state in MPI, so a
+ * failure ends the program with a message; no later failure does.
  *
- * Where things are: CKPT_LOWER names the program of the lower half, CKPT_MPI_LIBRARY the real MPI
- * library; without them ../../../libexec/ckpt-lower from here, and the system's library.
+ * Paths: CKPT_LOWER names the program of the lower half, CKPT_MPI_LIBRARY the real MPI library;
+ * the defaults are ../../../libexec/ckpt-lower from this library, and the system's library.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -57,7 +57,7 @@ static void __attribute__((noreturn)) die(const char *text, const char *detail)
 	exit(1);
 }
 
-/* Of the environment that the lower half gets: after a restart it is not ours. */
+/* Look up @name in the lower half's environment, which after a restart is not this process's. */
 static const char *value_of(char *const *envp, const char *name)
 {
 	size_t len = strlen(name);
@@ -69,7 +69,10 @@ static const char *value_of(char *const *envp, const char *name)
 	return NULL;
 }
 
-/* build/lib/mpi/ABI/LIB and /usr/lib/stillpoint/mpi/ABI/LIB alike: three up, libexec beside. */
+/*
+ * Path of ckpt-lower: libexec is beside the directory three above this library's directory, both
+ * in build/lib/mpi/ABI/LIB and in /usr/lib/stillpoint/mpi/ABI/LIB.
+ */
 static const char *lower_program(char *const *envp, char *buf, size_t size)
 {
 	const char *path = value_of(envp, "CKPT_LOWER");
@@ -101,7 +104,7 @@ const char *glue_library(char *const *envp, char *buf, size_t size)
 	return buf;
 }
 
-/* The library of now, and its functions. */
+/* Load a lower half and look up the library's functions. */
 static int glue_load_library(char *const *envp, char *why)
 {
 	char program[4096], library[256];
@@ -127,7 +130,7 @@ void glue_load(void)
 	char why[256] = "";
 	int rc;
 
-	/* in a restart there is none for a while: the glue thread's to load */
+	/* in a restart there is no lower half for a while; only the glue thread loads the new one */
 	glue_lock(&glue.lock);
 	if (glue.loaded) {
 		glue_unlock(&glue.lock);
@@ -144,8 +147,8 @@ void glue_load(void)
 }
 
 /*
- * Same name: what the shim says comes before what the program started with, if only that there
- * is none.
+ * True if the shim's @environment has the name of @variable: the shim's value replaces the
+ * program's, and a name without a value removes the variable.
  */
 static bool is_replaced(const char *variable, const char *environment)
 {
@@ -162,7 +165,7 @@ static char **new_environment(const char *environment)
 	size_t n = 0, max = 1;
 	char **envp;
 
-	/* clearenv() leaves none */
+	/* environ is NULL after clearenv() */
 	for (char **e = environ; e && *e; e++)
 		max++;
 	for (const char *e = environment; *e; e += strlen(e) + 1)
@@ -216,8 +219,8 @@ void glue_attach(unsigned int call)
 }
 
 /*
- * A thread of the library's own calls up. There is no storage for it: with another thread's,
- * both would go wrong.
+ * A thread made by the library calls up. It has no thread-local storage in the upper half; with
+ * another thread's storage both threads would go wrong.
  */
 LOWER_TEXT static void __attribute__((noreturn)) foreign_callback(void)
 {
@@ -229,7 +232,7 @@ LOWER_TEXT static void __attribute__((noreturn)) foreign_callback(void)
 		lower_raw(SYS_exit_group, 1, 0, 0);
 }
 
-/* FS still points to the lower half: nothing thread-local before it is switched. */
+/* The FS base is still the lower one: touch nothing thread-local before the switch. */
 LOWER_TEXT unsigned long callback_enter(void)
 {
 	unsigned long lower, upper;
@@ -271,7 +274,7 @@ int PMPI_Query_thread(int *provided)
 }
 MPI_ALIAS(MPI_Query_thread);
 
-/* Asked above: after a restart the library's main thread is the glue thread. */
+/* Answered in the upper half: after a restart the library's main thread is the glue thread. */
 int PMPI_Is_thread_main(int *flag)
 {
 	unsigned long fs;
@@ -284,7 +287,10 @@ int PMPI_Is_thread_main(int *flag)
 }
 MPI_ALIAS(MPI_Is_thread_main);
 
-/* The library is up: WORLD and SELF, and errors handled above (errhandler.c). */
+/*
+ * The library is initialised: set up MPI_COMM_WORLD and MPI_COMM_SELF, and have the library
+ * return errors, which errhandler.c handles.
+ */
 LOWER_TEXT static void init_done(int provided)
 {
 	MPI_Comm world = real_comm(MPI_COMM_WORLD);
@@ -293,7 +299,7 @@ LOWER_TEXT static void init_done(int provided)
 
 	glue.provided = provided;
 	glue.multiple = provided == MPI_THREAD_MULTIPLE;
-	/* of one communicator, calls of several threads may be in any order then */
+	/* with MPI_THREAD_MULTIPLE threads may call on one communicator in any order */
 	glue.gathers = !glue.multiple && gather_wanted();
 	quiesce_several(CALL_MPI_Init_thread);
 	__asm__ volatile("rdfsbase %0" : "=r"(glue.main_fs));
@@ -320,7 +326,7 @@ LOWER_TEXT static void init_done(int provided)
 	quiesce_start();
 }
 
-/* The glue thread calls the library as well, if there is one: it must expect turns. */
+/* Thread level to ask of the library: with a glue thread, at least two threads take turns. */
 static int glue_needed(int required)
 {
 	const char *page = getenv("CKPT_STATUS");
@@ -329,7 +335,7 @@ static int glue_needed(int required)
 								     required;
 }
 
-/* What the program is told when more was @required of the library than it @wanted. */
+/* Thread level to tell the program, which @wanted less than was @required of the library. */
 static int glue_told(int wanted, int required, int provided)
 {
 	return required != wanted && provided > wanted ? wanted : provided;
@@ -390,8 +396,8 @@ LOWER_TEXT static int glue_finalize(void)
 }
 
 /*
- * The standard: as if SELF were freed, before anything else; what it frees is settled with the
- * rest.
+ * The standard has MPI_Finalize first delete the attributes as if MPI_COMM_SELF were freed.
+ * Communicators that the delete functions free are then settled with the other orphans.
  */
 static void delete_attributes(void)
 {
@@ -414,7 +420,7 @@ MPI_ALIAS(MPI_Finalize);
 
 LOWER_TEXT int PMPI_Abort(MPI_Comm comm, int errorcode)
 {
-	/* what the program wrote is not lost with the lower half's exit */
+	/* the lower half's exit would lose the program's buffered output */
 	fflush(NULL);
 	if (!quiesce_abort(CALL_MPI_Abort))
 		_exit(errorcode & 0xff ? errorcode & 0xff : 1);

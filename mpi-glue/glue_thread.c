@@ -2,13 +2,12 @@
 /*
  * The glue thread, which opens and closes the gate of MPI.
  *
- * It follows the orders of the status page. It calls the lower half only with glue.hold set,
- * glue.library locked and, unless several threads call anyway (glue.several), no thread inside
- * that is neither at a safe point nor waiting for that lock; so the library, initialised for
- * serialized threads at least, never has two callers that it was not promised.
+ * The glue thread follows the orders in the status page. It calls the lower half only with
+ * glue.hold set, glue.library locked and, unless several threads call anyway (glue.several), no
+ * thread inside that is neither at a safe point nor waiting for that lock; so the library,
+ * initialised for serialized threads at least, never has two callers at a time against its level.
  *
- * Nothing here blocks in the lower half. What does not come to an end is the shim's deadline to
- * judge.
+ * Nothing here blocks in the lower half. The shim's deadline decides about work that does not end.
  */
 #include <errno.h>
 #include <linux/futex.h>
@@ -28,17 +27,17 @@
 #include "mpi-glue/status_page.h"
 #include "mpi/calls.h"
 
-/* Between two looks at the library while others are held. */
+/* Time between two steps of progress in the library while threads are held. */
 #define STEP_NS		50000
-/* In each of them. */
+/* Number of polls in each step. */
 #define POLLS_AT_ONCE	50
-/* A rank with several threads is behind, and begins nothing: at first, and at most. */
+/* First and longest wait for a rank with several threads that is behind and begins nothing. */
 #define STUCK_NS	5000000
 #define STUCK_MAX_NS	250000000
-/* At sends that were cancelled, before a drain. */
+/* Number of looks at sends that were cancelled, before a drain. */
 #define CANCEL_LOOKS	100
 
-/* All threads have seen stores from before, and we see theirs. */
+/* A fence on all threads: they see this thread's earlier stores, and this thread sees theirs. */
 static int all_threads_fence(void)
 {
 	if (syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) ||
@@ -48,8 +47,8 @@ static int all_threads_fence(void)
 }
 
 /*
- * Two threads say what is: this one, and the one that is in MPI_Finalize, which has the last
- * word.
+ * Write the state into the page. Two threads do that: the glue thread, and the thread in
+ * MPI_Finalize, which has the last word.
  */
 static void glue_thread_say(uint32_t state)
 {
@@ -76,7 +75,7 @@ static int glue_thread_hold(uint32_t what)
 	return all_threads_fence();
 }
 
-/* Said first: whoever is let go finds, and says, what is so afterwards. */
+/* Write the state before opening the gate: a thread that is let go may write a newer state. */
 static void let_go(void)
 {
 	glue_thread_say(STATUS_RUNNING);
@@ -112,9 +111,10 @@ static int64_t now_ns(void)
 }
 
 /*
- * Of several threads those go on first that are behind a target. If none of them gets on, it
- * may wait outside MPI for another one: then each that is held may begin one collective. What
- * comes of it raises targets elsewhere, so every time it takes longer.
+ * With several threads, those that are behind a target go on first. If none of them makes progress,
+ * a thread may be waiting outside MPI for a held one: then each held thread may begin one
+ * collective. That raises targets elsewhere, so each such wait is longer than the last.
+ * @since: last progress; @ns: time to wait from then; @told: glue.told at that time
  */
 static struct patience {
 	int64_t since, ns;
@@ -149,7 +149,7 @@ static bool begin_quiesce(void)
 	glue.stuck = 0;
 	patience = (struct patience){ .since = now_ns(), .ns = STUCK_NS, .told = glue.told };
 	rc = glue_thread_hold(HOLD_COLL);
-	/* after it: who has this number was let in under the hold, and is no straggler */
+	/* after the hold: a thread with this number was let in under it, and is no straggler */
 	__atomic_add_fetch(&glue.epoch, 1, __ATOMIC_SEQ_CST);
 	if (!rc)
 		collective_publish();
@@ -163,9 +163,9 @@ static bool begin_quiesce(void)
 }
 
 /*
- * The library, if nobody else has it. @alone: nor anybody inside, as all are to be held. When
- * several threads call, they are inside without the lock; MPI_Abort and MPI_Finalize take it
- * always.
+ * Take the library's lock if it is free. @alone: only if no thread is inside either, as all are
+ * to be held. When several threads call, they are inside without the lock; MPI_Abort and
+ * MPI_Finalize always take it.
  */
 static bool library_take(bool alone)
 {
@@ -173,7 +173,7 @@ static bool library_take(bool alone)
 
 	if (!quiesce_library_trylock())
 		return false;
-	/* in this order: MPI_Finalize ends before it is no straggler any more */
+	/* in this order: MPI_Finalize changes the state before its thread stops being inside */
 	if (((several && !alone) || !quiesce_inside()) &&
 	    __atomic_load_n(&glue.state, __ATOMIC_ACQUIRE) == GLUE_RUNNING)
 		return true;
@@ -187,8 +187,8 @@ static void library_give(void)
 }
 
 /*
- * Others may need our progress, for thousands of messages perhaps; one look may be long if
- * many wait here.
+ * Make progress, which other ranks may need, perhaps for thousands of messages. One poll may
+ * take long if many messages wait here, so the time is limited as well.
  */
 LOWER_TEXT static void poll_below(void)
 {
@@ -200,7 +200,7 @@ LOWER_TEXT static void poll_below(void)
 		lower_MPI_Iprobe(MPI_ANY_SOURCE, tag, world, &flag, MPI_STATUS_IGNORE);
 }
 
-/* While we are held, or compute. */
+/* Make progress in the library while this rank's threads are held or compute. */
 static void glue_thread_progress(void)
 {
 	if (!library_take(false))
@@ -218,8 +218,9 @@ static void publish_counts(const uint64_t *from, uint64_t *to)
 }
 
 /*
- * Told once in a drain, so a send that was cancelled is asked about before. Not without end:
- * Open MPI cancels none, and those are received like others.
+ * Publish the counts of sent messages, once in a drain: so sends that were cancelled are looked
+ * at before. The number of looks is limited: Open MPI cancels no send, and the receiver gets the
+ * message like others.
  */
 static void publish_sent(void)
 {
@@ -237,8 +238,8 @@ static void step_drain(uint32_t *state)
 	if (!library_take(true))
 		return;
 	/*
-	 * a call that this rank made to catch up may have been of that kind; requests of files
-	 * of several threads must not be tested here
+	 * a call that this rank made to catch up may have caused a refusal; requests of files of
+	 * several threads must not be tested here
 	 */
 	if (is_refused(why, sizeof(why))) {
 		library_give();
@@ -260,7 +261,7 @@ static void step_drain(uint32_t *state)
 	glue_thread_say(*state);
 }
 
-/* Everything is done below, and what only the lower half knows is noted. */
+/* When nothing is pending in the lower half, note what only the lower half knows, and cut. */
 static void step_cut(uint32_t *state)
 {
 	char why[256] = "out of memory";
@@ -272,15 +273,15 @@ static void step_cut(uint32_t *state)
 		library_give();
 		return;
 	}
-	/* calls that ranks made to catch up may have been of that kind */
+	/* calls that ranks made to catch up may have caused a refusal */
 	if (is_refused(why, sizeof(why)) || rebuild_ask(why, sizeof(why))) {
-		rebuild_forget();	/* what was noted so far, while nobody can free it */
+		rebuild_forget();	/* drop the notes while nobody can free the objects */
 		library_give();
 		*state = STATUS_REFUSED;
 		glue_thread_refuse(why);
 		return;
 	}
-	/* before anybody else can have the library: MPI_Abort looks at it with the lock held */
+	/* set it before the lock is given back: MPI_Abort reads glue.hold with the lock held */
 	__atomic_or_fetch(&glue.hold, HOLD_CUT, __ATOMIC_SEQ_CST);
 	library_give();
 	if (status_tell_lower()) {
@@ -311,7 +312,7 @@ static void glue_thread_resume(uint32_t *state)
 			return;
 		}
 	}
-	/* who was refused has nothing, and may be in MPI */
+	/* only after a cut are there notes; after a refusal there are none, and threads are in MPI */
 	if (*state == STATUS_SILENT)
 		rebuild_forget();
 	glue.run = order->run;
@@ -320,16 +321,16 @@ static void glue_thread_resume(uint32_t *state)
 }
 
 /*
- * Ordered to quiesce, and beyond that: there was an order to run that this thread never saw, as it
- * got no processor before the next. (Of who refused this very order it is not so, and it will
- * again.)
+ * True if the rank is beyond quiescing though ordered to quiesce: there was an order to run that
+ * this thread missed, as it got no processor before the next order. (If the rank refused this very
+ * order, there was none; the rank then refuses again.)
  */
 static bool is_of_before(uint32_t state)
 {
 	return state == STATUS_DRAINING || state == STATUS_SILENT || state == STATUS_REFUSED;
 }
 
-/* One look at the orders; true when there is more to do without a new one. */
+/* Take one step towards @intent; returns true if there is more to do without a new order. */
 static bool glue_thread_follow(uint32_t *state, uint32_t intent)
 {
 	struct status_answer *answer = &glue.page->answer;
@@ -353,8 +354,8 @@ static bool glue_thread_follow(uint32_t *state, uint32_t intent)
 	}
 	if (intent == STATUS_QUIESCE) {
 		/*
-		 * what threads do to catch up may make them wait for each other until the
-		 * deadline
+		 * refuse at once: threads that make such calls to catch up may wait for each
+		 * other until the deadline
 		 */
 		if (is_refused(why, sizeof(why))) {
 			*state = STATUS_REFUSED;
@@ -382,7 +383,7 @@ static void *glue_thread(void *arg)
 	struct status_order *order = &glue.page->order;
 	uint32_t state = STATUS_RUNNING;
 
-	/* never held itself, and not among those it looks for */
+	/* this thread is never held, and does not count as inside */
 	glue_self.unknown = 0;
 	glue_self.call = 1;
 	for (;;) {
@@ -428,7 +429,7 @@ void quiesce_start(void)
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
-/* MPI_Finalize has begun, as a call like others: an order that came first was followed first. */
+/* MPI_Finalize has begun, as a call like others: an earlier order has been followed by now. */
 void quiesce_stop(void)
 {
 	if (glue.page)
