@@ -130,7 +130,7 @@ void glue_load(void)
 	char why[256] = "";
 	int rc;
 
-	/* in a restart there is no lower half for a while; only the glue thread loads the new one */
+	/* a restart has no lower half for a while; the glue thread alone loads the new one */
 	glue_lock(&glue.lock);
 	if (glue.loaded) {
 		glue_unlock(&glue.lock);

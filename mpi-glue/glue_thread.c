@@ -312,7 +312,7 @@ static void glue_thread_resume(uint32_t *state)
 			return;
 		}
 	}
-	/* only after a cut are there notes; after a refusal there are none, and threads are in MPI */
+	/* only a cut leaves notes: after a refusal there are none, and threads may be in MPI */
 	if (*state == STATUS_SILENT)
 		rebuild_forget();
 	glue.run = order->run;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What only MPICH has: data symbols, the doors its Fortran library (which stays in the upper half)
- * comes in by, functions of MPI-4 with large counts that need a hand-written body.
+ * Symbols that only MPICH has: data symbols, and the entry points of its Fortran and C++ libraries,
+ * which stay in the upper half. (Functions with large counts are in abi_mpich_large.c.)
  *
- * MPICH's Fortran library tells the language of callbacks by "proxies": functions that call the
- * user's Fortran procedure given a C caller. They are of the upper half, as their callers here
- * are.
+ * MPICH's Fortran library marks the language of callbacks by "proxies": functions that call the
+ * user's Fortran procedure for a C caller. Proxies belong to the upper half, like their callers
+ * in this file.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,14 +15,14 @@
 #include "mpi/calls.h"
 
 #define EXPORT	__attribute__((visibility("default")))
-/* the interface of the library, which programs see and set */
+/* a data symbol of the library's interface, which programs see and set */
 #define ABI_DATA(type, name)	EXPORT type name
 
 const char abi_soname[] = "libmpich.so.12";
 
 /*
- * Sizes and contents as the library's: programs have copies of them. Those of the weights are
- * pointers, which its Fortran library gives for its own two.
+ * These symbols have the sizes and contents of the library's, as programs hold copies of them. The
+ * symbols of the weights are pointers, which MPICH's Fortran library passes for its own two.
  */
 static int unweighted[1], weights_empty[1];
 ABI_DATA(int *, MPIR_C_MPI_UNWEIGHTED) = unweighted;
@@ -96,7 +96,7 @@ MPI_T_pvar_handle abi_pvar(MPI_T_pvar_handle handle)
 	return handle == MPI_T_PVAR_ALL_HANDLES ? glue.real_pvar_all : handle;
 }
 
-/* MPICH's C++ library gave a function that calls the user's; kind: 0 comm, 1 file, 2 win. */
+/* Call @desc->proxy of MPICH's C++ library, which calls the user's; 0 comm, 1 file, 2 win. */
 void abi_foreign_errh(struct verrh *desc, void *handle, int *code)
 {
 	int kind = desc->of == VK_FILE ? 1 : desc->of == VK_WIN ? 2 : 0;
@@ -104,7 +104,7 @@ void abi_foreign_errh(struct verrh *desc, void *handle, int *code)
 	((void (*)(int, void *, int *, void *))desc->proxy)(kind, handle, code, desc->function);
 }
 
-/* MPIR_Attr_type of MPICH */
+/* values of MPICH's MPIR_Attr_type */
 enum { MPIR_ATTR_PTR = 0, MPIR_ATTR_AINT = 1, MPIR_ATTR_INT = 3 };
 
 static int mpich_type(int language)
@@ -126,7 +126,7 @@ typedef int (*copy_fn)(int handle, int keyval, void *extra, void *value, void *r
 		       int *flag);
 typedef int (*delete_fn)(int handle, int keyval, void *value, void *extra);
 
-/* Predefined: MPIR_Dup_fn copies; 0 is "no function". */
+/* Predefined copy functions: MPIR_Dup_fn copies; NULL is "no function". */
 int abi_attr_copy(struct vkeyval *keyval, enum vkind kind, uintptr_t handle,
 		  const struct vattr *from, struct vattr *to, int *flag)
 {
@@ -137,7 +137,7 @@ int abi_attr_copy(struct vkeyval *keyval, enum vkind kind, uintptr_t handle,
 	*flag = 0;
 	if (!keyval->copy)
 		return 0;
-	/* a C function sees an integer of Fortran through a pointer */
+	/* a C function sees a Fortran integer through a pointer */
 	if (keyval->copy_proxy)
 		rc = ((copy_proxy_fn)keyval->copy_proxy)(keyval->copy, (int)handle, key,
 							 keyval->extra,
@@ -169,7 +169,7 @@ int abi_attr_delete(struct vkeyval *keyval, enum vkind kind, uintptr_t handle,
 					   (void *)&attr->value, keyval->extra);
 }
 
-/* Fortran's names are one more than C's, which are odd. */
+/* A predefined key of Fortran is one more than C's, which is odd. */
 int abi_comm_attr(int key, int *ret_c_key)
 {
 	int index = (key - MPI_TAG_UB) / 2;
@@ -196,7 +196,7 @@ LOWER_TEXT int abi_win_model(MPI_Win real)
 	return *model;
 }
 
-/* What libmpichfort.so.12 and libmpichcxx.so.12 import besides the MPI functions. */
+/* Functions that libmpichfort.so.12 and libmpichcxx.so.12 import besides the MPI functions. */
 EXPORT int MPII_Comm_set_attr(MPI_Comm comm, int keyval, void *value, int type);
 EXPORT int MPII_Comm_get_attr(MPI_Comm comm, int keyval, void *value, int *flag, int type);
 EXPORT int MPII_Type_set_attr(MPI_Datatype dtype, int keyval, void *value, int type);
@@ -262,7 +262,7 @@ int MPIR_Dup_fn(MPI_Comm comm, int keyval, void *extra, void *value, void *ret_v
 	return MPI_SUCCESS;
 }
 
-/* The ROMIO of the application's own, if it links one, makes errors by these. */
+/* If the application links a ROMIO of its own, that ROMIO makes errors with these functions. */
 int MPIR_Err_create_code(int last, int fatal, const char name[], int line, int class,
 			 const char generic[], const char specific[], ...)
 {
@@ -284,7 +284,7 @@ void MPII_Grequest_set_lang_f77(MPI_Request request)
 	grequest_fortran((struct vrequest *)vobj_req(request));
 }
 
-/* C++ functions take references; MPICH's C++ library gives the function that calls them. */
+/* C++ functions take references; @function of MPICH's C++ library calls them. */
 void MPII_Op_set_cxx(MPI_Op op, void (*function)(void))
 {
 	struct vop *desc = (struct vop *)vobj_op(op);
@@ -301,13 +301,13 @@ void MPII_Errhandler_set_cxx(MPI_Errhandler errhandler, void (*function)(void))
 		desc->proxy = (void *)function;
 }
 
-/* Under MPICH a handle is the same integer in Fortran, and so are an operation's arguments. */
+/* Under MPICH handles, and so an operation's arguments, are the same in C and in Fortran. */
 bool abi_fortran_op(const struct vop *op)
 {
 	return op->proxy;
 }
 
-/* void proxy(void *in, void *out, const int *len, MPI_Datatype, user function) */
+/* Call the proxy, which calls the user's C++ function, its last argument. */
 void abi_op_call(struct vop *op, void *in, void *out, void *len, MPI_Datatype dtype)
 {
 	((void (*)(void *, void *, int, MPI_Datatype, void *))op->proxy)(in, out, *(int *)len,

@@ -3,7 +3,7 @@
  * Functions that only MPICH has and that are not generated: large counts of calls with a body by
  * hand, sessions' error handlers, extensions that hand functions to the library.
  *
- * What cannot be done here says so by an error code, as the library does for what it lacks.
+ * An unsupported function returns an error code, as the library does for functions it lacks.
  */
 #include <stdlib.h>
 
@@ -44,7 +44,10 @@ LOWER_TEXT int PMPI_Type_get_contents_c(MPI_Datatype datatype, MPI_Count max_int
 }
 MPI_ALIAS(MPI_Type_get_contents_c);
 
-/* Where MPI_Type_get_contents_c puts them. Displacements in bytes are counts as well. */
+/*
+ * The arguments lie in @d->counts as MPI_Type_get_contents_c returns them. Displacements in bytes
+ * are counts as well.
+ */
 LOWER_TEXT static int construct_indexed(const struct vdtype *d, const MPI_Datatype in[],
 					MPI_Datatype *type)
 {
@@ -128,7 +131,7 @@ LOWER_TEXT int PMPI_Op_create_c(MPI_User_function_c *function, int commute, MPI_
 }
 MPI_ALIAS(MPI_Op_create_c);
 
-/* ROMIO of MPICH 4.0 knows no conversions of a program: only the names are taken. */
+/* The ROMIO of MPICH 4.0 does not use a program's conversions: only the name is registered. */
 int PMPI_Register_datarep_c(const char *datarep,
 			    MPI_Datarep_conversion_function_c *read_conversion_fn,
 			    MPI_Datarep_conversion_function_c *write_conversion_fn,
@@ -140,7 +143,7 @@ int PMPI_Register_datarep_c(const char *datarep,
 }
 MPI_ALIAS(MPI_Register_datarep_c);
 
-/* The displacement unit is an int in what MPI-3 asks of a window, and in practice. */
+/* The displacement unit of a window is an int in MPI-3's attribute, and in practice. */
 int PMPI_Win_create_c(void *base, MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm,
 		      MPI_Win *win)
 {
@@ -179,7 +182,7 @@ int PMPI_Win_shared_query_c(MPI_Win win, int rank, MPI_Aint *size, MPI_Aint *dis
 }
 MPI_ALIAS(MPI_Win_shared_query_c);
 
-/* A session's handler is kept by the library: ours would be called from below. */
+/* Unsupported: the library keeps a session's handler, and would call it from the lower half. */
 int PMPI_Session_create_errhandler(MPI_Session_errhandler_function *function,
 				   MPI_Errhandler *errhandler)
 {
@@ -226,7 +229,7 @@ DELETE_ERROR(error_class);
 DELETE_ERROR(error_code);
 DELETE_ERROR(error_string);
 
-/* No accelerator's memory can be checkpointed: the application is told that there is none. */
+/* Accelerator memory cannot be checkpointed: tell the application that there is none. */
 int PMPIX_Query_cuda_support(void)
 {
 	return 0;
@@ -280,7 +283,7 @@ int PMPIX_Grequest_start(MPI_Grequest_query_function *query_fn, MPI_Grequest_fre
 }
 MPI_ALIAS(MPIX_Grequest_start);
 
-/* MPICH 4.0 has no events: what would register for one has none to name. */
+/* MPICH 4.0 has no events, so calls that would register for an event have none to name. */
 int PMPI_T_event_get_info(int event_index, char *name, int *name_len, int *verbosity,
 			  MPI_Datatype datatypes[], MPI_Aint displacements[], int *num_elements,
 			  MPI_T_enum *enumtype, MPI_Info *info, char *desc, int *desc_len,

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What only Open MPI has: predefined objects as data symbols, conversions to Fortran integers,
- * functions for attributes that do nothing. Fortran's doors are in abi_ompi_fortran.c.
+ * Symbols that only Open MPI has: predefined objects as data symbols, conversions to Fortran
+ * integers, attribute functions that do nothing. Fortran's entry points: abi_ompi_fortran.c.
  *
- * Addresses of the symbols are the program's own when it holds copies of them: nothing here may be
- * bound to this library's own definition, so they are reached through the GOT, and their
- * contents are written after relocation, when the lower half is loaded.
+ * A program that holds copies of the symbols has them at its own addresses. So this file must not
+ * bind to this library's own definitions: it reaches the symbols through the GOT, and writes their
+ * contents after relocation, when the lower half is loaded.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +29,7 @@ const char abi_soname[] = "libmpi.so.40";
 PREDEFINED(DEFINE)
 OTHER_DATA(DEFINE_BYTES)
 
-/* those that mpi.h does not tell */
+/* symbols that mpi.h does not declare */
 extern char ompi_mpi_c_complex[], ompi_mpi_unavailable[], ompi_mpi_lb[], ompi_mpi_ub[],
 	ompi_mpi_errors_throw_exceptions[];
 extern char ompi_mpi_state[], ompi_mpi_param_check[], ompi_status_empty[];
@@ -47,7 +47,7 @@ static const struct predefined {
 #define NR_PREDEFINED	(sizeof(predefined) / sizeof(predefined[0]))
 #define FORTRAN_MAX	256
 
-/* Of a Fortran integer, the predefined object; by kind. */
+/* Predefined objects by kind and Fortran integer. */
 static void *of_fortran[VK_NR][FORTRAN_MAX];
 
 static enum vkind kind_of(const char *role)
@@ -63,7 +63,7 @@ static enum vkind kind_of(const char *role)
 	return VK_NR;
 }
 
-/* Sorted by nothing: a hundred entries, asked when an object is made. */
+/* A linear search: the table has a hundred entries and is searched when an object is made. */
 void *ompi_predefined(enum vkind kind, uintptr_t real)
 {
 	for (size_t i = 0; i < NR_PREDEFINED; i++) {
@@ -76,8 +76,8 @@ void *ompi_predefined(enum vkind kind, uintptr_t real)
 }
 
 /*
- * In a restart threads outside MPI run on, and count their next collective by these: @self
- * stays what it is.
+ * In a restart threads outside MPI run on, and find the counter of their next collective through
+ * these objects: @self must not change then.
  */
 void abi_loaded(void)
 {
@@ -130,7 +130,7 @@ LOWER_TEXT static MPI_Fint c2f_below(enum vkind kind, uintptr_t real)
 	}
 }
 
-/* A number; of any other, as the library does. */
+/* The variable holds a number; treat any other number as the library does. */
 int abi_thread_level(void)
 {
 	const char *text = getenv("OMPI_MPI_THREAD_LEVEL");
@@ -140,7 +140,7 @@ int abi_thread_level(void)
 									: level;
 }
 
-/* Its Fortran library looks at these. */
+/* Copy the variables that Open MPI's Fortran library reads. */
 static void copy_state(void)
 {
 	const void *state = lower_function(glue.lower, DATA_ompi_mpi_state);
@@ -251,7 +251,7 @@ CONVERSIONS(Win, win, MPI_Win, VK_WIN)
 CONVERSIONS(Message, msg, MPI_Message, VK_MSG)
 CONVERSIONS(Request, req, MPI_Request, VK_REQ)
 
-/* No accelerator's memory can be checkpointed: the application is told that there is none. */
+/* Accelerator memory cannot be checkpointed: tell the application that there is none. */
 EXPORT int MPIX_Query_cuda_support(void);
 int MPIX_Query_cuda_support(void)
 {

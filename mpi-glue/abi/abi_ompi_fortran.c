@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Open MPI's Fortran libraries (libmpi_mpifh and above) stay in the upper half, unchanged. They
- * call PMPI_ functions, which are ours, and a few internals of the library: those are here.
- * Where they look into an object, the Fortran procedure itself is replaced, as this library comes
- * first in the order of symbols: attributes, operations, generalised requests, MPI_Alltoallw
- * and its forms.
+ * call PMPI_ functions, which the upper half provides, and a few internals of the library, which
+ * this file provides. Fortran procedures that look into an object are replaced as a whole, as this
+ * library comes first in the order of symbols: attributes, operations, generalised requests,
+ * MPI_Alltoallw and its variants.
  *
  * Callbacks in Fortran get the integers of handles, and everything by address.
  */
@@ -17,12 +17,12 @@
 
 extern char mpi_fortran_bottom_[], mpi_fortran_in_place_[];
 
-/* On this machine a procedure does not care that its caller takes it for variadic. */
+/* On x86-64 a procedure may be called as if it were variadic. */
 typedef void (*fortran_fn)(void *first, ...);
 
 /*
- * The procedure under the names that mpif.h, `use mpi` and `use mpi_f08` call it by, whatever
- * the compiler makes of a name: four manglings are exported, as the library does.
+ * Exports a procedure under the names that mpif.h, `use mpi` and `use mpi_f08` call it by, in the
+ * four manglings that compilers use, as the library does.
  */
 #define ALSO(alias_name, name, params)	EXPORT void alias_name params __attribute__((alias(#name)))
 #define MANGLED(lower, UPPER, name, params) \
@@ -177,7 +177,7 @@ FORTRAN(attr_get, ATTR_GET,
 		*value = (MPI_Fint)wide;
 }
 
-/* What a Fortran program may name as its functions. */
+/* Predefined functions that a Fortran program may name. */
 #define ATTR_PROCEDURES(prefix, type) \
 FORTRAN_FN(prefix##null_delete_fn, (MPI_Fint *obj, MPI_Fint *key, type *value, type *extra, \
 				    MPI_Fint *ierr)) \
@@ -209,12 +209,12 @@ ATTR_PROCEDURES(type_, MPI_Aint)
 ATTR_PROCEDURES(win_, MPI_Aint)
 ATTR_PROCEDURES(, MPI_Fint)
 
-/* Compared with, never called. */
+/* Only its address is compared; it is never called. */
 FORTRAN_FN(conversion_fn_null, (void))
 {
 }
 
-/* Names in capitals of the same, as the library exports them: addresses, whatever the type. */
+/* Names in capitals of the same functions, as the library exports them; only addresses matter. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wattribute-alias"
 #undef MPI_COMM_DUP_FN
@@ -246,14 +246,14 @@ CAPITALS(MPI_NULL_DELETE_FN, mpi_null_delete_fn_);
 CAPITALS(MPI_CONVERSION_FN_NULL, mpi_conversion_fn_null_);
 #pragma GCC diagnostic pop
 
-/* ---- functions the program wrote in Fortran */
+/* ---- the program's functions in Fortran */
 
 bool abi_fortran_op(const struct vop *op)
 {
 	return op->fortran || op->proxy;
 }
 
-/* The C++ library's one function for all operations gets the program's as an argument more. */
+/* The C++ library's one proxy for all operations gets the program's function as last argument. */
 void abi_op_call(struct vop *op, void *in, void *io, void *len, MPI_Datatype dtype)
 {
 	MPI_Fint f;
@@ -342,8 +342,8 @@ FORTRAN(grequest_start, GREQUEST_START,
 }
 
 /*
- * The Fortran library looks for the size in the communicator. Its types are read up to the call's
- * end: the array of a non-blocking one is copied there (mpi-gen).
+ * Replaced because the Fortran library reads the size from the communicator. The array of types is
+ * read until the call ends: the wrapper of a non-blocking call copies it (mpi-gen).
  */
 static MPI_Datatype *types_of(const MPI_Fint *from, int n)
 {
@@ -360,7 +360,7 @@ static void *buffer_of(void *buf)
 	       buf == (void *)mpi_fortran_in_place_ ? MPI_IN_PLACE : buf;
 }
 
-/* With @info a persistent one, else with @request a non-blocking one. */
+/* With @info the persistent call, else with @request the non-blocking one, else the blocking one. */
 static MPI_Fint alltoallw(void *sendbuf, MPI_Fint *counts, MPI_Fint *places, MPI_Fint *types,
 			  void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *recvplaces,
 			  MPI_Fint *recvtypes, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request)
@@ -462,7 +462,10 @@ void *ompi_errhandler_create(int type, void *function, int language)
 	return made;
 }
 
-/* The handler was read from an object of ours by another's layout: WORLD's stands in. */
+/*
+ * The caller read @errhandler from a virtual object by Open MPI's layout, so it is invalid: use
+ * MPI_COMM_WORLD's handler.
+ */
 int ompi_errhandler_invoke(void *errhandler, void *object, int type, int code, const char *message)
 {
 	return fail_world(code, CALL_MPI_Comm_call_errhandler);
@@ -473,7 +476,7 @@ void ompi_mpi_errors_are_fatal_comm_handler(MPI_Comm *comm, int *code, ...)
 	PMPI_Abort(comm ? *comm : MPI_COMM_WORLD, code ? *code : 1);
 }
 
-/* Leading and trailing blanks are no part of a Fortran string. */
+/* Copy a Fortran string without its leading and trailing blanks. */
 int ompi_fortran_string_f2c(const char *from, int len, char **ret_to)
 {
 	while (len > 0 && *from == ' ') {
@@ -506,7 +509,7 @@ int ompi_fortran_argv_count_f2c(const char *array, int count, int len, int advan
 	return argv ? 0 : MPI_ERR_NO_MEM;
 }
 
-/* Ends with a string of blanks. */
+/* A string of blanks ends @array. */
 int ompi_fortran_argv_blank_f2c(const char *array, int len, int advance, char ***ret_argv)
 {
 	const char *at = array;
@@ -541,7 +544,7 @@ void ompi_op_set_cxx_callback(MPI_Op op, void *function)
 		desc->proxy = function;
 }
 
-/* Replaced by the procedures above, and never called; programs bound at start need them all. */
+/* Never called, as the procedures above replace the callers; binding at start needs the symbols. */
 #define NEVER(name) \
 	EXPORT int name(void); \
 	int name(void) \
