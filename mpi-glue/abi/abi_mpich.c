@@ -96,7 +96,7 @@ MPI_T_pvar_handle abi_pvar(MPI_T_pvar_handle handle)
 	return handle == MPI_T_PVAR_ALL_HANDLES ? glue.real_pvar_all : handle;
 }
 
-/* Call @desc->proxy of MPICH's C++ library, which calls the user's; 0 comm, 1 file, 2 win. */
+/* Call @desc->proxy of MPICH's C++ library, which calls the user's; kind: 0 comm, 1 file, 2 win. */
 void abi_foreign_errh(struct verrh *desc, void *handle, int *code)
 {
 	int kind = desc->of == VK_FILE ? 1 : desc->of == VK_WIN ? 2 : 0;

@@ -253,7 +253,7 @@ bool abi_fortran_op(const struct vop *op)
 	return op->fortran || op->proxy;
 }
 
-/* The C++ library's one proxy for all operations gets the program's function as last argument. */
+/* The C++ library has one function for all operations, with the program's as last argument. */
 void abi_op_call(struct vop *op, void *in, void *io, void *len, MPI_Datatype dtype)
 {
 	MPI_Fint f;
@@ -360,7 +360,7 @@ static void *buffer_of(void *buf)
 	       buf == (void *)mpi_fortran_in_place_ ? MPI_IN_PLACE : buf;
 }
 
-/* With @info the persistent call, else with @request the non-blocking one, else the blocking one. */
+/* With @info the persistent call; else with @request the non-blocking one; else blocking. */
 static MPI_Fint alltoallw(void *sendbuf, MPI_Fint *counts, MPI_Fint *places, MPI_Fint *types,
 			  void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *recvplaces,
 			  MPI_Fint *recvtypes, MPI_Fint *comm, MPI_Fint *info, MPI_Fint *request)
