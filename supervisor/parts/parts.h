@@ -1,43 +1,44 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A job whose ranks are on several nodes, as ckptd has it: one part per node, each with
- * a shim of its own.
+ * A job whose ranks run on several nodes.  Each node runs one part with a shim of its own;
+ * struct parts is a node's view of all of them and belongs to its struct job.
  *
- * The node that was asked for the job is its home: node 0 of the rank map.  The home alone
- * writes the job's record; the other nodes have the shim's identity in STATE_DIR/ID as for any
- * job, and find out from it and the record, after a restart of ckptd, that a part runs there.
+ * Node 0 of the rank map, the node that was asked for the job, is its home.  Only the home
+ * writes the job's record.  The other nodes keep the shim's identity in STATE_DIR/ID as for any
+ * job; a restarted ckptd learns from the identity and the record that a part runs there.
  *
- * A part says how it is to the home, every two seconds while it runs, every second when it has
+ * A part reports to the home every two seconds while it runs and every second after it has
  * ended, until the home says that the job is over.  The first failure ends the other parts,
  * unless keep_going; the job's status is that of the rank that failed first, by the nodes'
- * clocks.  A part of which nothing is heard leaves the job running: ps names its node.
+ * clocks.  A silent part leaves the job running: ps names its node.
  *
- * Questions between ckptds (peer_ask.h), R how often the job was restarted:
+ * Questions between ckptds (peer_ask.h); R is the number of restarts of the job:
  *
- *	start	as there; the record is the home's.  With "restore" (job_restore.h) from its
- *		image; answered with the figures of op_restore() when the ranks
- *		run again.  -EAGAIN: ask again
- *	try	{"job": J, "node": k, "record": {...}, "restore": {...}}: could it be started there
- *		from its image? Nothing is. {"processes": N, "threads": N, ...}
- *	fetch	{"job": J, "node": k, "record": {...}, "token": T, "generation": N, "was": {...},
- *		"deep": bool, "dry_run": bool}: where image directories are not shared, have the
- *		images that node k needs of the generation, which had the ranks "was" (none: it
- *		is of one image). -EAGAIN: not yet, ask again; then as fetch_run(), with "run",
- *		the run of which the node's own record is
+ *	start	see parts_start.c; the record is the home's.  With "restore" (job_restore.h)
+ *		the part starts from its image and the answer, with the figures of
+ *		op_restore(), comes when the ranks run again.  -EAGAIN: ask again
+ *	try	{"job": J, "node": k, "record": {...}, "restore": {...}}: could node k start
+ *		its part from its image?  Starts nothing.  {"processes": N, "threads": N, ...}
+ *	fetch	{"job": J, "node": k, "record": {...}, "token": T, "generation": N,
+ *		"was": {...}, "deep": bool, "dry_run": bool}: where image directories are not
+ *		shared, get the images that node k needs of the generation.  "was" tells
+ *		the generation's ranks; absent: it has one image.  -EAGAIN: not yet, ask again;
+ *		then as fetch_run(), with "run", the run of the node's own record
  *	forget	{"job": J, "uuid": U, "generations": [N, ...], "level": NAME, "whole": bool,
  *		"force": bool, "ended": bool}: where image directories are not shared, remove
- *		what is there of these, or of the job; with "level" from that one only
- *	pin     {"job": J, "uuid": U, "generation": N, "pin": bool, "by": uid}: where image
- *	directories are not
- *		shared, pin what is there of it, or unpin it: {"here": was there anything}
- *	run     {"job": J, "uuid": U}   of which run that node's record of the job is: {"run": R
- *	(0)} signal     {"job": J, "run": R, "signal": N}       to the ranks here
- *	end	as there
- *	part    {"job": J, "run": R, "node": k, "state": "restoring" | "running" | "ended",
- *	"status": S,
- *		"rank": r (-1), "failed_ns": T, "lost": false}, to the home.  {"over": B,
- *		"restoring": is any other's image still being read}
- *	over	{"job": J, "run": R}	from the home: forget it
+ *		the node's share of these generations, or of the job; "level": from that
+ *		level only
+ *	pin	{"job": J, "uuid": U, "generation": N, "pin": bool, "by": uid}: where image
+ *		directories are not shared, pin or unpin the node's share of the generation.
+ *		{"here": does the node have any of it}
+ *	run	{"job": J, "uuid": U}: the run in that node's record of the job.
+ *		{"run": R}; 0: no such record
+ *	signal	{"job": J, "run": R, "signal": N}: send the signal to the ranks there
+ *	end	see parts_away.c
+ *	part	{"job": J, "run": R, "node": k, "state": "restoring" | "running" | "ended",
+ *		"status": S, "rank": r (-1), "failed_ns": T, "lost": false}, to the home.
+ *		{"over": B, "restoring": does any other node still read its image}
+ *	over	{"job": J, "run": R}, from the home: forget the part
  */
 #ifndef STILLPOINT_PARTS_H
 #define STILLPOINT_PARTS_H
@@ -55,71 +56,75 @@ struct job;
 struct job_end;
 struct parts;
 
-/* What other nodes say is heard: once, when daemon->jobs and daemon->nodes are there. */
+/* Register the verbs of parts. Call once, after daemon->jobs and daemon->nodes exist. */
 int parts_register(struct daemon *daemon);
 
 /*
  * parts_open() - make job->parts
- * @fresh: it is about to be started; else it runs already, as far as is known
+ * @fresh: the job is about to be started; else it is believed to run already
  *
- * 0 or negative errno, with @why.
+ * Return: 0 or negative errno, with @why.
  */
 int parts_open(struct job *job, bool fresh, char *why, size_t size);
-void parts_close(struct job *job);		/* none is fine */
+/* Free job->parts; a job without parts is fine. */
+void parts_close(struct job *job);
 
-/* Of a job that has ended: its shim here knows it, even if ckptd died before it could say so. */
+/*
+ * Tell the shim here that @job, which has ended, is over: ckptd may have died before it said so.
+ */
 void parts_over(const struct job *job);
 
-/* Its start was cut off by our end: all of it is to end. */
+/* The previous ckptd died while it started the job: end all parts. */
 void parts_cut_off(struct parts *parts);
 /*
- * Those of this node, which is not the home, have ended; whether the job has is the home's to
- * say. False for NULL.
+ * True if this node is not the home and its ranks have ended.  Only the home decides whether
+ * the job has ended.  False for NULL.
  */
 bool parts_has_ended(const struct parts *parts);
-/* This node, which is not the home, is starting or restoring its part; false for NULL. */
+/* True if this node is not the home and starts or restores its part; false for NULL. */
 bool parts_starts_here(const struct parts *parts);
-/* Any of its nodes still reads its image, as far as is known here; false for NULL. */
+/* True if, as far as this node knows, any node still reads its image; false for NULL. */
 bool parts_restoring(const struct parts *parts);
-/* Nodes of which nothing has been heard for some time; NULL: none. A new reference. */
+/* Home only: names of the nodes silent for PARTS_SILENT_MS, a new reference; NULL: none. */
 json_t *parts_silent(const struct parts *parts);
-/* Of the home: name of the first other node whose part has ended, for good; NULL: none. */
+/* Home only: name of the first other node whose part has ended for good; NULL: none. */
 const char *parts_first_ended(const struct parts *parts);
-/* As far as this node can tell, one is: the home of any, any other of the home. */
+/* True if a node is silent: at the home any other node, elsewhere the home. */
 bool parts_lost(const struct parts *parts);
 
 /*
- * parts_start() - of the home, whose own part runs: have the others start theirs
- * @restore: from their images, as job_restore.h has it; NULL: anew
- * @fn: once, with the outcome (taken over); if it failed nothing of the job is left.  Of
- *	restores it has the figures of the others, as of op_restore()
+ * parts_start() - have the other nodes start their parts; home only, its own part runs
+ * @restore: start from images, in the form of job_restore.h; NULL: start anew
+ * @fn: called once with the outcome, which @fn owns.  After a failure no part of the job is
+ *	left.  After a restore the outcome has the other nodes' figures of op_restore()
  */
 typedef void (*parts_started_fn)(json_t *outcome, void *arg);
 void parts_start(struct parts *parts, const json_t *restore, parts_started_fn fn, void *arg);
-/* The start has failed here, for @why: it comes to nothing on all nodes. */
+/* The start failed on this node because of @why: end the parts of all nodes. */
 void parts_cancel(struct parts *parts, json_t *why);
 /*
- * Of the home: all have been asked, it has failed, and what began is being ended. False for
- * NULL.
+ * True at the home if all nodes have answered, the start has failed, and the parts that began
+ * are being ended.  False for NULL.
  */
 bool parts_gives_up(const struct parts *parts);
 
 /*
- * parts_try() - ask the other nodes of @job, which may be a draft (jobs.h), whether they could
- * restore what they are to have of it
+ * parts_try() - ask the other nodes of @job whether they could restore their parts
+ * @job: may be a draft (jobs.h)
  * @how: as in job_restore.h, with dry_run
- * @own: what is known of this one; taken over
- * @fn: once, later or at once; with sums for all, or with what is wrong anywhere
+ * @own: the outcome of this node; taken over
+ * @fn: called once, later or at once, with the sums of all nodes or all nodes' errors
  */
 typedef void (*parts_tried_fn)(json_t *outcome, void *arg);
 void parts_try(const struct job *job, const json_t *how, json_t *own, parts_tried_fn fn, void *arg);
 /*
- * parts_fetch() - where image directories are not shared: have each node of @job, this one as well,
- *	have the images that it needs there (fetch.h)
- * @job: a draft, whose record says where its ranks are to be; stays the caller's until @fn
- * @was: as catalog_generation_parts() has it; NULL: the generation is of one image
- * @fn: once, later or at once: {"in_l1": all are there, "run": the highest that a node knows,
- *	"steps": [text, ...]}, or what is wrong anywhere
+ * parts_fetch() - where image directories are not shared: have each node of @job, this one
+ *	included, get the images that it needs (fetch.h)
+ * @job: a draft whose record says where its ranks will be; the caller keeps it until @fn
+ * @fn: called once, later or at once, with {"in_l1": have all nodes their images,
+ *	"run": the highest run that a node knows, "steps": [text, ...]}, or with the first error
+ *
+ * how->was is the answer of catalog_generation_parts(); NULL: the generation has one image.
  */
 struct parts_fetch {
 	int64_t generation;
@@ -133,27 +138,27 @@ void parts_fetch(const struct job *job, const struct parts_fetch *how, parts_fet
 		 void *arg);
 void parts_fetch_close(struct daemon *daemon);
 /*
- * parts_forget() - where image directories are not shared: @generations have been removed here,
- * and the
- *	job if @whole: the other nodes do the same. What goes wrong is in the log, later.
+ * parts_forget() - where image directories are not shared: have the other nodes remove
+ *	how->generations, and the job if how->whole, as this node has done
+ *
+ * Does not wait for the other nodes; their errors are logged later.
  */
 struct parts_forget {
 	const json_t *generations;	/* ascending */
-	const char *level;		/* from this one only; NULL: from all */
+	const char *level;		/* remove from this level only; NULL: from all */
 	bool whole;
-	bool force;			/* listing_check_own(), levels_remove() of one level */
+	bool force;			/* see listing_check_own(), levels_remove() */
 };
 
 void parts_forget(const struct job *job, const struct parts_forget *how);
 /*
- * parts_pin() - where image directories are not shared: @names pin what they have of a
- * generation, or
- *	unpin it
- * @fn: once, later or at once: {"nodes": {name: had it anything of it}, "failed": {name: why}},
- *	NULL without memory; stays ours
+ * parts_pin() - where image directories are not shared: have the nodes @names pin, or unpin,
+ *	their share of a generation
+ * @fn: called once, later or at once, with {"nodes": {name: did it have any of the
+ *	generation}, "failed": {name: why}}, or NULL without memory; parts_pin() frees it
  *
- * parts_pin_nodes() are the others that may have something of it, by what is known here; a new
- * reference to [name, ...], of which there is none where directories are shared.
+ * parts_pin_nodes() returns the other nodes that, as far as this node knows, may have a share
+ * of the generation: a new reference to [name, ...], empty where directories are shared.
  */
 struct parts_pin {
 	int64_t generation;
@@ -165,27 +170,29 @@ typedef void (*parts_pinned_fn)(const json_t *result, void *arg);
 json_t *parts_pin_nodes(const struct job *job, int64_t generation);
 void parts_pin(const struct job *job, json_t *names, const struct parts_pin *how,
 	       parts_pinned_fn fn, void *arg);
-/* Its nodes are known to the hosts file; NULL, or an outcome. */
+/* Check that the hosts file has all of @names. Return: NULL, or an outcome with the error. */
 json_t *parts_check_names(const struct daemon *daemon, const json_t *names);
 
 /*
- * parts_abandon() - end what is left of a job, some nodes of which are known to be off
+ * parts_abandon() - end the rest of a job, some nodes of which are known to be off
  *
- * Of the home: those that are not heard have lost theirs, and the job ends. Of another node:
- * what is here ends, and the job is forgotten here; its home is believed to be off.
+ * At the home: the parts of silent nodes count as ended, and the job ends.  On another node,
+ * whose home is believed to be off: the part here ends, and this node forgets the job.
  */
 void parts_abandon(struct parts *parts);
 bool parts_is_abandoned(const struct parts *parts);	/* false for NULL */
 
-/* A signal for all ranks: of the home, for the other nodes. */
+/* Home only: send @signo to the ranks of the other nodes. */
 void parts_signal(struct parts *parts, int signo);
 
-/* From job.c: connected to the shim; a message of it, or a full socket takes more (NULL). */
+/* Called by job.c: ckptd is connected to the shim. */
 void parts_connected(struct parts *parts);
+/* Called by job.c with a message of the shim; @msg NULL: its full socket takes more. */
 void parts_message(struct parts *parts, const struct shim_msg *msg, const void *data,
 		   size_t len);
-/* The processes here are gone; the shim's connection is.  Either may free the job. */
+/* Called by job.c: the job's processes here are gone.  May free the job. */
 void parts_gone(struct parts *parts, const struct job_end *end);
+/* Called by job.c: the shim closed its connection.  May free the job. */
 void parts_shim_left(struct parts *parts);
 
 #endif /* STILLPOINT_PARTS_H */

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A part of a job whose home is another node: signalled and ended from there, and said to it
- * how it is; see parts.h.
+ * A part of a job whose home is another node: reports its state to the home, and takes the
+ * home's signals and orders to end; see parts.h.
  *
- * It is believed to be wanted until its home says otherwise, however long nothing is heard of
- * that; only the job's record in the catalog, if it has a newer run, says it as well. Where
- * image directories are not shared, that is the record in any other node's.
+ * The part runs on until its home says that the job is over, however long the home is silent.
+ * The only other reason to end is a newer run in the job's record: the record in the catalog, or
+ * where image directories are not shared, the record of any other node.
  */
 #include "supervisor/parts/parts_priv.h"
 
@@ -22,7 +22,7 @@
 
 #define RUNS_TICKS	(2000 / PARTS_TICK_MS)
 #define ENDED_TICKS	(1000 / PARTS_TICK_MS)
-#define OUTPUT_TICKS	(5000 / PARTS_TICK_MS)	/* for a shim that is slow to leave */
+#define OUTPUT_TICKS	(5000 / PARTS_TICK_MS)	/* wait for a shim that leaves slowly */
 
 json_t *parts_end_pack(const struct job_end *end)
 {
@@ -45,7 +45,7 @@ int parts_end_unpack(const json_t *json, struct job_end *ret_end)
 	return 0;
 }
 
-/* -------------------------------------------------------- what is said home */
+/* -------------------------------------------------------- reports to the home */
 
 void parts_drop(struct job *job)
 {
@@ -104,21 +104,21 @@ void parts_away_gone(struct parts *p)
 
 	while (p->nr_ends)
 		peer_question_answer(p->ends[--p->nr_ends], outcome_ok(parts_end_pack(&part->end)));
-	/* Who is busy with it comes back here. */
+	/* The request that is busy with the job calls this again. */
 	if (p->job->busy)
 		return;
 	if (p->abandoned) {
 		parts_drop(p->job);
 		return;
 	}
-	/* What it said of the time before is of no use. */
+	/* The answer to a report from before the end is of no use. */
 	if (part->cookie)
 		peer_ask_forget(nodes_asks(p->daemon->nodes), part->cookie);
 	part->cookie = 0;
 	parts_away_tell(p);
 }
 
-/* Has the job been restarted elsewhere, while its home was not to be heard? */
+/* True if the home is silent and the record says that the job was restarted elsewhere. */
 static bool is_past(const struct parts *p)
 {
 	json_t *record;
@@ -166,7 +166,7 @@ void parts_away_tick(struct parts *p)
 
 /* ---------------------------------------------------------- other requests */
 
-/* Its record could not be read when we began, and perhaps can be now. */
+/* Look again for a job whose record could not be read when ckptd started. */
 static struct job *find_again(struct daemon *daemon, int64_t id, uint64_t run)
 {
 	json_t *outcome = NULL;
@@ -176,7 +176,7 @@ static struct job *find_again(struct daemon *daemon, int64_t id, uint64_t run)
 	return parts_job(daemon, id, run);
 }
 
-/* The part that is asked for, by its home; false: answered. */
+/* Find the job that its home asks about; false: none, and @q has been answered. */
 static bool take_question(struct peer_question *q, struct daemon *daemon, struct job **ret_job)
 {
 	json_int_t id = 0, run = 0;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The place that a job over nodes has in the image directory of a node that is not its home; see
+ * The directory of a job over nodes in the image directory of a node that is not its home; see
  * parts.h.
  *
- * Where all nodes see one directory it is the home's to make. Where each has its own, what is
- * there is this node's part alone: its images, its output, and the record as the home had it when
- * the part was started. Such a record may be old; its run and the home decide.
+ * Where all nodes share one image directory, the home makes the job's directory.  Where each node
+ * has its own, the job's directory here has this node's part alone: its images, its output, and
+ * the record as the home had it when the part was started.  Such a record may be old; its run
+ * and the home decide.
  */
 #include "supervisor/parts/parts_priv.h"
 
@@ -51,7 +52,7 @@ json_t *parts_check_key(const struct daemon *daemon, const struct peer_question 
 			     daemon->catalog.key);
 }
 
-/* Numbers are given out so that this does not happen, by one hosts file. */
+/* Check that no other job has the number @id here; nodes of one hosts file never clash. */
 static json_t *parts_place_check_owner(const struct catalog *catalog, int64_t id,
 				       const json_t *record)
 {
@@ -72,7 +73,7 @@ static json_t *parts_place_check_owner(const struct catalog *catalog, int64_t id
 	return outcome;
 }
 
-/* @record, of no earlier run than @run. */
+/* Write @record, its run raised to @run if it is lower. */
 static int parts_place_write_record(const struct catalog *catalog, int64_t id, const json_t *record,
 				    json_int_t run, char *why, size_t size)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Between parts*.c: see parts.h.
+ * Shared by parts*.c only; see parts.h.  Owns struct parts, one node's view of all parts of a
+ * job, and the timeouts of parts.  Only the event loop's thread may use what is declared here.
  */
 #ifndef STILLPOINT_PARTS_PRIV_H
 #define STILLPOINT_PARTS_PRIV_H
@@ -13,28 +14,28 @@
 
 #define PARTS_TICK_MS	250
 #define PARTS_SILENT_MS	8000
-#define PARTS_ALONE_MS	16000	/* the home may be about to give up by itself */
-#define PARTS_ALONE_TICKS 8	/* and so may we, who did not read what it says */
+#define PARTS_ALONE_MS	16000	/* silence of the home; it may be giving up */
+#define PARTS_ALONE_TICKS 8	/* more ticks: we may have read its words late */
 #define PARTS_START_MS	30000
-#define PARTS_RESTORE_MS (360 * 1000)	/* since it was heard; longer than ranks_up.h waits */
+#define PARTS_RESTORE_MS (360 * 1000)	/* since last heard; > wait of ranks_up.h */
 #define PARTS_ASK_MS	4000
 #define PARTS_QUESTIONS	8
-#define PARTS_LOOK_TICKS	(4000 / PARTS_TICK_MS)	/* at the run, if somebody is silent */
+#define PARTS_LOOK_TICKS	(4000 / PARTS_TICK_MS)	/* look at the run if a node is silent */
 
 struct part {
 	struct parts *parts;
 	unsigned int number;
 	bool ended;
-	struct job_end end;	/* valid then */
-	int64_t heard_ms;	/* at home of each node, elsewhere of the home */
-	uint64_t cookie;	/* of the question that is open; 0: none */
-	uint64_t start;		/* of the home: of that which starts it */
-	bool again;		/* which is to be asked once more */
-	int64_t start_until;	/* if it is not heard by then it has failed */
-	bool restoring;		/* its image is being read there, as far as is known */
+	struct job_end end;	/* valid if ended */
+	int64_t heard_ms;	/* last word: at the home of this node, elsewhere of the home */
+	uint64_t cookie;	/* of the open question; 0: none */
+	uint64_t start;		/* home: cookie of the open question "start" */
+	bool again;		/* home: ask "start" once more */
+	int64_t start_until;	/* the start fails if the node is silent until then */
+	bool restoring;		/* as far as known, the node reads its image */
 };
 
-/* Bytes that come or go in pieces. */
+/* A block of fence data that is received or sent in pieces. */
 struct parts_block {
 	uint64_t number;
 	char *data;
@@ -52,28 +53,28 @@ struct parts {
 	struct fence_tree *tree;
 	struct reactor_source *tick;
 	unsigned int ticks;
-	bool abandoned;		/* nothing is to be left of it, or of what is heard of it */
-	struct parts_block in, out;	/* from and to our shim */
-	struct parts_block last;	/* the answer that it has kept */
-	/* of the home */
+	bool abandoned;		/* end all parts, also parts that are heard of later */
+	struct parts_block in, out;	/* fences from and to our shim */
+	struct parts_block last;	/* the last answer, as the shim kept it */
+	/* used by the home */
 	bool starting, ending;
-	json_t *restore;	/* how it is started */
-	int end_code;		/* with which others were ended; 0: at once */
-	unsigned int starts;	/* questions that are open */
-	json_t *figures;	/* of the restores of others, added up */
-	json_t *failure;	/* why it did not start */
+	json_t *restore;	/* how to restore (job_restore.h); NULL: anew */
+	int end_code;		/* code that ended the parts; 0: killed at once */
+	unsigned int starts;	/* open questions "start" */
+	json_t *figures;	/* sums of the other nodes' restores */
+	json_t *failure;	/* why the job did not start */
 	parts_started_fn fn;
 	void *arg;
-	unsigned int stuck;	/* ticks that a fence waits for a part that has ended */
+	unsigned int stuck;	/* ticks for which a fence has waited for an ended part */
 	unsigned int
-		note_again; /* tick from which on its end is written once more; 0: it was not yet */
-	/* of another node */
-	struct away_start *start;	/* under way; NULL */
-	bool restart;		/* it is being started from its image */
-	bool others_restore;	/* as the home said last */
-	bool gone;		/* no processes any more */
+		note_again; /* retry writing the job's end from this tick; 0: not tried yet */
+	/* used by the other nodes */
+	struct away_start *start;	/* the start under way; NULL: none */
+	bool restart;		/* the part starts from its image */
+	bool others_restore;	/* other nodes restore, the home said last */
+	bool gone;		/* the part has no processes any more */
 	unsigned int gone_ticks;
-	unsigned int alone_ticks;	/* without a word of the home for too long */
+	unsigned int alone_ticks;	/* ticks since the home is silent too long */
 	struct peer_question *ends[PARTS_QUESTIONS];
 	unsigned int nr_ends;
 };
@@ -93,40 +94,44 @@ void parts_fence_push(struct parts *parts);
 int parts_fence_register(struct daemon *daemon);
 
 /* parts_home.c */
-/* Something has changed: end others, finish. May free @parts. */
+/* Act on a change: end the other parts after a failure, finish the job. May free @parts. */
 void parts_check(struct parts *parts);
 void parts_home_tick(struct parts *parts);
 int parts_home_register(struct daemon *daemon);
-/* End all parts but those that have ended, with the status @code; 0: at once. */
+/* End all parts that run, with the status @code; 0: kill them at once. */
 void parts_end_all(struct parts *parts, int code, const char *text);
 
 /* parts_away.c */
 void parts_away_tick(struct parts *parts);	/* may free @parts */
-void parts_away_gone(struct parts *parts);	/* no process, and no more output */
+void parts_away_gone(struct parts *parts);	/* the part has no processes and no more output; may free @parts */
 int parts_away_register(struct daemon *daemon);
 
-/* The home has no more use for it; frees the job, too. */
+/* Forget the part, which the home does not need any more; frees the job, too. */
 void parts_drop(struct job *job);
 
 /* parts_start.c */
-/* Is it the home that asks @q, and are we node @node of the job? */
+/* True if the home of @record asks @q and this node is node @node of the job. */
 bool parts_is_home(const struct daemon *daemon, const struct peer_question *q,
 		   const json_t *record, int node);
 int parts_start_register(struct daemon *daemon);
 
 /* parts_place.c */
-/* An outcome, if @job has no place in our image directory. */
+/* Return: NULL, or an outcome if @job has no directory in our image directory. */
 json_t *parts_check_place(const struct job *job);
 /*
- * Is the key of the home that asks ours, too? NULL, or an outcome: nothing that is saved could
- * be restarted.
+ * Check that the home that asks @q has the same key as this node; with two keys no saved image
+ * could be restarted.  Return: NULL, or an outcome.
  */
 json_t *parts_check_key(const struct daemon *daemon, const struct peer_question *q);
-/* The same; where ours is not that of other nodes it is made, with the record. */
+/*
+ * As parts_check_place(), but where image directories are not shared, make the job's directory
+ * with its record.
+ */
 json_t *parts_take_place(const struct job *job);
 /*
- * The last of that. @run: the highest that is known here; a record of an earlier one is written
- * with it. -EEXIST: another job has that number here.
+ * Make the job's directory with its record.  @run is the highest run that this node knows; it
+ * replaces an earlier run in the record.  Return: NULL, or an outcome; -EEXIST: another job has
+ * the number @id here.
  */
 json_t *parts_make_place(const struct daemon *daemon, int64_t id, const json_t *record,
 			 json_int_t run);
@@ -146,9 +151,9 @@ int parts_try_register(struct daemon *daemon);
 json_t *parts_end_pack(const struct job_end *end);
 int parts_end_unpack(const json_t *json, struct job_end *ret_end);	/* -EPROTO */
 
-/* The job that a question or message is about, if it is this run; NULL. */
+/* The job @id if this node has a part of its run @run; else NULL. */
 struct job *parts_job(struct daemon *daemon, int64_t id, uint64_t run);
-/* End the ranks here. */
+/* End this node's ranks with the status @code; 0: kill them at once. */
 void parts_end_here(struct parts *parts, int code, const char *text);
 
 #endif /* STILLPOINT_PARTS_PRIV_H */

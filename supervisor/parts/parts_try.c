@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Could a job be restarted on its nodes? Each looks whether it has what its part needs: image,
- * files, module, MPI library. Nothing is changed anywhere, and nothing of the job is entered.
+ * The dry run of a restart: each node checks that it has the image, files, module and MPI
+ * library that its part needs; see parts.h.  Changes nothing and enters no job in the registry.
  *
- * All nodes are asked, so that all that is wrong is said at once.
+ * Asks all nodes even after a failure, so that one answer names everything that is wrong.
  */
 #include "supervisor/parts/parts_priv.h"
 
@@ -35,7 +35,7 @@ struct try {
 	struct try_node node[];
 };
 
-/* The first failure's, with the text of all. */
+/* The first failure's outcome with the texts of all failures; NULL: no node failed. */
 static json_t *parts_try_failures(const struct try *t)
 {
 	json_t *all = NULL, *one, *error;
@@ -100,7 +100,7 @@ static void parts_try_on_tried(const json_t *outcome, void *arg)
 	parts_try_settle(node->try);
 }
 
-/* NULL: parts_try_on_tried() will be called. */
+/* Return: NULL if parts_try_on_tried() will be called, or an outcome. */
 static json_t *parts_try_ask(struct daemon *daemon, const struct job *job, const json_t *how,
 		   unsigned int number, struct try_node *node)
 {
@@ -137,7 +137,7 @@ void parts_try(const struct job *job, const json_t *how, json_t *own, parts_trie
 		return;
 	}
 	*t = (struct try) { .names = json_deep_copy(names), .nr = nr, .fn = fn, .arg = arg };
-	/* One more, until all are asked. */
+	/* Node 0 is this node: its count is kept until all others have been asked. */
 	t->open = nr;
 	for (i = 0; i < nr; i++) {
 		t->node[i].try = t;
@@ -187,7 +187,7 @@ static void parts_try_on_ended(json_t *outcome, void *arg)
 
 static const struct job_restore_ops try_ops = { .ended = parts_try_on_ended };
 
-/* NULL: it is begun. */
+/* Return: NULL if the dry run has begun and will answer @q, or an outcome. */
 static json_t *parts_try_begin(struct daemon *daemon, struct peer_question *q, json_int_t id,
 		     const json_t *record, const json_t *how)
 {
@@ -228,7 +228,7 @@ static void on_try(struct peer_question *q, void *arg)
 	}
 	outcome = parts_check_key(daemon, q) ?:
 		  rank_record_check(json_object_get(record, "ranks"), &daemon->config);
-	/* What is left of it ends when it is started; until then the engine would see it run. */
+	/* A part left of an older run ends at the start; until then the engine sees it run. */
 	job = jobs_lookup(daemon->jobs, id);
 	if (!outcome && job && job->parts && job_is_alive(job))
 		outcome = outcome_ok(NULL);
