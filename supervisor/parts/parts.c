@@ -2,11 +2,11 @@
 /*
  * A job's parts on several nodes; see parts.h.
  *
- * Owns struct parts: which node has which number, the timer, and what this node's own
- * part does: its shim's messages, its end.  What only the home does is in parts_home.c,
- * what only the others do in parts_away.c, fences in parts_fence.c.
+ * Owns struct parts: the numbers of the nodes, the timer, and this node's own part with its
+ * shim's messages and its end.  parts_home.c acts for the home only, parts_away.c for the other
+ * nodes only, parts_fence.c passes fences.
  *
- * A tick is all the time there is: everything that may be lost is said again from it.
+ * The tick is the only timer: every message that may be lost is repeated from it.
  */
 #include "supervisor/parts/parts_priv.h"
 
@@ -126,7 +126,7 @@ static void parts_on_tick(void *arg)
 {
 	struct parts *p = arg;
 
-	/* First, as the rest may be the end of it. */
+	/* Arm the next tick first, as the rest may free @p. */
 	p->tick = NULL;
 	p->ticks++;
 	if (parts_arm(p))
@@ -275,8 +275,8 @@ bool parts_starts_here(const struct parts *p)
 }
 
 /*
- * Its shim restores, however long that takes: it finds its first process dead, and undoes the
- * start.
+ * Kill the first process of a start under way.  The shim may still restore for long; then it
+ * finds its first process dead and undoes the start.
  */
 static void end_start(const struct job *job)
 {
@@ -304,7 +304,7 @@ void parts_gone(struct parts *p, const struct job_end *end)
 {
 	p->part[p->node].end = *end;
 	p->gone = true;
-	/* Of another node's part the logs have to be whole, too: its shim leaves then. */
+	/* Away from the home the part ends only with whole logs: its shim leaves then. */
 	if (p->node && p->job->shim >= 0)
 		return;
 	p->part[p->node].ended = true;

@@ -14,7 +14,7 @@
  *
  * Questions between ckptds (peer_ask.h); R is the number of restarts of the job:
  *
- *	start	see parts_start.c; the record is the home's.  With "restore" (job_restore.h)
+ *	start	see peer_ask.h; the record is the home's.  With "restore" (job_restore.h)
  *		the part starts from its image and the answer, with the figures of
  *		op_restore(), comes when the ranks run again.  -EAGAIN: ask again
  *	try	{"job": J, "node": k, "record": {...}, "restore": {...}}: could node k start
@@ -34,7 +34,7 @@
  *	run	{"job": J, "uuid": U}: the run in that node's record of the job.
  *		{"run": R}; 0: no such record
  *	signal	{"job": J, "run": R, "signal": N}: send the signal to the ranks there
- *	end	see parts_away.c
+ *	end	see peer_ask.h
  *	part	{"job": J, "run": R, "node": k, "state": "restoring" | "running" | "ended",
  *		"status": S, "rank": r (-1), "failed_ns": T, "lost": false}, to the home.
  *		{"over": B, "restoring": does any other node still read its image}

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Fences of a job over nodes: between our shim, which speaks in pieces, the tree
- * (fence_tree.h), and the messages that carry it.
+ * Passes the fences of a job over nodes between our shim, which sends blocks in pieces, the
+ * tree of nodes (fence_tree.h), and the messages between ckptds.
  *
- * Nothing here is kept on disk.  A ckptd that starts anew learns from its shim which fence is
- * open and what came of the last one, and the neighbours repeat what they wait for.
+ * Nothing here is kept on disk.  A restarted ckptd learns from its shim which fence is open and
+ * the result of the last one, and the neighbours repeat the messages that they wait for.
  */
 #include "supervisor/parts/parts_priv.h"
 
@@ -22,7 +22,7 @@ static void parts_fence_say(struct parts *p, unsigned int node, enum peer_type t
 		.number = number, .data = data, .len = len,
 	};
 
-	/* What is lost is said again by a tick. */
+	/* A tick repeats lost messages. */
 	peer_send(nodes_peer(p->daemon->nodes), &msg);
 }
 

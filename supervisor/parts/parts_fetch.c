@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Where each node has an image directory of its own: before a job is restarted over nodes each of
- * them gets the images that it needs, from the cheapest place that has them (fetch.h); see parts.h.
+ * Fetches of a job over nodes, where each node has an image directory of its own: before the
+ * restart each node gets the images that it needs from the cheapest place that has them
+ * (fetch.h); see parts.h.
  *
- * A fetch may take hours and a question may not: the node that is asked answers at once that it is
- * not ready, and is asked again. An outcome stays there until it is asked for, or until
- * something else is to be fetched of the job. A home that dies leaves what was fetched, which is
- * whole and does no harm. So does an answer that is lost, or a ckptd that is started anew
- * meanwhile: asked again, that node finds what it has.
+ * A fetch may take hours, a question may not: the node that is asked answers at once with
+ * -EAGAIN, and the home asks again.  The node keeps the outcome until the home asks for it or
+ * asks for another fetch of the job.  If the home dies, the fetched images stay; they are whole
+ * and do no harm.  After a lost answer, or when a ckptd was restarted meanwhile, the home asks
+ * again and the node finds the images that it has.
  */
 #include "supervisor/parts/parts_priv.h"
 
@@ -23,9 +24,9 @@
 
 #define ANSWER_MS	15000
 #define AGAIN_MS	500
-#define SILENT_MS	60000	/* of a node that has been fetching */
+#define SILENT_MS	60000	/* silence after which a fetching node has failed */
 
-/* Once each, in no order. */
+/* Add @number to the set @numbers. */
 static void add_number(json_t *numbers, size_t number)
 {
 	const json_t *has;
@@ -39,8 +40,9 @@ static void add_number(json_t *numbers, size_t number)
 }
 
 /*
- * The images that node @node of @is needs of a generation that had @was: of its ranks, and those
- * whose notes say how long the logs were (job_images.h). NULL: not of one job.
+ * The parts of the generation with the ranks @was whose images node @node of the ranks @is needs:
+ * the images of its ranks, and those whose notes say how long the logs were (job_images.h).
+ * NULL: the rank maps are not of one job.
  */
 static json_t *parts_fetch_wanted(const json_t *was, const json_t *is, unsigned int node)
 {
@@ -72,9 +74,9 @@ static json_t *not_of_one_job(int64_t id)
 struct gathering_node {
 	struct gathering *gathering;
 	const char *name;		/* of gathering->names */
-	json_t *args;			/* of the question */
-	json_t *wanted;			/* of this node; NULL */
-	int64_t heard_ms;		/* it was fetching then; 0: it has not said so */
+	json_t *args;			/* arguments of the question; NULL for this node */
+	json_t *wanted;			/* parts that this node needs; NULL for other nodes */
+	int64_t heard_ms;		/* last answer "still fetching"; 0: none */
 };
 
 struct gathering {
@@ -115,7 +117,7 @@ static void parts_fetch_settle(struct gathering *g)
 	fn(outcome, arg);
 }
 
-/* The outcome of one node stays the caller's. */
+/* Add the outcome of one node; the caller keeps @outcome. */
 static void parts_fetch_take(struct gathering_node *node, const json_t *outcome)
 {
 	struct gathering *g = node->gathering;
@@ -149,7 +151,10 @@ static void parts_fetch_on_again(void *arg)
 	parts_fetch_ask(arg);
 }
 
-/* It has not said how its fetch ended ("run"): it is at it, or could not be heard for a moment. */
+/*
+ * True if the node still fetches, or was out of reach for a moment.  An outcome of the fetch
+ * itself has "run".
+ */
 static bool is_open(struct gathering_node *node, const json_t *outcome)
 {
 	int err = outcome_errno(outcome);
@@ -288,9 +293,9 @@ struct away_fetch {
 	struct away_fetch *next;
 	struct parts_fetches *fetches;
 	int64_t job, token;
-	json_int_t run;			/* the highest that is known here */
+	json_int_t run;			/* the highest run that this node knows */
 	json_t *wanted, *was, *of_run, *record;
-	json_t *outcome;		/* NULL: not yet */
+	json_t *outcome;		/* NULL: still fetching */
 };
 
 struct parts_fetches {
@@ -331,7 +336,7 @@ static json_int_t parts_fetch_run_of(const json_t *had, const json_t *record)
 	       json_integer_value(json_object_get(had, "run")) : 0;
 }
 
-/* The highest run that is known here, if it is that job's: of our record, and of what runs. */
+/* The highest run of this job, in our record and in our registry; 0 for another job's. */
 static json_int_t run_here(const struct daemon *daemon, int64_t id, const json_t *record)
 {
 	const struct job *job = jobs_lookup(daemon->jobs, id);
@@ -361,14 +366,14 @@ static int begin_fetch(struct away_fetch *f, const json_t *args)
 
 	if (err)
 		return err;
-	/* For its label: nothing of it is needed later. */
+	/* fetching_start() takes the label from the draft and does not keep the draft. */
 	options.job = draft;
 	err = fetching_start(daemon, &options, &away_ops, f);
 	job_draft_free(draft);
 	return err;
 }
 
-/* An outcome, or NULL: it is begun. */
+/* Return: NULL if the fetch has begun, or an outcome. */
 static json_t *parts_fetch_begin(struct parts_fetches *fetches, int64_t id, int64_t token,
 				 unsigned int node, const json_t *args)
 {
@@ -444,7 +449,10 @@ int parts_fetch_register(struct daemon *daemon)
 	return peer_verb(nodes_asks(daemon->nodes), "fetch", on_fetch, fetches);
 }
 
-/* A worker that is on its way keeps what is its own: it ends with this process. */
+/*
+ * A fetch under way keeps its struct away_fetch, which its worker uses; the worker ends with this
+ * process.
+ */
 void parts_fetch_close(struct daemon *daemon)
 {
 	struct parts_fetches *fetches = daemon->fetches;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A pin over nodes, where each has an image directory of its own; see parts.h.
+ * Pins a generation on several nodes, where each has an image directory of its own; see parts.h.
  *
- * A pin keeps what is in one directory: so each node that has a part of the generation sets its
- * own, and prunes by that.  A node that has nothing of it says so, which is no error.  Asking
- * again is harmless, so who is told that a node did not answer asks again when it does.
+ * A pin protects one image directory, so each node that has a part of the generation sets a pin
+ * of its own, which its pruner obeys.  A node that has no part of the generation says so, which
+ * is no error.  Asking again is harmless: a caller who is told that a node did not answer asks
+ * again when the node is back.
  */
 #include "supervisor/parts/parts_priv.h"
 
@@ -76,7 +77,7 @@ static void parts_pin_ask(struct daemon *daemon, struct pinning_node *node, json
 	struct peer *peer = nodes_peer(daemon->nodes);
 	int host = peer ? peer_find(peer, node->name) : -ENOTCONN, err = host;
 
-	if (host == -ENOENT) {	/* it is no node any more, and what it had is nobody's to keep */
+	if (host == -ENOENT) {	/* not in the hosts file any more: nothing to pin */
 		json_object_set_new(node->pinning->nodes, node->name, json_false());
 		parts_pin_settle(node->pinning);
 		return;
@@ -89,7 +90,7 @@ static void parts_pin_ask(struct daemon *daemon, struct pinning_node *node, json
 							  : strerror(-err));
 }
 
-/* Once each, in their order, without this one. */
+/* Append @more to @names in order, without duplicates and without @self. */
 static void parts_pin_add_names(json_t *names, const json_t *more, const char *self)
 {
 	const json_t *name, *has;
@@ -154,7 +155,7 @@ void parts_pin(const struct job *job, json_t *names, const struct parts_pin *how
 
 /* ------------------------------------------------------------ another node */
 
-/* 0: it was done, or (-ENOENT) there is nothing of it; negative errno with @why. */
+/* Return: 0, -ENOENT if this node has no part of the generation, or negative errno with @why. */
 static int parts_pin_change(const struct daemon *daemon, const struct parts_pin *how, int64_t job,
 			    char *why, size_t size)
 {

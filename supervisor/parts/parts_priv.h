@@ -27,7 +27,7 @@ struct part {
 	unsigned int number;
 	bool ended;
 	struct job_end end;	/* valid if ended */
-	int64_t heard_ms;	/* last word: at the home of this node, elsewhere of the home */
+	int64_t heard_ms;	/* home: node's last word; elsewhere: the home's */
 	uint64_t cookie;	/* of the open question; 0: none */
 	uint64_t start;		/* home: cookie of the open question "start" */
 	bool again;		/* home: ask "start" once more */

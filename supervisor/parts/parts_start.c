@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The start of a part of a job whose home is another node: of its ranks, or from its image;
- * see parts.h.
+ * Starts a part of a job whose home is another node: starts its ranks anew, or restores them
+ * from the part's image; see parts.h.
  *
- * The home has checked who asks for what.  What is checked here is that it is the
- * home: node 0 of the record that it sends.
+ * The home has checked the caller's rights.  This file checks only that the question comes from
+ * the home: node 0 of the record that it sends.
  *
- * A restart is answered when the ranks here run again, or cannot.  What is left here of an
- * earlier run is ended first; meanwhile the answer is an error with "again".
+ * A restart is answered when the ranks here run again, or cannot.  A part left of an earlier run
+ * ends first; meanwhile the answer is an error with "again".
  */
 #include "supervisor/parts/parts_priv.h"
 
@@ -25,8 +25,8 @@ struct away_start {
 	struct peer_question *question;
 	struct job *job;
 	struct channel *channel;
-	json_t *how;		/* of a restart (job_restore.h); NULL */
-	json_t *figures;	/* what its shim said of it */
+	json_t *how;		/* of a restart (job_restore.h); NULL: start anew */
+	json_t *figures;	/* figures of the restore, from the shim */
 };
 
 static void start_free(struct away_start *start)
@@ -37,7 +37,7 @@ static void start_free(struct away_start *start)
 	free(start);
 }
 
-/* @figures: of a restore; NULL */
+/* Answer "start"; @figures: those of a restore, or NULL. */
 static void answer_started(struct peer_question *q, const struct job *job, json_t *figures)
 {
 	json_t *result = figures ? json_copy(figures) : json_object();
@@ -50,7 +50,7 @@ static void parts_start_on_progress(json_t *progress, void *arg)
 {
 }
 
-/* It runs. */
+/* The part's ranks run: answer the home and end the request. */
 static void parts_start_started(struct away_start *start)
 {
 	struct job *job = start->job;
@@ -72,7 +72,7 @@ static void parts_start_on_ranks(json_t *failure, void *arg)
 		parts_start_started(start);
 		return;
 	}
-	/* The home ends all of it; what is here says to it when it has. */
+	/* The home ends all parts; this part reports its end to the home. */
 	start->job->busy = NULL;
 	peer_question_answer(start->question, failure);
 	start_free(start);
@@ -104,7 +104,7 @@ static void parts_start_on_launched(json_t *outcome, void *arg)
 		start->figures = json_incref(json_object_get(outcome, "result"));
 	json_decref(outcome);
 	job_take(job);
-	/* It was to end before it ran. */
+	/* The part was told to end before it ran. */
 	if (job->parts->abandoned || job->parts->nr_ends)
 		parts_end_here(job->parts, 0, NULL);
 	if (start->how)
@@ -119,7 +119,7 @@ static void parts_start_on_launched(json_t *outcome, void *arg)
 
 static const struct channel_ops launch_ops = { parts_start_on_progress, parts_start_on_launched };
 
-/* It may have been told to end while its images were looked at. */
+/* The part may have been told to end while its images were checked. */
 static json_t *parts_start_on_checked(void *arg)
 {
 	const struct away_start *start = arg;
@@ -162,7 +162,7 @@ static json_t *parts_start_launch(struct job *job, struct peer_question *q, cons
 	return outcome_error(err, "the job's shim cannot be started: %s", strerror(-err));
 }
 
-/* Is what is here of a run before the one of @record? Then it ends. */
+/* End the part here if its run is older than that of @record; true if so. */
 static bool abandon_older(struct job *job, const json_t *record)
 {
 	if (job->parts->run >= (uint64_t)json_integer_value(json_object_get(record, "run")))
@@ -171,7 +171,10 @@ static bool abandon_older(struct job *job, const json_t *record)
 	return true;
 }
 
-/* The job as its home has it, in this node's registry; an outcome, or NULL. */
+/*
+ * Enter the job with the home's record in this node's registry, and open its parts.
+ * Return: NULL, or an outcome.
+ */
 static json_t *parts_start_enter(struct daemon *daemon, json_int_t id, const json_t *record,
 		     struct job **ret_job)
 {
@@ -189,7 +192,7 @@ static json_t *parts_start_enter(struct daemon *daemon, json_int_t id, const jso
 	if (job && (job->busy || job->parts ||
 		    (job_is_alive(job) && job->state != JOB_ELSEWHERE)))
 		return outcome_error(-EBUSY, "job %lld is here already", (long long)id);
-	/* Of which run nobody knows; two of it must never run. */
+	/* Nobody knows the run of these processes; two runs of a job must never coexist. */
 	if (jobs_has_processes(daemon->jobs, id))
 		return outcome_error(-EBUSY,
 				     "processes of job %lld run here, and its record could not be "
@@ -246,7 +249,7 @@ static void parts_start_on_start(struct peer_question *q, void *arg)
 		answer_started(q, job, NULL);
 		return;
 	}
-	/* the home has not heard of us for a while; the first question has no taker any more */
+	/* The home asks again after a silence and has forgotten its first question. */
 	if (job && job->parts->start) {
 		peer_question_answer(job->parts->start->question,
 				     outcome_error(-ECANCELED, "asked again"));

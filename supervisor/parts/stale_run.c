@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Jobs that run here though they were restarted elsewhere; see stale_run.h.
+ * Finds and kills jobs that run here though they were restarted elsewhere; see stale_run.h.
  *
- * A worker reads the records, as a file system that hangs must not hold up the event loop;
- * while it does, no other is started. Other nodes are asked a few at a time, in turn, as there
+ * A worker reads the records, as a file system that hangs must not hold up the event loop; at
+ * most one such worker runs at a time.  Other nodes are asked a few at a time, in turn, as there
  * may be a thousand of them, all with jobs.
  */
 #include "supervisor/parts/stale_run.h"
@@ -25,7 +25,7 @@
 
 #define LOOK_MS		10000
 #define ASK_MS		4000
-#define ASK_NODES	8	/* in a look, if somebody is silent */
+#define ASK_NODES	8	/* nodes asked per look while a node is silent */
 
 struct stale_run {
 	struct daemon *daemon;
@@ -57,12 +57,13 @@ int stale_run_note_run(const struct job *job)
 	return err;
 }
 
-/* That it is lost says only that nobody could tell. */
+/* True if the record says how the job ended; JOB_LOST says only that nobody could tell. */
 static bool is_over(const struct job *job)
 {
 	return job->state == JOB_ENDED || job->state == JOB_SAVED;
 }
 
+/* True if the noted run is older than the record's, or the record says that this run ended. */
 static bool is_older(const struct job *job)
 {
 	json_t *note;
@@ -102,14 +103,14 @@ void stale_run_end(struct job *job)
 		json_decref(job_kill(job, SIGKILL));
 }
 
-/* Runs here, and its record is ours to write. */
+/* True if @job runs here and this node writes its record. */
 static bool stale_run_is_ours(const struct job *job)
 {
 	return job_is_alive(job) && job->state != JOB_ELSEWHERE && !job->busy &&
 	       !job->node_index;
 }
 
-/* [[job, run], ...] of those that have a newer one. */
+/* In the worker: [[job, run], ...] of the jobs here whose record has a newer run. */
 static json_t *stale_run_look(struct channel_reporter *reporter, void *arg)
 {
 	const struct stale_run *stale_run = arg;
@@ -152,7 +153,7 @@ static void on_looked(json_t *outcome, void *arg)
 	json_decref(outcome);
 }
 
-/* ------------------------------------------------------------- of other nodes' records */
+/* ------------------------------------------------------------- other nodes' records */
 
 struct asked {
 	struct daemon *daemon;
@@ -186,7 +187,10 @@ static void stale_run_ask_node(const struct job *job, unsigned int host)
 		free(asked);
 }
 
-/* No record here is a newer one's: directories are not shared, and there are other nodes. */
+/*
+ * True if a newer run cannot be seen in a record here: image directories are not shared, and
+ * there are other nodes.
+ */
 static bool stale_run_is_apart(const struct job *job)
 {
 	struct daemon *daemon = jobs_daemon(job->jobs);
@@ -197,7 +201,7 @@ static bool stale_run_is_apart(const struct job *job)
 		rank_record_is_apart(json_object_get(job->record, "ranks")));
 }
 
-/* The first is the one after us: not all nodes ask the same one. */
+/* Ask @nr nodes, first the one after us, so that not all nodes ask the same one. */
 static void ask_in_turn(const struct job *job, unsigned int look, unsigned int nr)
 {
 	struct peer *peer = nodes_peer(jobs_daemon(job->jobs)->nodes);
@@ -207,7 +211,7 @@ static void ask_in_turn(const struct job *job, unsigned int look, unsigned int n
 		stale_run_ask_node(job, (peer_self(peer) + 1 + (look * nr + i) % others) % all);
 }
 
-/* Who is back may have been cut off with us or from us. */
+/* Ask the nodes that have just come back: they may have been cut off with us or from us. */
 static void ask_who_is_back(const struct job *job)
 {
 	struct peer *peer = nodes_peer(jobs_daemon(job->jobs)->nodes);
@@ -230,8 +234,8 @@ void stale_run_ask(const struct job *job, unsigned int look)
 }
 
 /*
- * Whether or not somebody is silent: all nodes of a job may have been cut off together, and
- * hear each other all the time.
+ * Ask for all jobs here, even if no node is silent: all nodes of a job may have been cut off
+ * together, and hear each other all the time.
  */
 static void ask_for_all(struct stale_run *stale_run)
 {
