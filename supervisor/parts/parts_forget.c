@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Generations of a job that were removed at home, where each node has an image directory of its
- * own: the others remove what they have of them, there and on the levels; see parts.h.
+ * Removes a job's generations on the other nodes after the home has removed them, where each
+ * node has an image directory of its own: each node removes its share, from its image directory
+ * and from the levels; see parts.h.
  *
- * Nobody waits for it: a node that is off keeps what it has, which is said in the log. What is
- * pinned or in use on a node stays there. A part that runs there is left alone. What was
- * unwanted the node notes in its own record, as its promoter goes by that.
+ * Nobody waits for the removal: a node that is off keeps its share, and the home logs that.  A
+ * generation that is pinned or in use on a node stays there.  A running part is left alone.  Each
+ * node notes the tombstones in its own record, which its flusher reads.
  */
 #include "supervisor/parts/parts_priv.h"
 
@@ -92,13 +93,13 @@ struct forgetting {
 	struct worker *worker;
 	struct job *job;
 	json_t *generations;
-	const char *level;	/* of the question's; NULL: all */
+	const char *level;	/* of the question; NULL: all levels */
 	bool whole, force, ended;
 	struct tombstone_note note;
 	char label[64];
 };
 
-/* NULL, or an outcome. */
+/* Remove the generations from the image directory. Return: NULL, or an outcome. */
 static json_t *forget_in_l1(const struct forgetting *f)
 {
 	const struct catalog *catalog = &f->daemon->catalog;
@@ -129,8 +130,9 @@ static json_t *forget_in_l1(const struct forgetting *f)
 }
 
 /*
- * NULL, or what could not go, as an error that has begun.  What went from L1 by the home's word
- * goes here as well; of one level each node looks for itself whether its part is anywhere else.
+ * Remove the generations from the levels.  Return: NULL, or an error, with "begun" if some of
+ * the work may be done.  A removal from all levels follows the home's decision by force; for a
+ * removal from one level each node checks for itself whether its part is stored elsewhere.
  */
 static json_t *forget_on_levels(const struct forgetting *f)
 {
@@ -157,7 +159,10 @@ static json_t *forget_on_levels(const struct forgetting *f)
 	return failed;
 }
 
-/* A job that has gone at home goes, whatever levels keep; then the error says that, too. */
+/*
+ * In the worker.  A job that the home removed is removed here even if a level keeps some of it;
+ * the error has "gone" then.
+ */
 static json_t *forget_run(struct channel_reporter *reporter, void *arg)
 {
 	const struct forgetting *f = arg;
@@ -216,7 +221,7 @@ static void parts_forget_on_held(void *arg)
 		on_forget_ended(outcome_error(err, "no worker: %s", strerror(-err)), f);
 }
 
-/* What is meant, if it is here; NULL: there is nothing to do, or *@ret_outcome. */
+/* The job that @args name; NULL: nothing to do here, or *@ret_outcome says why not. */
 static struct job *parts_forget_find(struct daemon *daemon, const json_t *args,
 				     json_t **ret_outcome)
 {
@@ -260,7 +265,7 @@ static void on_forget(struct peer_question *q, void *arg)
 	f->note = (struct tombstone_note) {
 		.level = f->level, .generations = f->generations, .whole = f->whole,
 	};
-	/* Nobody asks again: it goes all the same. */
+	/* Nobody asks again, so remove the generations even without a note. */
 	if (tombstone_note_make(&f->note, job, why, sizeof(why)))
 		log_warning(&daemon->log, "job %lld: levels may get again what is removed: %s",
 			    (long long)job->id, why);

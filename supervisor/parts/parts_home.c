@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What the home of a job over nodes does: has the others start, ends them, knows when the
- * job is over and with which status; see parts.h.
+ * The home of a job over nodes: has the other nodes start and end their parts, and decides when
+ * the job is over and with which status; see parts.h.
  *
- * A part counts as ended only if its node said so, or said that it has none.  Until then
- * the job is not over, however long that takes.  Nor is it before its end is on the disk: who is
- * told that it is over forgets how its part ended.
+ * A part counts as ended only if its node said so, or said that it has no such part.  Until then
+ * the job is not over, however long that takes.  The job's end must be on the disk before the
+ * home tells other nodes that the job is over: they forget then how their parts ended.
  */
 #include "supervisor/parts/parts_priv.h"
 
@@ -63,7 +63,7 @@ static void parts_home_on_end(const json_t *outcome, void *arg)
 	if (!outcome_is_ok(outcome))
 		return;
 	part->heard_ms = clock_monotonic_ms();
-	/* A node that has none does not know how it ended. */
+	/* A node that has no such part does not know how the part ended. */
 	if (!part->ended && !parts_end_unpack(json_object_get(outcome, "result"), &end))
 		part->end = end;
 	part->ended = true;
@@ -100,7 +100,10 @@ static bool parts_home_failed(const struct part *part)
 	return part->ended && (!part->end.found || part->end.status);
 }
 
-/* The first by the clocks; of those that ended without a status only if there is no other. */
+/*
+ * The part that failed first, by the nodes' clocks; a part that ended without a status only if
+ * no other failed.  NULL: no part failed.
+ */
 static const struct part *first_failed(const struct parts *p)
 {
 	const struct part *first = NULL;
@@ -132,8 +135,9 @@ static void tell_over(struct parts *p, int status)
 }
 
 /*
- * -EAGAIN: later; -ENOENT: the job's directory was removed, and with it the record that could
- * say otherwise; -ESTALE: it is another's, or of a later run.
+ * Write the job's end into its record.  Return: 0; -EAGAIN: failed, try again later; -ENOENT:
+ * the job's directory with the record was removed; -ESTALE: the record is another job's, or of
+ * a later run.
  */
 static int note_end(struct parts *p, const struct job_end *end)
 {
@@ -160,12 +164,12 @@ static void parts_home_finish(struct parts *p)
 	void *arg = p->arg;
 	int err = 0;
 
-	/* Who started it knows, and is still busy with what is left here. */
+	/* The caller of parts_start() has been told, and is still ending the part here. */
 	if (p->starting && !fn)
 		return;
 	if (first)
 		end = first->end;
-	/* Without a node that is off it came to nothing, whatever is known of the others. */
+	/* A job abandoned because nodes are off has no status, whatever the other parts reported. */
 	if (p->abandoned)
 		end = (struct job_end) { .rank = -1 };
 	if (!p->starting)
@@ -209,7 +213,7 @@ void parts_check(struct parts *p)
 
 	if (p->starting && (p->starts || !p->failure))
 		return;
-	/* With a text only where the shim would have none: its ranks did not fail. */
+	/* Pass a text only where the shim has none, as in check_stuck(): no rank failed there. */
 	if (first && !p->keep_going && !p->ending)
 		parts_end_all(p, 1, NULL);
 	for (i = 0; i < p->nr; i++) {
@@ -219,7 +223,10 @@ void parts_check(struct parts *p)
 	parts_home_finish(p);
 }
 
-/* Some wait in MPI_Init, or for all in MPI_Finalize, and a node's ranks have all left. */
+/*
+ * End the job if ranks wait for all others in MPI_Init or MPI_Finalize while all ranks of some
+ * node have left.
+ */
 static void check_stuck(struct parts *p)
 {
 	char text[192];
@@ -240,7 +247,7 @@ static void check_stuck(struct parts *p)
 	parts_end_all(p, 1, text);
 }
 
-/* What is silent is off: somebody says so, or the wait was long enough. */
+/* Mark dead the parts of nodes silent for @silent_ms: their nodes are believed to be off. */
 static void mark_dead(struct parts *p, int64_t silent_ms)
 {
 	unsigned int i;
@@ -265,8 +272,8 @@ void parts_home_tick(struct parts *p)
 	if (p->abandoned)
 		mark_dead(p, PARTS_SILENT_MS);
 	/*
-	 * What one of them may still have ends when it asks whether the job is over, as in
-	 * parts_home_fail().
+	 * A node marked dead may still have ranks; they end when it asks whether the job is
+	 * over, as in parts_home_fail().
 	 */
 	else if (parts_gives_up(p))
 		mark_dead(p, start_ms(p));
@@ -289,7 +296,7 @@ void parts_home_tick(struct parts *p)
 
 static void parts_home_fail(struct parts *p, unsigned int node, const json_t *outcome)
 {
-	/* What it may have begun all the same ends when it asks whether the job is over. */
+	/* The node may have begun its part; the part ends when it asks whether the job is over. */
 	p->part[node].ended = true;
 	p->part[node].end = (struct job_end) { .found = true, .rank = -1 };
 	if (!p->failure)
@@ -348,7 +355,7 @@ static int ask_to_start(struct parts *p, unsigned int node)
 	json_object_set(args, "record", p->job->record);
 	json_object_set(args, "nodes",
 			json_object_get(json_object_get(p->job->record, "ranks"), "nodes"));
-	/* json_object_set() of nothing is none. */
+	/* json_object_set() of NULL sets nothing. */
 	json_object_set(args, "restore", p->restore);
 	first_key_name(&jobs_daemon(p->job->jobs)->catalog, key);
 	json_object_set_new(args, "key", json_string(key));
@@ -359,7 +366,7 @@ static int ask_to_start(struct parts *p, unsigned int node)
 	return err;
 }
 
-/* What it was asked may have gone with a ckptd that has been started anew since. */
+/* Ask a silent node to start again: its ckptd may have restarted and lost the question. */
 static void find_lost_start(struct part *part)
 {
 	struct parts *p = part->parts;
@@ -382,8 +389,8 @@ static void not_asked(struct parts *p, unsigned int node, int err)
 }
 
 /*
- * Those that had something else to end first, or may not have heard it. True: one could not be
- * asked.
+ * Ask again the nodes that had an older run to end first, or may not have heard the question.
+ * True: a node could not be asked, and the start fails.
  */
 static bool ask_again(struct parts *p)
 {
@@ -459,7 +466,7 @@ static bool parts_home_is_newer(const struct job *job, uint64_t run)
 	return (uint64_t)json_integer_value(json_object_get(job->record, "run")) > run;
 }
 
-/* Last on another node, which has it now. */
+/* True if the job ran last on another node, which has it now. */
 static bool parts_home_is_away(const struct daemon *daemon, const struct job *job)
 {
 	const char *node = json_string_value(json_object_get(job->record, "node"));
@@ -468,8 +475,9 @@ static bool parts_home_is_away(const struct daemon *daemon, const struct job *jo
 }
 
 /*
- * Of run @run of a job that we do not have: is it over?  Ranks end if so, so what cannot be told is
- * not: the image directory may be away, or the hosts file may have lost a name.
+ * Answer a node that asks about run @run of a job whose parts we do not have: is the run over?
+ * "Yes" ends its ranks, so the answer in doubt is an error: the image directory may be away, or
+ * the hosts file may have lost a name.
  */
 static json_t *whether_over(struct daemon *daemon, int64_t id, uint64_t run)
 {
@@ -492,8 +500,9 @@ static json_t *whether_over(struct daemon *daemon, int64_t id, uint64_t run)
 }
 
 /*
- * However long it takes, while that node's ckptd is at it.  One that is not has answered, and
- * that was lost, or has been started anew since: it is asked again, which is answered at once.
+ * A start may take any time while that node's ckptd reports that it is starting.  A ckptd that
+ * is not starting has answered, and the answer was lost, or has been restarted since: ask it
+ * again, which it answers at once.
  */
 static void hear_of_start(struct part *part, const json_t *args)
 {
@@ -546,7 +555,7 @@ static void on_part(struct peer_question *q, void *arg)
 		part->ended = !parts_end_unpack(args, &part->end);
 	if (part->start)
 		hear_of_start(part, args);
-	/* While it is being started, what it says now may have failed already. */
+	/* A part that reports during the start may belong to a start that has already failed. */
 	peer_question_answer(q, outcome_ok(json_pack("{s:b, s:b}", "over", 0, "restoring",
 						     (int)parts_restoring(p))));
 	parts_check(p);

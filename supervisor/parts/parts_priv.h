@@ -103,7 +103,8 @@ void parts_end_all(struct parts *parts, int code, const char *text);
 
 /* parts_away.c */
 void parts_away_tick(struct parts *parts);	/* may free @parts */
-void parts_away_gone(struct parts *parts);	/* the part has no processes and no more output; may free @parts */
+/* The part has no processes and no more output; may free @parts. */
+void parts_away_gone(struct parts *parts);
 int parts_away_register(struct daemon *daemon);
 
 /* Forget the part, which the home does not need any more; frees the job, too. */
