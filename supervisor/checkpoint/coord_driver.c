@@ -3,8 +3,8 @@
  * See coord_driver.h.
  *
  * Events are queued and fed one by one, so an action never steps the machine it came
- * from. A local action is remembered by kind and cookie until what it waits for has come;
- * ABORT takes its place, and what the old one waited for comes to nothing.
+ * from. A local action is remembered by kind and cookie until the event that it waits for comes;
+ * ABORT takes its place, and the event of the old action is ignored.
  */
 #include "supervisor/checkpoint/coord_driver_priv.h"
 
@@ -35,7 +35,7 @@ static void perform_all(struct coord_driver *d, const struct coord_action *acts,
 
 /* ----------------------------------------------------------------- events */
 
-/* What was to be said could not be remembered, so no cut may be made of what was. */
+/* An event was lost, out of memory: fail the attempt, as no cut may be made without it. */
 static bool give_up_lost(struct coord_driver *d)
 {
 	struct coord_event event = driver_event(COORD_EV_FAILED);
@@ -48,7 +48,7 @@ static bool give_up_lost(struct coord_driver *d)
 	return !d->lost;
 }
 
-/* Of an attempt that is given up nobody asks. */
+/* Note when all nodes have thawed; nobody reads that time of an attempt that is given up. */
 static void note_thawed(struct coord_driver *d)
 {
 	if (d->asked && d->thaw_at && !d->thawed_at &&
@@ -66,7 +66,7 @@ static void step_queued(struct coord_driver *d)
 		event = d->queue[d->head++];
 		event.now = clock_monotonic_ns();
 		n = coord_step(d->coord, &event, &acts);
-		free((void *)(uintptr_t)event.msg);	/* ours; coord_peer.c */
+		free((void *)(uintptr_t)event.msg);	/* allocated by coord_peer.c */
 		perform_all(d, acts, n);
 		note_thawed(d);
 		if (d->head == d->nr_queue)
@@ -95,7 +95,7 @@ void driver_queue(struct coord_driver *d, const struct coord_event *event)
 		size_t room = d->room_queue ? 2 * d->room_queue : 64;
 		struct coord_event *more = realloc(d->queue, room * sizeof(*more));
 
-		/* A message may be lost; what only this node knows may not. */
+		/* Messages are repeated and may be lost; events of this node may not. */
 		if (!more) {
 			log_error(&d->daemon->log, "job %lld: out of memory",
 				  (long long)d->job->id);
@@ -153,7 +153,10 @@ bool driver_is_dry_run(const struct coord_driver *d)
 static void act_thaw(struct coord_driver *d)
 {
 	d->thaw_at = clock_monotonic_ns();
-	/* It could be done on all nodes. There is no dump to come: that ends it, with this. */
+	/*
+	 * The dry run succeeded on all nodes. Its action DUMP fails, as there is no dump, and
+	 * the request is answered with d->failure, the outcome of the dry run.
+	 */
 	if (driver_is_dry_run(d) && d->asked && !d->failure && outcome_is_ok(d->dumped))
 		d->failure = json_incref(d->dumped);
 	if (d->dump)
@@ -165,12 +168,12 @@ static void act_thaw(struct coord_driver *d)
 
 static void act_abort(struct coord_driver *d)
 {
-	/* One that is decided is of the generation before, and ends by itself. */
+	/* A decided dump is of the generation before, and ends by itself. */
 	if (d->dump && !d->decided) {
 		job_dump_abort(d->dump);
 		return;
 	}
-	/* Of a ckptd before us, that died when it was there. */
+	/* An earlier ckptd may have died after it put the part's image in place. */
 	if (d->ranks.nr_nodes > 1 && !catalog_has(&d->daemon->catalog, d->job->id,
 						  (int64_t)d->id.generation))
 		catalog_part_drop(&d->daemon->catalog, d->job->id, (int64_t)d->id.generation,
@@ -183,13 +186,13 @@ static void act_quiesce(struct coord_driver *d)
 {
 	int err = 0;
 
-	d->nr_targets = 0;	/* of an attempt before, that was given up */
-	/* This ckptd began after all were asked, and does not know how to dump. */
+	d->nr_targets = 0;	/* of an earlier attempt that was given up */
+	/* This ckptd started after the home told the nodes how to dump: it has no arguments. */
 	if (!d->args) {
 		driver_done(d, COORD_ACT_QUIESCE, -ESTALE, COORD_WHY_LOST);
 		return;
 	}
-	/* While the last dump is being ended its worker has the tree; then: on_decided_ended(). */
+	/* While the last dump ends its worker has the tree; on_decided_ended() orders then. */
 	if (!d->dump)
 		err = driver_order(d, STATUS_QUIESCE);
 	if (err)
@@ -258,7 +261,7 @@ static void coord_driver_perform(struct coord_driver *d, const struct coord_acti
 {
 	switch (act->kind) {
 	case COORD_ACT_SEND:
-		/* The machine says again what is kept back. */
+		/* The machine repeats a message that is kept back. */
 		if (driver_may_send(d, &act->msg))
 			coord_peer_send(d, act->node, &act->msg);
 		break;
@@ -293,7 +296,7 @@ static void coord_driver_perform(struct coord_driver *d, const struct coord_acti
 	}
 }
 
-/* The disk first: what is said to others counts then. */
+/* Write the record first: messages to other nodes must not run ahead of the disk. */
 static void perform_all(struct coord_driver *d, const struct coord_action *acts, size_t n)
 {
 	size_t i;
@@ -319,8 +322,8 @@ bool coord_driver_wanted(const struct job *job)
 }
 
 /*
- * All that ranks here may have with ranks elsewhere, and as many free, as it is looked for by
- * hash.
+ * Room for all channels between ranks here and ranks elsewhere, twice: a hash table of channels
+ * needs free slots.
  */
 static uint32_t max_channels(const struct ranks *ranks)
 {
@@ -353,7 +356,7 @@ static int coord_driver_create(struct coord_driver *d)
 
 	if (err)
 		return err;
-	/* What another daemon began and did not record may be in the catalog all the same. */
+	/* The catalog may have a generation that another daemon began and did not record. */
 	last = catalog_next(&d->daemon->catalog, d->job->id,
 			    json_integer_value(json_object_get(d->job->record, "floor"))) - 1;
 	if (last < 0)
@@ -377,13 +380,13 @@ int driver_open(struct job *job)
 
 	if (job->coord)
 		return 0;
-	/* Of another node's job that is asked about until its home knows that it ended here. */
+	/* The ranks here have ended; nodes ask about the job until its home knows that. */
 	if (!job->init)
 		return -ESRCH;
 	d = calloc(1, sizeof(*d));
 	if (!d)
 		return -ENOMEM;
-	/* Its first step may send, and be answered. */
+	/* The first step of the machine may send, and be answered: it needs job->coord. */
 	job->coord = d;
 	d->job = job;
 	d->daemon = jobs_daemon(job->jobs);
@@ -415,12 +418,15 @@ void coord_driver_resume(struct job *job)
 			  (long long)job->id, strerror(-err));
 }
 
-/* The job is gone, perhaps because of this dump: one that was committed ends by itself. */
+/*
+ * End the dump of a job that is gone, perhaps because of this dump.  A committed dump ends by
+ * itself.
+ */
 static void leave_dump(struct coord_driver *d)
 {
 	if (d->decided)
 		return;
-	/* What its home was told of may count already; that alone decides. */
+	/* The home knows that the image is stored and may have committed it; it alone decides. */
 	if (d->stored && d->ranks.node)
 		job_dump_go(d->dump);
 	else
@@ -431,13 +437,13 @@ void coord_driver_close(struct coord_driver *d)
 {
 	if (!d)
 		return;
-	d->feeding = true;	/* nothing is done any more */
+	d->feeding = true;	/* step no event any more */
 	rank_link_close(d->link);
 	reactor_remove(d->timer);
 	reactor_remove(d->watch);
 	d->link = NULL;
 	d->timer = d->watch = NULL;
-	/* The ranks may be gone before all nodes have said that they know. */
+	/* The ranks may be gone before all nodes have confirmed the commit. */
 	d->committed |= d->decided;
 	driver_maybe_answer(d);
 	if (d->dump || d->preparing || d->reading) {

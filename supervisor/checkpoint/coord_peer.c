@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * See coord_peer.h. What comes from another node is of a job and run that the node belongs
- * to (peer.h has seen to that), and a message that the machine would not understand is dropped
- * here. A daemon that has started anew has no coordinator until the first message for
- * one comes.
+ * See coord_peer.h. peer.h has checked that a message comes from a node of the job and run that
+ * the message names; this file drops messages that the machine would not understand. A restarted
+ * daemon makes the coordinator of a job when the first message for it comes.
  */
 #include "supervisor/checkpoint/coord_peer.h"
 
@@ -15,7 +14,7 @@
 #include "supervisor/net/nodes.h"
 #include "supervisor/parts/parts_priv.h"
 
-#define PREPARE_MS	20000	/* its ranks may have all processors */
+#define PREPARE_MS	20000	/* long: the node's ranks may have all processors */
 #define WHY_MS		5000
 
 void coord_peer_send(struct coord_driver *d, uint32_t node, const struct coord_msg *msg)
@@ -117,7 +116,7 @@ void coord_peer_prepare(struct coord_driver *d, coord_prepared_fn fn)
 	int err = 0;
 
 	d->prepared = fn;
-	/* Held until all were asked. */
+	/* Counts as a question until all nodes have been asked. */
 	d->preparing = 1;
 	for (node = 1; node < d->ranks.nr_nodes && !err; node++)
 		err = coord_peer_ask(d, node);
@@ -153,7 +152,7 @@ static void coord_peer_on_why(const json_t *outcome, void *arg)
 
 	error = json_object_get(theirs, "error");
 	text = json_string_value(json_object_get(error, "text"));
-	/* The job may be gone with the closing. */
+	/* While the driver closes, d->job may be freed already. */
 	if (!d->closing && outcome_is_ok(outcome) && text) {
 		failure = json_deep_copy(theirs);
 		json_object_set_new(json_object_get(failure, "error"), "text",
@@ -190,12 +189,12 @@ static void on_failure(struct peer_question *question, void *arg)
 	json_unpack(peer_question_args(question), "{s:I, s:I}", "job", &id, "run", &run);
 	job = parts_job(arg, id, (uint64_t)run);
 	d = job ? job->coord : NULL;
-	/* json_object_set() of nothing is none. */
+	/* json_object_set() of NULL sets nothing. */
 	json_object_set(result, "outcome", d ? d->failure : NULL);
 	peer_question_answer(question, outcome_ok(result));
 }
 
-/* ------------------------------------------------------- what home asks for */
+/* ------------------------------------------------------- requests of the home */
 
 static void coord_peer_on_checkpoint(struct peer_question *question, void *arg)
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The request for a checkpoint: asked of all nodes whether it can be, begun, watched, and answered
- * once. Why it came to nothing is put into words here, as far as this node knows; what a step
- * of another node failed for that node is asked. Nodes that say nothing are looked at only while
- * somebody waits.
+ * The request for a checkpoint: prepares all nodes for it, begins it, watches it, and answers it
+ * once. This file words the reason of a failure, as far as this node knows it; if a step failed
+ * on another node, it asks that node for the reason. It looks for silent nodes only while a
+ * request waits.
  */
 #include "supervisor/checkpoint/coord_driver_priv.h"
 
@@ -17,7 +17,7 @@
 #include "supervisor/parts/parts_priv.h"
 
 #define WATCH_MS	1000
-#define SILENT_LOOKS	5	/* after parts_silent() has begun to say so */
+#define SILENT_LOOKS	5	/* looks that must find a node in parts_silent() */
 
 static void coord_request_watch(struct coord_driver *d);
 
@@ -45,7 +45,7 @@ static json_t *coord_request_refusal(const struct coord_driver *d, const struct 
 {
 	char text[400], held[160] = "", who[32] = "others wait";
 	struct coord_wait wait = act->wait;
-	/* What our shim has said is of the ranks here. */
+	/* Our shim's report (d->stuck) is about ranks of this node only. */
 	bool ours = wait.node == COORD_NONE || wait.node == d->ranks.node;
 	const char *call = ours && d->stuck.name[0] ? d->stuck.name : NULL;
 
@@ -81,7 +81,7 @@ static void coord_request_on_why(struct coord_driver *d, json_t *failure)
 	json_decref(refusal);
 }
 
-/* What a step of another node's failed for only that node can say. */
+/* Only the node whose step failed knows why: ask it before the answer. */
 void driver_refuse(struct coord_driver *d, const struct coord_action *act)
 {
 	uint32_t node = act->wait.node;
@@ -110,7 +110,7 @@ void driver_outcome(struct coord_driver *d, const struct coord_action *act)
 
 /* ------------------------------------------------------------------ watch */
 
-/* True: it has been so for long enough to act on. */
+/* True if a node has been silent for long enough to act on. */
 static bool is_unheard(struct coord_driver *d, const json_t *silent)
 {
 	if (!silent)
@@ -133,9 +133,9 @@ static json_t *why_unheard(const struct coord_driver *d, const char *ended, cons
 }
 
 /*
- * A node that is not heard keeps nobody waiting: what is not decided is given up, which that node
- * is told when it is back; what is decided counts, whether or not it has said so. One whose
- * ranks have ended has no coordinator any more, so it will not be heard.
+ * A silent node keeps nobody waiting: an undecided checkpoint is given up, which the node is
+ * told when it is back; a decided checkpoint counts, whether or not the node has confirmed it.
+ * A node whose ranks have ended has no coordinator any more and will stay silent.
  */
 static void coord_request_on_watch(void *arg)
 {

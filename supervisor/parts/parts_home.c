@@ -169,7 +169,7 @@ static void parts_home_finish(struct parts *p)
 		return;
 	if (first)
 		end = first->end;
-	/* A job abandoned because nodes are off has no status, whatever the other parts reported. */
+	/* An abandoned job has lost nodes: it has no status, whatever other parts reported. */
 	if (p->abandoned)
 		end = (struct job_end) { .rank = -1 };
 	if (!p->starting)
