@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Calls answered in the upper half: what this process knows without asking, and what must
- * not come from below. The clock is the upper libc's, so that it runs on over a restart;
- * memory is the application's heap, so that it is in the image; the processor's name is
- * asked every time, as the process may have moved. Where there is no room for an answer the library
- * is asked, for its error.
+ * Calls answered in the upper half: facts this process knows without asking the library, and
+ * answers that must not come from the lower half. The clock is the upper libc's, so that it runs
+ * on over a restart; memory is the application's heap, so that it is in the image; the processor's
+ * name is asked every time, as the process may have moved. If the caller gave no room for the
+ * answer, the library is called, for its error.
  */
 #include <limits.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 
 #include "mpi/calls.h"
 
-/* What an x86 cache line and every MPI datatype are content with. */
+/* Suffices for an x86 cache line and for every MPI datatype. */
 #define ALLOC_ALIGN	64
 
 LOWER_TEXT static int comm_rank_below(MPI_Comm comm, int *rank)
@@ -158,7 +158,7 @@ static int64_t clock_ns(clockid_t clock)
 	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* The node's clock that begins anew with each boot, put on so that it goes on after a restart. */
+/* The node's clock since boot, plus an offset so that the time continues over a restart. */
 double PMPI_Wtime(void)
 {
 	return 1e-9 * (double)(clock_ns(CLOCK_MONOTONIC) + glue.clock.add);
@@ -171,9 +171,9 @@ void wtime_cut(void)
 }
 
 /*
- * As much later as the nodes' clocks of the day say, and never earlier: those may differ.  A
- * restored process's clock goes on where it was at the freeze, which is later than the cut, and
- * the program may have read it since.
+ * Move MPI_Wtime ahead by the time that has passed since the cut on the nodes' clocks of the day,
+ * and never back, as these clocks may differ. A restored process's clock goes on where it was at
+ * the freeze, which is later than the cut, and the program may have read it since.
  */
 void wtime_resume(void)
 {
@@ -191,7 +191,7 @@ double PMPI_Wtick(void)
 }
 MPI_ALIAS(MPI_Wtick);
 
-/* Level 0: the application's own switch for a profiler, which there is none. */
+/* The application's switch for a profiler; there is no profiler, so nothing is done. */
 int PMPI_Pcontrol(const int level, ...)
 {
 	return MPI_SUCCESS;
@@ -206,7 +206,7 @@ int PMPI_Get_version(int *version, int *subversion)
 }
 MPI_ALIAS(MPI_Get_version);
 
-/* Of the library below; what there was before it stays, as somebody may just read it. */
+/* The lower library's version; an earlier text is never freed, as a thread may be reading it. */
 static char *library_version;
 
 LOWER_TEXT void library_version_note(void)
@@ -223,7 +223,10 @@ LOWER_TEXT void library_version_note(void)
 		__atomic_store_n(&library_version, note, __ATOMIC_RELEASE);
 }
 
-/* By any thread at any time, also while there is no library below. Before MPI_Init there is one. */
+/*
+ * Any thread may call this at any time, also while there is no lower half: the noted text
+ * answers. Before MPI_Init there is no text, and glue_load() loads the library.
+ */
 LOWER_TEXT int PMPI_Get_library_version(char *version, int *resultlen)
 {
 	const char *note = __atomic_load_n(&library_version, __ATOMIC_ACQUIRE);

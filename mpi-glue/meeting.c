@@ -3,12 +3,12 @@
  * Meetings: collectives of ranks that have no communicator of their own yet, the members of a
  * group (MPI_Comm_create_group) and two leaders (MPI_Intercomm_create).
  *
- * There is nothing that all of them have and a target could be told for: who is late does not
- * know yet that it is awaited. So they are counted by pair of ranks. Two ranks begin what they
- * do together in one order, or would wait for each other for ever (but for threads, see below),
- * so one count per pair tells who is behind. Of a group each member counts its meeting with the
- * first one, and that one its meetings with all: whoever begins, the first is behind, and then
- * the others.
+ * The members share no identity for which a target could be told: a late member does not know
+ * yet that it is awaited. So meetings are counted by pair of ranks. Two ranks begin their
+ * meetings in one order, or they would wait for each other for ever (but for threads, see
+ * counter_in()), so one count per pair tells which rank is behind. In a group each member counts
+ * its meeting with the first member, and the first member its meetings with all: whichever member
+ * begins, the first is behind, and then the others.
  */
 #include <stdlib.h>
 
@@ -27,8 +27,8 @@ static struct meeting *meeting_in(const struct counter *counter)
 }
 
 /*
- * Two that are under way together, of threads, ranks may begin in different orders, as tags
- * tell them apart: then equal counts say nothing.
+ * Count a meeting in. Ranks may begin two meetings of different threads in different orders, as
+ * tags tell the meetings apart: equal counts then say nothing, so checkpoints are refused.
  */
 static struct counter *counter_in(struct meeting *meeting, const struct vcomm *on,
 				  unsigned int call)
@@ -71,7 +71,10 @@ void meeting_publish_all(void)
 				 __ATOMIC_RELEASE);
 }
 
-/* The other members into @ranks, the first one alone if that is not us; how many. */
+/*
+ * Reduce @ranks to the ranks to count with: the first member alone, or for the first member all
+ * others. Returns how many.
+ */
 static uint32_t meeting_others(int32_t *ranks, int n)
 {
 	uint32_t nr = 0;
@@ -98,8 +101,8 @@ struct counter *meeting_of_group(struct meeting *meeting, MPI_Comm comm, MPI_Gro
 	if (!glue.met || !parent || !parent->coll.id)
 		return NULL;
 	/*
-	 * the library is asked before the call itself is counted and may be held; the meeting
-	 * before this one is gone
+	 * the library is asked for the members before the call itself is counted and may be held;
+	 * the thread's counter is of an earlier meeting, which is gone
 	 */
 	glue_self.counter = NULL;
 	CALL_BEGIN(&mark, CALL_MPI_Comm_create_group);

@@ -1,32 +1,34 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What the program has let go of and the lower half has not: requests that were freed while
- * active, and communicators that other members have not freed yet.
+ * Objects that the program has freed and the lower half still has: requests that were freed
+ * while active, and communicators that other members have not freed yet.
  *
- * An orphan is a request in its slot that no handle leads to. It is looked at when more of them
- * come, by the glue thread, and before MPI_Finalize. Receives are kept as their messages must
- * be counted, and sends that were cancelled as nobody knows yet whether theirs were sent.
+ * An orphan is a request in its slot that no handle of the program names. Orphans are tested
+ * when more of them come, by the glue thread, and before MPI_Finalize. Freed receives are kept as
+ * their messages must be counted, and freed cancelled sends as it is not known yet whether their
+ * messages were sent.
  *
- * MPI_Comm_free is local in the libraries, and programs free in any order, so nobody waits here.
- * But at a cut a communicator must be gone in all members or in none, as a restart makes
- * it again with all of them. So it leaves in two steps, non-blocking barriers on itself:
+ * MPI_Comm_free is local in the libraries, and programs free in any order, so no call waits here.
+ * But at a cut a communicator must be gone in all members or in none, as a restart makes it
+ * again with all of them. So a communicator leaves in two steps, non-blocking barriers on itself:
  *
- *   1. Complete when all have freed it. Not counted as begun (collective.h): nothing is owed to
- *      anybody until then, a cut can be between, and a restart begins with this step again.
- *   2. Counted, and begun only by who knows that the others will begin it without their
- *      application. Complete at a cut, as non-blocking collectives are; then the lower half's
- *      is freed.
+ *   1. Complete when all members have freed the communicator. Not counted as begun
+ *      (collective.h): no member owes anything until then, a cut can be between, and a restart
+ *      begins with this step again.
+ *   2. Counted, and begun only by a member that knows that the others will begin it without
+ *      their application. Complete at a cut, as non-blocking collectives are; then the real
+ *      communicator is freed.
  *
  * Files and windows gather and count on the communicator they were made on, also when it was
- * freed: the first step waits until there are none here, so that it comes after their calls in
- * all members.
+ * freed: the first step waits until this rank has no file or window on it, so that the step comes
+ * after their calls in all members.
  */
 #include "mpi-glue/collective.h"
 #include "mpi-glue/drain.h"
 #include "mpi-glue/request.h"
 #include "mpi/calls.h"
 
-/* Freed requests are looked after when there are so many more. */
+/* Orphans are tested each time so many more have come. */
 #define ORPHANS_AT_ONCE	64
 
 static void orphan_forget(struct vrequest *req)
@@ -40,7 +42,10 @@ static void orphan_forget(struct vrequest *req)
 	request_put(req);
 }
 
-/* Between two groups a barrier says only that the other one has come; the second says all have. */
+/*
+ * Barriers of the first step. On an intercommunicator one barrier tells only that the other group
+ * has come; the second tells that all have.
+ */
 static int rounds_of(const struct vcomm *comm)
 {
 	return comm->inter ? 2 : 1;
@@ -64,9 +69,9 @@ static bool is_used(const struct vobj *comm)
 }
 
 /*
- * The next barrier, if it may be begun now. When the library fails it is over, and what is
- * below stays.
- * @at_end: what the application did not close is of no importance any more
+ * Begin the next barrier, if it may begin now. If the library fails, give the orphan up; the real
+ * communicator then stays.
+ * @at_end: MPI_Finalize: files and windows that the application did not close do not matter
  */
 LOWER_TEXT static void begin_next(struct vrequest *req, bool at_end)
 {
@@ -122,7 +127,7 @@ static void orphan_look(bool at_end)
 	}
 }
 
-/* Orphans are no thread's own. What is called below meanwhile blocks nobody. */
+/* Any thread may touch any orphan. Calls into the lower half under this lock do not block. */
 static void orphan_lock(void)
 {
 	if (unlikely(glue.multiple))
@@ -173,7 +178,7 @@ int orphan_comm(struct vcomm *comm)
 	return 0;
 }
 
-/* Who had come through may not remember it: others may have not. */
+/* Begin with the first step again, also if this rank had passed it: other members may not have. */
 void orphan_again(struct vrequest *req)
 {
 	req->count = rounds_of((struct vcomm *)req->comm);
@@ -182,7 +187,7 @@ void orphan_again(struct vrequest *req)
 	begin_next(req, false);
 }
 
-/* Who has not freed a communicator does now, as others may have, who wait for all. */
+/* Free every communicator left, as members that have freed theirs wait for all to do so. */
 static void free_rest(void)
 {
 	for (uint32_t i = 2; i < glue.table[VK_COMM].top; i++) {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Probes, and the receives of what a probe matched. Kept messages are looked at first.
+ * Probes, and receives of messages that a probe matched. Kept messages are looked at first.
  *
- * A matched message is a slot: of the library's message, or of one that the drain has received
- * since (struct vmsg's @kept).
+ * A matched message has a slot, which names the library's message, or a message that the drain
+ * has received since (struct vmsg's @kept).
  */
 
 #include "mpi-glue/request.h"
 #include "mpi/calls.h"
 
-/* @patient: until there is one, or the thread is wanted out */
+/* @patient: probe until there is a message, or a hold is raised */
 LOWER_TEXT static int probe_iprobe(int source, int tag, MPI_Comm comm, int *flag,
 				   MPI_Status *status, bool patient)
 {
@@ -52,7 +52,7 @@ int PMPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status *status)
 }
 MPI_ALIAS(MPI_Probe);
 
-/* MPI_MESSAGE_NO_PROC is no object: it is passed on. */
+/* MPI_MESSAGE_NO_PROC is no object: the handle is passed on. */
 LOWER_TEXT static int probe_improbe(int source, int tag, MPI_Comm comm, int *flag,
 				    MPI_Message *message, MPI_Status *status, bool patient)
 {
@@ -129,7 +129,7 @@ static void message_gone(MPI_Message *message, struct vmsg *msg)
 	*message = MPI_MESSAGE_NULL;
 }
 
-/* The request of a matched receive: the drain completes it, a restart has nothing to post. */
+/* Make the request of a matched receive: the drain completes it, so a restart posts nothing. */
 LOWER_TEXT static int imrecv_inside(void *buf, MPI_Count count, MPI_Datatype dtype,
 				    MPI_Message *message, MPI_Request *request, bool large,
 				    unsigned int call)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What quiesce.c (the threads at the gate) and glue_thread.c (who opens and closes it) share,
- * and nobody else.
+ * Shared by quiesce.c (the threads at the gate) and glue_thread.c (opens and closes the gate), and
+ * by no other file.
  */
 #ifndef MPI_GLUE_QUIESCE_PRIV_H
 #define MPI_GLUE_QUIESCE_PRIV_H
@@ -24,8 +24,8 @@ static inline long quiesce_futex(uint32_t *word, int op, uint32_t value,
 }
 
 /*
- * Who has it may call the lower half. Threads that call at the same time (glue.several) do not
- * ask for it.
+ * The library's lock: its holder may call the lower half. Threads that call at the same time
+ * (glue.several) do not take it.
  */
 static inline bool quiesce_library_trylock(void)
 {
@@ -37,9 +37,9 @@ static inline void quiesce_library_unlock(void)
 	__atomic_store_n(&glue.library, 0, __ATOMIC_RELEASE);
 }
 
-/* Whoever waits looks again. */
+/* Wake every thread that waits at the gate, so that it looks again. */
 void quiesce_open_gate(void);
-/* What a thread that is inside does there; the one that says most of the rank. */
+/* Write to @wait the call of the inside thread that says most of the rank. */
 void quiesce_publish_wait(struct status_wait *wait);
 
 #endif

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A restart: a new lower half, and in it every object the application holds a handle of.
+ * A restart in the rank: load a new lower half, and make in it every object of which the
+ * application holds a handle.
  *
  * Order: load, MPI_Init, error codes, infos, groups, communicators (ascending identity: an
- * order all members agree on, so none waits for one that waits for it), datatypes, operations,
- * files, windows, persistent requests, receives that were posted, in the order they were.
+ * order all members agree on, so no two members wait for each other), datatypes, operations,
+ * files, windows, persistent requests, posted receives in the order they were posted.
  *
- * What the library could tell was asked by rebuild_ask() before the cut, while it lived.
+ * rebuild_ask() asks the old library before the cut, while it lives, for everything it can tell.
  */
 #ifndef MPI_GLUE_REBUILD_H
 #define MPI_GLUE_REBUILD_H
@@ -19,17 +20,20 @@
 struct vobj;
 
 /**
- * rebuild_ask() - of the living lower half: members, topologies, names, keys, views
+ * rebuild_ask() - ask the living lower half for members, topologies, names, keys, views
  * @ret_why: set when something cannot be restored: a call and a reason
  * Return: 0; -ENOTSUP: refuse the checkpoint with @ret_why; -ENOMEM
  */
 int rebuild_ask(char *ret_why, size_t size);
-/* What rebuild_ask() noted is of no use any more. */
+/* Free everything that rebuild_ask() noted. */
 void rebuild_forget(void);
 
 /**
- * rebuild_all() - in the glue thread, all others at safe points or outside
+ * rebuild_all() - make the lower half and its objects again
  * @unload: the old lower half is still there
+ * @environment: for the new lower half: struct status_order
+ *
+ * For the glue thread, while all other threads are at safe points or outside.
  *
  * Return: 0, negative errno with a sentence in @ret_why; the rank is then lost
  */
@@ -45,22 +49,26 @@ int rebuild_files(char *ret_why, size_t size);
 int rebuild_ask_wins(char *ret_why, size_t size);
 int rebuild_wins(char *ret_why, size_t size);
 void rebuild_forget_wins(void);
-/* Keys and values of an info below: free() it; also when not all could be asked. Negative errno. */
+/*
+ * Note keys and values of the real info @real in *@ret_saved, which the caller frees with free(),
+ * also after an error. Returns 0 or a negative errno.
+ */
 int rebuild_ask_info(MPI_Info real, void **ret_saved);
-/* Returns a code of MPI. */
+/* Make an info, or a group, in the lower half. Both return a code of MPI. */
 int rebuild_info(const void *saved, MPI_Info *ret_info);
 int rebuild_group(const int32_t *world_ranks, int n, MPI_Group *ret_group);
 void rebuild_dtypes_done(void);
 /*
- * A type that the application has freed, though a persistent request of ours still needs it:
- * made again for a moment, or what has stayed. Of others nothing is done. Returns a code of
- * MPI.
+ * Give a type that the application has freed, but a persistent request still needs, a real
+ * handle for a moment: a type made again, or the one that has stayed (dtype_stays()).
+ * dtype_bury() takes it away again. Both do nothing to types that were not freed. Returns a code
+ * of MPI.
  */
 int dtype_revive(struct vobj *dtype);
 void dtype_bury(struct vobj *dtype);
 /*
- * It could not be made again, and something will name it: what is below stays until that is
- * gone.
+ * True if the type, which the application is freeing, could not be made again and is named by
+ * another object: the real type then stays until no object names it.
  */
 bool dtype_stays(const struct vobj *dtype);
 int rebuild_comms(char *ret_why, size_t size);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Requests as blocking calls and the drain see them. The caller is inside a call (quiesce.h).
+ * Requests as blocking calls and the drain use them. The caller is inside a call (quiesce.h).
  */
 #ifndef MPI_GLUE_REQUEST_H
 #define MPI_GLUE_REQUEST_H
@@ -21,8 +21,8 @@ static inline bool wanted_out(void)
 #define BELOW(name)	((__typeof__(P##name) *)glue.fn[CALL_##name])
 
 /*
- * In the lower half until it is done, fails, or the thread is wanted out. Arguments are evaluated
- * below: no calls in them.
+ * Repeat @call in the lower half until @finished, an error, or a hold (or TESTS_AT_ONCE times).
+ * The arguments are evaluated in the lower half: no calls in them.
  */
 #define UNTIL_OUT(call, finished, ...) ({ \
 	unsigned long upper_ = glue_enter(CALL_##call); \
@@ -34,7 +34,7 @@ static inline bool wanted_out(void)
 	rc_; \
 })
 
-/* Between two rounds below: let the glue thread have its way, or another rank the processor. */
+/* Between two rounds in the lower half: stop at a safe point if held, else yield the processor. */
 static inline void between(struct call_mark *mark)
 {
 	if (wanted_out())
@@ -44,36 +44,36 @@ static inline void between(struct call_mark *mark)
 }
 
 /*
- * Of messages that nobody sends in MPI_COMM_WORLD. To look for one is to make progress: a
- * library that finds a message at once makes none.
+ * A tag with which no rank sends in MPI_COMM_WORLD. A probe for it makes the library progress; a
+ * probe that finds a message at once does not.
  */
 int quiet_tag(void);
 
-/* Until @req is complete or a hold is raised. Returns the library's code. */
+/* Test @real until it is complete or a hold is raised. Returns the library's code. */
 int test_below(MPI_Request *real, int *flag, MPI_Status *status);
 
-/* Wait for @request, with its error handler; back at safe points as often as it takes. */
+/* Wait for @request, with its error handler; stops at safe points meanwhile. */
 int wait_inside(MPI_Request *request, MPI_Status *status, struct call_mark *mark,
 		unsigned int call);
 
-/* The arguments, for a restart; @dtype and the communicator are referenced. */
+/* Keep the arguments for a restart; takes references to @dtype and the communicator. */
 void request_record(MPI_Request request, unsigned int call, void *buf, MPI_Count count,
 		    MPI_Datatype dtype, int rank, int tag);
-/* It reads or writes @file, together with the file's other members. */
+/* Note that @request reads or writes @file collectively with the file's other members. */
 void request_of_file(MPI_Request request, MPI_File file);
-/* Test @req, which is active, below; its completion is kept, or ends an orphan. */
+/* Test the active @req in the lower half; its completion is kept, or ends an orphan. */
 void request_look(struct vrequest *req);
-/* Complete, and kept for the application's next look at it. */
+/* @req is complete: keep @status and @rc until the application asks for them. */
 void request_keep(struct vrequest *req, const MPI_Status *status, int rc);
 
 /*
- * A receive that @kept completes: a request without anything below, which keeps what became of
- * it. Failure: there is no request, and @kept is still the caller's.
+ * Make the request of a receive that @kept completes: nothing in the lower half, status and code
+ * kept. On failure there is no request, and the caller still owns @kept.
  */
 int request_of_kept(struct kept *kept, struct vobj *comm, void *buf, MPI_Count count,
 		    MPI_Datatype dtype, MPI_Request *ret_request);
 
-/* It is complete, or a persistent one is inactive again; @status tells what it received. */
+/* @req is complete, or persistent and inactive again; count its message as @status tells. */
 void request_finished_slow(struct vrequest *req, const MPI_Status *status);
 
 static inline __attribute__((always_inline)) void
@@ -91,29 +91,29 @@ request_finished(struct vrequest *req, const MPI_Status *status)
 }
 
 /*
- * The application freed this active request, whose end has to be counted. orphan.c, as the
- * next five.
+ * The application freed the active @req, whose end has to be counted. The functions on orphans
+ * are orphan.c's.
  */
 void orphan_request(struct vrequest *req);
 /*
- * The application frees @comm, which is named: its slot is released, and the lower half's goes
- * when all members have freed it. Waits for nobody. Returns a code of MPI.
+ * The application frees @comm, which has an identity: release its slot; the real communicator is
+ * freed when all members have freed theirs. Waits for nobody. Returns a code of MPI.
  */
 int orphan_comm(struct vcomm *comm);
-/* An orphan is complete; @real is what its test has left of it. */
+/* An orphan is complete; @real is the handle after its last test. */
 void orphan_end(struct vrequest *req, MPI_Request real);
-/* Test all of them, and begin what has become possible. */
+/* Test all orphans, and begin those barriers that have become possible. */
 void orphans_look(void);
-/* callback.c: a generalised request's functions are Fortran's. */
+/* callback.c: the functions of a generalised request are Fortran's. */
 void grequest_fortran(struct vrequest *req);
-/* A restart: start it anew, and complete it if it was. Returns a code of MPI. */
+/* Restart: start @req anew, and complete it if it was complete. Returns a code of MPI. */
 int grequest_again(struct vrequest *req);
-/* A restart: the communicator of this one is there again, not freed by all yet. */
+/* Restart: the freed communicator of @req exists again, not yet freed by all members. */
 void orphan_again(struct vrequest *req);
-/* Wait until all members of what was freed have freed it. */
+/* Wait until all members have freed every communicator that this rank has freed. */
 void orphans_settle(void);
 
-/* The next place among receives, and among requests of files. */
+/* Return the next position among receives and requests of files. */
 static inline __attribute__((always_inline)) uint64_t post_order(void)
 {
 	if (unlikely(glue.multiple))
@@ -121,7 +121,7 @@ static inline __attribute__((always_inline)) uint64_t post_order(void)
 	return ++glue.posted;
 }
 
-/* A send's request was made by a wrapper. */
+/* A wrapper made @request for a send: note the receiver's world rank. */
 static inline __attribute__((always_inline)) void request_sent(MPI_Request request, int32_t peer)
 {
 	struct vrequest *req = (struct vrequest *)vobj_req(request);

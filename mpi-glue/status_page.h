@@ -1,34 +1,34 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The page that a rank shares with the shim that started it: orders one way, how far the
- * rank is the other way. A file that the shim makes before the rank starts, named by CKPT_STATUS
- * in the rank's environment and the same path on every node, so that a restart maps
- * the new shim's page where the old one was. It has to be on a tmpfs: who writes to a page of a
- * disk's file may have to wait for the disk.
+ * The page that a rank shares with the shim that started it: the shim writes orders, the rank
+ * writes how far it is. The page is a file that the shim makes before the rank starts, named by
+ * CKPT_STATUS in the rank's environment. Its path is the same on every node, so that a restart
+ * maps the new shim's page where the old one was. The file has to be on a tmpfs: a writer to a
+ * page of a disk's file may have to wait for the disk.
  *
  * One writer per field, no locks. @order is the shim's: it writes its fields, then raises
  * @serial with release order and wakes its futex. @answer is the rank's, with @change as futex.
  * Between checkpoints the rank writes nothing here: it updates @answer when @serial moves.
  *
- * When is a rank caught up? A reader has to look in this order (acquire), again from the
- * start if anything is not as wanted:
+ * When has a rank caught up? A reader has to look in this order (acquire), and start again if a
+ * condition does not hold:
  *   1. @state is STATUS_QUIESCED and @seen is the @serial that told the targets
  *   2. @stragglers is 0, then @in_collective is 0
  *   3. no comms[i].seq is less than targets[i].seq, no met[i] less than met_targets[i]
- *   4. the seqs and met[] once more: if one grew, tell it as a new target and start again
- * The rank writes in the opposite order: @in_collective up, then the seq, then it begins; so
+ *   4. the seqs and met[] once more: if one grew, publish it as a new target and start again
+ * The rank writes in the opposite order: it raises @in_collective, then the seq, then begins; so
  * a reader that finds 2 and 3 sees every collective that was begun before. (While there are
- * stragglers a seq may be one too high, of a thread that is about to be held. A target that
- * comes of it does no harm.)
+ * stragglers a seq may be one too high, raised by a thread that is about to be held. A target
+ * taken from such a seq does no harm.)
  *
- * A communicator is in comms[] from when it is named, so of all its members, those that have begun
- * nothing on it included; or, when a call on it is held, at the latest then. The reader keeps
- * targets of identities that a rank does not list yet, and tells them when it does.
+ * A communicator is in comms[] of every member from when its identity is agreed, also of members
+ * that have begun nothing on it; at the latest when a call on it is held. The reader keeps the
+ * targets of identities that a rank does not list yet, and tells them when the rank does.
  *
  * Ranks that have no communicator of their own yet (MPI_Comm_create_group, leaders of
  * MPI_Intercomm_create) are counted by pairs: met[i] of rank k and met[k] of rank i are the
  * same once both have caught up. So met_targets[i] of k is met[k] of i. A table of targets that
- * is shared by nodes can have such a count under STATUS_PAIR().
+ * several nodes share can have such a count under STATUS_PAIR().
  *
  * Counters of messages are totals since the job began, by rank in MPI_COMM_WORLD; @sent is
  * complete when @state is STATUS_DRAINING, @received grows until all that was sent has come.
@@ -42,12 +42,12 @@
 
 #define STATUS_MAGIC	0x70536c6c69745373ull
 #define STATUS_VERSION	2u
-/* An identity that no communicator has, of what ranks @a and @b did together. */
+/* Identity, of no communicator, that counts the meetings of ranks @a and @b. */
 #define STATUS_PAIR(a, b) \
 	(1ull << 62 | (uint64_t)((a) < (b) ? (a) : (b)) << 31 | (uint64_t)((a) < (b) ? (b) : (a)))
 /*
- * An identity that no communicator has: how often ranks that are held before a collective were let
- * begin it, because somebody else was behind and waited for a message that may come after it.
+ * Identity, of no communicator, that counts how often ranks held before a collective were allowed
+ * to begin it, as another rank was behind and waited for a message that may come after it.
  */
 #define STATUS_STALLS	(1ull << 61)
 #define STATUS_PAIR_RANK_MASK ((1ull << 31) - 1)
@@ -57,7 +57,7 @@
 enum status_intent {
 	STATUS_RUN,
 	STATUS_QUIESCE,		/* say how far collectives are; begin none beyond its target */
-	STATUS_DRAIN,		/* start no send; take what is under way */
+	STATUS_DRAIN,		/* start no send; receive the messages under way */
 	STATUS_CUT,		/* leave the lower half alone until RUN */
 };
 
@@ -65,18 +65,18 @@ enum status_state {
 	STATUS_BEFORE,		/* MPI_Init has not returned */
 	STATUS_RUNNING,
 	STATUS_QUIESCED,	/* comms[] holds; collectives ask the targets first */
-	STATUS_DRAINING,	/* no send starts, sent[] is complete; receives what comes */
-	STATUS_SILENT,		/* CUT: no thread has anything of the lower half in hand */
+	STATUS_DRAINING,	/* no send starts, sent[] is complete; messages are received */
+	STATUS_SILENT,		/* CUT: no thread holds anything of the lower half */
 	STATUS_REBUILDING,	/* a restart: new lower half */
 	STATUS_REFUSED,		/* @text says why; collectives and sends are not held */
 	STATUS_BROKEN,		/* the restart failed; @text */
 	STATUS_ENDED,		/* MPI_Finalize was called */
 };
 
-/* How a rank that runs on after CUT has to treat its lower half: it changed if @run did. */
+/* How a rank that runs on after CUT treats its lower half, which changed if @run did. */
 enum status_restart {
-	STATUS_FORGET,		/* restored without it */
-	STATUS_UNLOAD,		/* still there, and to be replaced: tests, migration of one rank */
+	STATUS_FORGET,		/* the rank was restored without its lower half */
+	STATUS_UNLOAD,		/* it is there, to be replaced: tests, migration of one rank */
 };
 
 struct status_order {
@@ -86,21 +86,21 @@ struct status_order {
 	uint32_t restart;	/* enum status_restart */
 	uint32_t pad;
 	/*
-	 * for the lower half of a restart: NAME=VALUE, or NAME of what must not be there, each
-	 * with its 0, at the end an empty one
+	 * for the lower half of a restart: strings NAME=VALUE (set it) or NAME (unset it), each
+	 * with its 0; an empty string ends them
 	 */
 	char environment[4096];
 };
 
-/* Who has it wait. 2 is taken (SHIM_WAIT_MUTE). */
+/* Cause of a thread's wait; 0: the library. 2 is taken (SHIM_WAIT_MUTE). */
 enum status_held {
-	STATUS_HELD = 1,	/* we do, for a checkpoint; 0: the library */
+	STATUS_HELD = 1,	/* Stillpoint, for a checkpoint */
 	STATUS_GATHERS = 3,	/* members of the communicator that have not come to this call */
 };
 
-/* The wait of a thread of the rank; of several the one that says most (quiesce.c). */
+/* The wait of one thread of the rank: the one that says most (quiesce.c). */
 struct status_wait {
-	uint32_t writing;	/* odd while it is written */
+	uint32_t writing;	/* odd while this struct is written */
 	uint16_t call;		/* row of mpi_calls.def; name in @name */
 	uint16_t held;		/* enum status_held */
 	uint32_t peer;		/* in MPI_COMM_WORLD, STATUS_NONE */
@@ -115,7 +115,7 @@ struct status_answer {
 	uint32_t seen;		/* @serial that this answers */
 	uint32_t state;
 	uint32_t stragglers;	/* threads still in a call that they began before the order */
-	uint32_t in_collective;	/* threads that began one after it */
+	uint32_t in_collective;	/* threads in a collective that they began after the order */
 	uint32_t world_rank;
 	uint32_t nr_comms;	/* entries of comms[] in use, from the start; holes have id 0 */
 	uint32_t pending;	/* requests and messages that the cut still waits for */
@@ -123,15 +123,15 @@ struct status_answer {
 	char text[256];
 	/*
 	 * Why no checkpoint of this job will be taken any more, "CALL: reason", as soon as the rank
-	 * knows; empty: nothing speaks against one yet. Written once, its first byte last.
+	 * knows; empty: checkpoints are possible so far. Written once, its first byte last.
 	 */
 	char refusal[256];
 };
 
-/* A communicator's collectives, or a group's; id as agreed when it was made. */
+/* Collectives of one communicator; @id as its members agreed when it was made. */
 struct status_comm {
 	uint64_t id;
-	uint64_t seq;		/* begun here */
+	uint64_t seq;		/* collectives that this rank has begun */
 	uint64_t members;	/* how many ranks */
 };
 
@@ -141,8 +141,8 @@ struct status_target {
 };
 
 /*
- * What of this process belongs to its lower half, for whoever takes an image without it:
- * descriptors, then threads as gettid() has them. Written before STATUS_SILENT.
+ * Descriptors of this process that belong to its lower half, then threads (as gettid() returns),
+ * so that an image can be taken without them. Written before STATUS_SILENT.
  */
 struct status_lower {
 	int32_t pid;		/* of the rank's process that called MPI_Init */
@@ -178,8 +178,8 @@ static inline struct status_comm *status_comms(struct status_page *page)
 }
 
 /*
- * A slot gets another communicator while it is read: first it is nobody's.  Who reads the
- * identity once more after the rest knows that all of it was of one.
+ * A slot may get another communicator while a reader reads it: its id is 0 meanwhile. A reader
+ * that finds the same id after reading the rest has all fields of one communicator.
  */
 static inline void status_comm_write(struct status_comm *comm, uint64_t id, uint64_t members,
 				     uint64_t seq)
@@ -193,7 +193,7 @@ static inline void status_comm_write(struct status_comm *comm, uint64_t id, uint
 	__atomic_store_n(&comm->id, id, __ATOMIC_RELEASE);
 }
 
-/* False: it is nobody's, or changes. */
+/* Returns false if the slot has no communicator, or changes. */
 static inline bool status_comm_read(const struct status_comm *comm, struct status_comm *ret_comm)
 {
 	ret_comm->id = __atomic_load_n(&comm->id, __ATOMIC_ACQUIRE);
@@ -217,7 +217,7 @@ static inline uint64_t *status_received(struct status_page *page)
 	return status_sent(page) + page->nr_ranks;
 }
 
-/* Meetings begun with each rank, and as many as the reader knows that rank has begun. */
+/* Meetings begun with each rank; met_targets: as many as that rank is known to have begun. */
 static inline uint64_t *status_met(struct status_page *page)
 {
 	return status_received(page) + page->nr_ranks;
@@ -228,7 +228,7 @@ static inline uint64_t *status_met_targets(struct status_page *page)
 	return status_met(page) + page->nr_ranks;
 }
 
-/* Communicators' identities never have these two bits so. */
+/* An identity of a communicator never has these two top bits. */
 static inline int status_is_pair(uint64_t id)
 {
 	return id >> 62 == 1;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The tool interface: handles of variables that are bound to an object. The object comes by the
- * address of its handle, and only the variable says of which kind it is. The library is given
- * the address of the real one, which lives as long as the call; so may the program's.
+ * The tool interface: handles of variables that are bound to an object. The program passes the
+ * address of the object's handle, and only the variable tells the object's kind. The library gets
+ * the address of a real handle, which lives as long as the call; the program's variable need not
+ * live longer either.
  *
- * Variables of no object, and those that the library does not know, are passed on as they are.
+ * For variables of no object, and those that the library does not know, the address is passed on
+ * unchanged.
  */
 #include "mpi/calls.h"
 
@@ -21,7 +23,7 @@ union real_object {
 	MPI_Info info;
 };
 
-/* What goes down in place of @object. */
+/* Return the address to pass to the lower half in place of @object. */
 static void *object_below(int bind, void *object, union real_object *real)
 {
 	if (!object)
@@ -46,7 +48,7 @@ static void *object_below(int bind, void *object, union real_object *real)
 	}
 }
 
-/* All is asked for, though it may be left out: not every library has heard of that. */
+/* Ask for every value, though MPI allows NULL for those not wanted: not every library takes it. */
 LOWER_TEXT static int cvar_bind(int index)
 {
 	int name_len = 0, desc_len = 0, verbosity, bind, scope;

@@ -8,13 +8,13 @@
  * The first word of a slot is the real handle. A freed slot holds 0 there, which no
  * library takes for a valid handle, so a stale handle gives the library's own error.
  *
- * How a handle looks is the ABI's business (abi_mpich.h, abi_ompi.h), which defines for
- * each NAME of VKINDS:
+ * The ABI decides how a handle looks (abi_mpich.h, abi_ompi.h), and defines for each NAME of
+ * VKINDS:
  *
- *   TYPE real_NAME(TYPE virtual)                 for the lower half
- *   TYPE wrap_NAME(TYPE real)                    of a handle the lower half made
- *   TYPE virt_NAME(const struct vobj *object)    what the application sees
- *   struct vobj *vobj_NAME(TYPE virtual)         NULL: null, predefined, not ours
+ *   TYPE real_NAME(TYPE virtual)                 the handle to give the lower half
+ *   TYPE wrap_NAME(TYPE real)                    a new slot's, for a handle the lower half made
+ *   TYPE virt_NAME(const struct vobj *object)    the handle that the application sees
+ *   struct vobj *vobj_NAME(TYPE virtual)         NULL: null, predefined, or not of a slot
  */
 #ifndef MPI_GLUE_VHANDLE_H
 #define MPI_GLUE_VHANDLE_H
@@ -45,19 +45,19 @@ enum vkind {
 	X(msg, MPI_Message, VK_MSG) \
 	X(req, MPI_Request, VK_REQ)
 
-/* Open MPI: Fortran integers of slots; predefined ones are small. */
+/* Open MPI: Fortran integers of slots begin here; those of predefined objects are small. */
 #define FORTRAN_OURS	0x800000
 
 /**
  * struct vobj - head of every object
  * @real:  handle of the lower half; 0 when free
- * @self:  the descriptor; a predefined object of Open MPI is a data symbol
- *         that begins like this, and its descriptor is elsewhere, or NULL
+ * @self:  the descriptor; a predefined object of Open MPI is a data symbol that begins like
+ *         this struct, and its @self points to a descriptor elsewhere, or is NULL
  * @index: slot number
- * @refs:  the application's handle, and other objects that name this one
- * @next_free: of a free slot
- * @fortran: else, of Open MPI, its Fortran integer: the Fortran library reads that of a new
- *         group in the object itself
+ * @refs:  number of references: the application's handle, and other objects that name this one
+ * @next_free: for a free slot: the next one, as index + 1
+ * @fortran: for a slot in use, with Open MPI: its Fortran integer; the Fortran library reads a
+ *         new group's integer from the object itself
  */
 struct vobj {
 	uintptr_t real;
@@ -80,7 +80,7 @@ struct vtable {
 	uint32_t max;
 	uint32_t top;		/* slots ever used */
 	uint32_t free;		/* list through next_free, of index + 1 */
-	uint32_t last;		/* its end, for operations */
+	uint32_t last;		/* end of that list, kept for operations */
 	int lock;
 };
 
@@ -91,27 +91,28 @@ struct vtable {
 int vhandle_init(void);
 
 /**
- * vobj_new() - take a slot, zeroed but for its head; refs 1
+ * vobj_new() - take a slot: all zero but its head, one reference
  * Return: NULL when the kind's table is full
  */
 struct vobj *vobj_new(enum vkind kind, uintptr_t real);
 
-/* A further reference; the last put gives the slot back. NULL is fine. */
+/* Take a further reference; the last put gives the slot back. @obj may be NULL. */
 struct vobj *vobj_get(struct vobj *obj);
 void vobj_put(struct vobj *obj);
 
-/* The application freed its handle: the real one is gone, descendants may still name it. */
+/* The application freed @obj: its real handle is gone, other objects may still name the slot. */
 void vobj_release(struct vobj *obj);
 
-/* Of a real handle, the living object; linear, for the rare ways back up. */
+/* Return the living object of a real handle; a linear search, for rare use. */
 struct vobj *vobj_find(enum vkind kind, uintptr_t real);
 
-/* The object in slot @index, NULL when there is none living. */
+/* Return the object in slot @index, NULL if the slot is free. */
 struct vobj *vobj_at(enum vkind kind, uint32_t index);
 
 /*
- * The lock of a kind's table, for what else objects of that kind are named by. No slot of the
- * kind is taken or given back meanwhile, and nothing of the application's is called.
+ * Take the lock of a kind's table, also to guard other places that name objects of that kind.
+ * While it is held no slot of the kind is taken or given back; the holder must call nothing of
+ * the application's.
  */
 void vtable_lock(enum vkind kind);
 void vtable_unlock(enum vkind kind);

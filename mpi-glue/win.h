@@ -2,32 +2,32 @@
 /*
  * Windows and their epochs.
  *
- * Below, a window is under MPI_Win_lock_all for as long as it is there, with MPI_MODE_NOCHECK:
- * the library moves data, and that its operations are complete at the target MPI_Win_flush_all
- * tells. When they may begin, and who waits for whom, is ours: fences, post-start-complete-wait
- * and locks are made of flushes and words in each member's memory that the others add to. So
- * what an epoch has come to is memory of the application, in the image with the rest, and a cut
- * can be in the middle of any: the drain flushes, and a restart makes the window again and goes
- * on.
+ * In the lower half a window is under MPI_Win_lock_all, with MPI_MODE_NOCHECK, as long as it
+ * exists: the library only moves data, and MPI_Win_flush_all tells that operations are complete
+ * at the target. This code decides when operations may begin, and which member waits for which:
+ * fences, post-start-complete-wait and locks are made of flushes and of words in each member's
+ * memory to which the others add. So the state of an epoch is memory of the application, in the
+ * image with the rest, and a cut can be in the middle of any epoch: the drain flushes, and a
+ * restart makes the window again and goes on.
  *
  * Words of a member, each written by atomics of MPI alone (@words_below, a window beside the
- * application's): who holds its lock; for each other one how often it has posted to, and
- * completed at, this one; for each round of a fence how often somebody has come. The latter
- * only grow, and what the member has used of them is counted beside, so nothing is ever reset.
- * Who waits for a word, or tries a lock, does so between safe points, so it can be cut there. A
- * fence counts as a collective when all have come to it.
+ * application's): the state of its lock; for each other member how often that one has posted to,
+ * and completed at, this one; for each round of a fence how often a member has come. The posts,
+ * completions and rounds only grow, and the member counts beside them how many it has used, so
+ * nothing is ever reset. A thread waits for a word, or tries a lock, between safe points, so a
+ * cut can be there. A fence counts as a collective when all have come to it.
  *
  * Fences are dissemination barriers: Hensgen, Finkel, Manber, "Two algorithms for barrier
  * synchronization", International Journal of Parallel Programming 17(1), 1988.
  *
- * MPI_Win_lock_all is a lock of each member, all begun at once. (A word for all at one member,
- * as Gerstenberger, Besta, Hoefler have it, SC'13, section 2.3, would have every exclusive lock
- * wait for the progress of that one.)
+ * MPI_Win_lock_all takes the lock of each member, all begun at once. (With one word for all at
+ * one member, as in Gerstenberger, Besta, Hoefler, SC'13, section 2.3, every exclusive lock would
+ * wait for the progress of that member.)
  *
- * Memory of MPI_Win_allocate is the application's heap; that of MPI_Win_allocate_shared a file
- * of a tmpfs which all members map, and which no name leads to any more. (Below, each member's
- * window is all of it: MPICH 4.0.2 with UCX misplaces what is put where a window begins at no
- * multiple of 16.)
+ * Memory of MPI_Win_allocate is the application's heap; memory of MPI_Win_allocate_shared is an
+ * unlinked file of a tmpfs which all members map. (In the lower half each member's window is the
+ * whole file: MPICH 4.0.2 with UCX misplaces data put to a window that begins at no multiple of
+ * 16.)
  */
 #ifndef MPI_GLUE_WIN_H
 #define MPI_GLUE_WIN_H
@@ -35,26 +35,25 @@
 #include "mpi-glue/glue.h"
 
 /*
- * What operations of this process are allowed on the window, besides those on targets that are
- * locked.
+ * Operations that this process may begin on the window, besides those on locked targets.
  */
 enum win_access {
 	ACCESS_NONE,
-	ACCESS_FENCED,		/* after a fence; nothing was begun yet */
-	ACCESS_FENCE,		/* operations were, so a fence must come */
+	ACCESS_FENCED,		/* after a fence; no operation was begun yet */
+	ACCESS_FENCE,		/* after a fence and an operation, so a fence must come */
 	ACCESS_STARTED,		/* on targets of MPI_Win_start */
-	ACCESS_ALL,		/* MPI_Win_lock_all */
+	ACCESS_ALL,		/* on all targets: MPI_Win_lock_all */
 };
 
 /*
- * vwin.target[], by rank; the last three are locks, which several threads may have of
- * different targets.
+ * vwin.target[], by rank; the last three are locks. Several threads may hold locks of different
+ * targets.
  */
 enum win_target { TARGET_STARTED = 1, TARGET_SHARED, TARGET_EXCLUSIVE, TARGET_UNCHECKED };
 
 /*
- * Locks count readers in the lower half, writers, one of which has it or waits for readers, in
- * the upper.
+ * A lock word counts readers in its low 32 bits, writers in its high 32 bits: one writer holds
+ * the lock or waits for readers.
  */
 #define ONE_EXCLUSIVE	(1ull << 32)
 #define MASK_SHARED	(ONE_EXCLUSIVE - 1)
@@ -62,11 +61,12 @@ enum win_target { TARGET_STARTED = 1, TARGET_SHARED, TARGET_EXCLUSIVE, TARGET_UN
 #define FENCE_ROUNDS	31	/* of as many members as an int can count */
 
 /**
- * struct win_words - of one member
- * @fences: this member has begun; its own, as the second half of @by
- * @lock:   of this member
- * @come:   to round k of a fence, by the member 2^k before this one
- * @by:     [0, n): posted here by rank i; [n, 2n): completed here; [2n, 4n): of these, used
+ * struct win_words - the words of one member
+ * @fences: fences that this member has begun; written by the member alone
+ * @lock:   the lock of this member
+ * @come:   [k]: arrivals at round k of a fence of the member 2^k before this one
+ * @by:     [0, n): posts here by rank i; [n, 2n): completions here; [2n, 4n): how many of these
+ *          this member has used; written by the member alone
  */
 struct win_words {
 	uint64_t fences;
@@ -75,16 +75,16 @@ struct win_words {
 	uint64_t by[];
 };
 
-/* Its displacement below. */
+/* Displacement of a word in @words_below. */
 #define WORD_OF(member)	(offsetof(struct win_words, member) / sizeof(uint64_t))
 
-/* Of a shared window, a member's part of the memory. */
+/* A member's part of a shared window's memory. */
 struct win_part {
 	MPI_Aint size, offset;
 	int disp_unit;
 };
 
-/* Attached to a dynamic window. */
+/* Memory attached to a dynamic window. */
 struct win_region {
 	struct win_region *next;
 	void *base;
@@ -106,12 +106,12 @@ static inline bool win_is_open(const struct vwin *win)
 	return win->access >= ACCESS_FENCE || __atomic_load_n(&win->locked, __ATOMIC_RELAXED);
 }
 
-/* May an operation on @target begin? Else it is MPI_ERR_RMA_SYNC. */
+/* May an operation on @target begin? If not, the caller's error is MPI_ERR_RMA_SYNC. */
 static inline bool win_may(MPI_Win win, int target)
 {
 	struct vwin *desc = win_of(win);
 
-	/* what is wrong with these the library says itself */
+	/* the library reports these errors itself */
 	if (unlikely(!desc || target < 0 || target >= desc->nr))
 		return true;
 	switch (desc->access) {
@@ -127,8 +127,8 @@ static inline bool win_may(MPI_Win win, int target)
 }
 
 /*
- * Where @disp of @target is below: a shared window is there the whole mapping, in bytes, for
- * each member.
+ * Translate @disp of @target for the lower half, where a shared window is, for each member, the
+ * whole mapping in bytes.
  */
 static inline MPI_Aint win_disp(MPI_Win win, int target, MPI_Aint disp)
 {
@@ -143,28 +143,32 @@ static inline MPI_Aint win_disp(MPI_Win win, int target, MPI_Aint disp)
 bool win_is_idle(const struct vwin *win);
 
 /**
- * win_make_below() - the lower half's window of @win, and what belongs to it
- * @comm, @info: below
+ * win_make_below() - make the real window of @win, and the window on its words
+ * @comm, @info: real handles
  *
- * Collective over @comm. Returns a code of MPI; then nothing may be done with the window.
+ * Collective over @comm. Returns a code of MPI; after an error the window must not be used.
  */
 int win_make_below(struct vwin *win, MPI_Comm comm, MPI_Info info);
 
-/* Is @key "true" in @info, which is below? */
+/* Is @key "true" in @info, a real handle? */
 bool win_info_says(MPI_Info info, const char *key);
 
-/* The drain: all that was begun is complete at its target. Waits for progress of other ranks. */
+/*
+ * For the drain: complete all operations begun at their targets. Waits for progress of other
+ * ranks.
+ */
 void wins_flush(void);
 
-/* The memory of a window that is gone. */
+/* Free the memory that the descriptor of a freed window owns. */
 void win_drop(struct vwin *win);
 
 /*
- * Memory that all members of @comm share, as large as they want it each: @win->base, parts, map.
- * Collective; a code of MPI, the same in all: MPI_ERR_RMA_SHARED if they are not on one node.
+ * Make memory that all members of @comm share, with a part of @win->size for each; sets
+ * @win->base, parts, map. Collective. Returns a code of MPI, the same in all members:
+ * MPI_ERR_RMA_SHARED if they are not on one node.
  */
 int win_share(struct vwin *win, MPI_Comm comm, MPI_Info info);
-/* Also of a window that has none. */
+/* Unmap the shared memory of @win, if it has any. */
 void win_shared_drop(struct vwin *win);
 /* For MPI_Win_shared_query and its large form, @call. */
 int win_shared_part(MPI_Win win, int rank, MPI_Aint *ret_size, int *ret_disp_unit, void **ret_base,
