@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Point to point: blocking calls as loops, receives and probes that look at kept messages first.
+ * Point to point: blocking calls as loops, receives that look at kept messages first.
  *
- * A blocking send or receive is the non-blocking one and a test, in one trip to the lower half, as
- * often as not complete at the first. Only when the thread is wanted out before that does its
- * request become one of ours (a slot with its arguments), which the drain completes or
- * a restart posts anew.
+ * A blocking send or receive is the non-blocking one and tests until it is complete, in one trip
+ * to the lower half. Only if the thread leaves that loop before completion does the request get a
+ * slot with its arguments: the drain completes it or a restart posts it anew.
  *
  * Calls with large counts (MPICH) are the same functions with a wider parameter.
  */
@@ -28,7 +27,7 @@ struct args {
 	bool large;
 };
 
-/* A message that was longer than its buffer has been received all the same. */
+/* A message that was longer than its buffer has been received all the same, and counts so. */
 static bool is_truncate(int rc)
 {
 	int class = MPI_SUCCESS;
@@ -37,7 +36,7 @@ static bool is_truncate(int rc)
 	return class == MPI_ERR_TRUNCATE;
 }
 
-/* From here on it is a request as any other; MPI_REQUEST_NULL: the table is full. */
+/* Give the real request of a receive a slot; MPI_REQUEST_NULL: the table is full. */
 static MPI_Request recv_request(MPI_Request real, const struct args *a, uint32_t flags)
 {
 	MPI_Request request = wrap_request(real, vobj_comm(a->comm), flags | REQ_RECV);
@@ -164,7 +163,7 @@ recv_inside(const struct args *a, MPI_Status *status, struct call_mark *mark, un
 
 	if (unlikely(kept))
 		return recv_kept(kept, a, status, call);
-	if (unlikely(a->rank == MPI_PROC_NULL)) {	/* the one that says so in its status */
+	if (unlikely(a->rank == MPI_PROC_NULL)) {	/* MPI_Recv fills in the status for it */
 		rc = lower_MPI_Recv(a->buf, 0, real_dtype(a->dtype), a->rank, a->tag,
 				    real_comm(a->comm), status);
 		return rc ? fail_comm(a->comm, rc, call) : rc;
@@ -227,8 +226,8 @@ MPI_ALIAS(MPI_Irecv##s);
 ABI_SIZES(RECV)
 
 /*
- * Does the library complain of the send's arguments?  Asked if they look like it: the receive
- * comes first, and would take a message that a failed call must leave.
+ * Ask the library whether it accepts the send's arguments; called if looks_wrong() doubts them.
+ * The receive is posted before the send, and would take a message that a failed call must leave.
  */
 LOWER_TEXT static int check_send(const struct args *s)
 {
@@ -245,8 +244,7 @@ LOWER_TEXT static int check_send(const struct args *s)
 }
 
 /*
- * None, one that was freed, or one of the program's of which it is not known that it was
- * committed.
+ * True for no type, a freed type, or a type of the program's that is not known to be committed.
  */
 static inline bool dtype_looks_wrong(MPI_Datatype dtype)
 {
@@ -256,14 +254,14 @@ static inline bool dtype_looks_wrong(MPI_Datatype dtype)
 		    : dtype == MPI_DATATYPE_NULL;
 }
 
-/* No buffer is MPI_BOTTOM, too. */
+/* May the send's arguments be wrong? A null buffer is MPI_BOTTOM, too, which is valid. */
 static inline bool looks_wrong(const struct args *s)
 {
 	return s->count < 0 || s->tag < 0 || (!s->buf && s->count) || dtype_looks_wrong(s->dtype) ||
 	       world_rank_of((struct vcomm *)vobj_comm(s->comm), s->rank) < 0;
 }
 
-/* Both at once: the receive is posted first, as two ranks may do this to each other. */
+/* Post the receive first, then send, as two ranks may do this to each other. */
 static inline __attribute__((always_inline)) int
 sendrecv_inside(const struct args *s, const struct args *r, MPI_Status *status,
 		struct call_mark *mark, unsigned int call)
@@ -283,7 +281,7 @@ sendrecv_inside(const struct args *s, const struct args *r, MPI_Status *status,
 	if (unlikely(rc))
 		return rc;
 	first = send_inside(s->call, s->large, s, mark, call);
-	/* nothing was sent, so perhaps nothing comes */
+	/* nothing was sent, so perhaps no message comes */
 	if (unlikely(first))
 		PMPI_Cancel(&request);
 	rc = wait_inside(&request, status, mark, call);
@@ -308,8 +306,8 @@ MPI_ALIAS(MPI_Sendrecv##s);
 ABI_SIZES(SENDRECV)
 
 /*
- * MPI_BOTTOM: MPICH packs nothing that lies at address 0, so it gets another and a type that
- * leads back.
+ * Pack from MPI_BOTTOM: MPICH packs nothing from address 0, so it gets another address and a type
+ * whose displacement leads back to 0.
  */
 LOWER_TEXT static int pack_bottom(int count, MPI_Datatype dtype, void *data, int size, int *place,
 				  MPI_Comm comm)
@@ -332,7 +330,7 @@ LOWER_TEXT static int pack_bottom(int count, MPI_Datatype dtype, void *data, int
 	return rc;
 }
 
-/* What is sent is packed first, as the receive is into the same buffer. */
+/* Pack the message before it is sent, as the receive uses the same buffer. */
 LOWER_TEXT static int pack_all(const struct args *a, void **ret_data, int *ret_size)
 {
 	MPI_Datatype dtype = real_dtype(a->dtype);
@@ -394,7 +392,7 @@ int PMPI_Sendrecv_replace##s(void *buf, type count, MPI_Datatype datatype, int d
 MPI_ALIAS(MPI_Sendrecv_replace##s);
 ABI_SIZES(REPLACE)
 
-/* The buffer is the application's memory: a restart attaches it again, as nothing is in it then. */
+/* The buffer is the application's memory; a restart attaches it again, as it is empty at a cut. */
 #define BUFFER(s, type) \
 LOWER_TEXT int PMPI_Buffer_attach##s(void *buffer, type size) \
 { \

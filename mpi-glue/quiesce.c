@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Threads of the application at the gate of MPI; who opens and closes it is glue_thread.c.
+ * Threads of the application at the gate of MPI; glue_thread.c opens and closes the gate.
  *
  * Owns the list of threads that ever called MPI, the gate, and the library's lock.  A thread is
  * inside, or at a safe point with nothing of the lower half in hand (quiesce.h).
@@ -16,7 +16,7 @@
 #include "mpi-glue/status_page.h"
 #include "mpi/calls.h"
 
-/* For a lower half that another thread has, or that a restart loads anew. */
+/* How long MPI_Abort waits for a lower half that another thread uses or a restart loads anew. */
 #define ABORT_PATIENCE_MS	2000
 
 __thread struct glue_thread glue_self = { .unknown = 1, .peer = -1 };
@@ -54,7 +54,7 @@ static void refuse_several(unsigned int call)
 				  "was a file or a window");
 }
 
-/* Each of them, as two may come first at the same time. */
+/* Every thread's first call checks, as two threads may come first at the same time. */
 void quiesce_several(unsigned int call)
 {
 	if (!glue.multiple || __atomic_load_n(&glue.callers, __ATOMIC_SEQ_CST) < 2)
@@ -104,7 +104,7 @@ static void go_out(struct call_mark *mark)
 	mark->locked = 0;
 }
 
-/* From a safe point, or a call's beginning, to where the lower half may be called. */
+/* Go from a safe point, or a call's beginning, to where the lower half may be called. */
 static void come_in(struct call_mark *mark)
 {
 	for (;;) {
@@ -179,7 +179,7 @@ void quiesce_wait(struct call_mark *mark, uint32_t gate)
 	come_in(mark);
 }
 
-/* Not inlined: this thread's first call, or a hold. */
+/* The slow way into a call, not inlined: this thread's first call, or a hold. */
 __attribute__((noinline, cold)) void quiesce_begin(struct call_mark *mark, unsigned int call,
 						   struct counter *counter)
 {
@@ -195,7 +195,7 @@ __attribute__((noinline, cold)) void quiesce_begin(struct call_mark *mark, unsig
 		return;
 	}
 	glue_self.counter = counter;
-	/* not begun yet: the page must not say so when we are no straggler any more */
+	/* not begun yet: the page must not count it as begun once we are no straggler any more */
 	if (counter)
 		collective_uncount(counter);
 	__atomic_store_n(&glue_self.safe, 1, __ATOMIC_SEQ_CST);
@@ -212,14 +212,17 @@ static void leave_collective(struct call_mark *mark)
 	quiesce_publish();
 }
 
-/* Uncounted first: who is in no collective and has counted it would pass for one who is done. */
+/*
+ * Uncount before leaving: a thread that is in no collective but has counted one would look as if
+ * it had completed the collective.
+ */
 void quiesce_retract(struct call_mark *mark, struct counter *counter)
 {
 	collective_uncount(counter);
 	leave_collective(mark);
 }
 
-/* The rank may be behind again, so another thread may begin what it was held before. */
+/* The rank may be behind again, so a thread held before a collective may now begin it. */
 void quiesce_not_begun(struct call_mark *mark, struct counter *counter)
 {
 	if (mark->collective) {
@@ -248,9 +251,9 @@ __attribute__((noinline, cold)) void quiesce_safe_point(struct call_mark *mark)
 	if (!mark->outer)
 		go_out(mark);
 	/*
-	 * Loops come here instead of offering the processor themselves. Where the library's own
-	 * lock is what keeps threads apart, some that ask again and again keep it from the glue
-	 * thread and from who is behind.
+	 * Loops come here instead of yielding the processor themselves. If only the library's own
+	 * lock keeps threads apart, threads that test again and again keep that lock from the glue
+	 * thread and from threads that are behind.
 	 */
 	if (glue.several && hold_now())
 		quiesce_futex(&glue.gate, FUTEX_WAIT_PRIVATE, gate, &step);
@@ -260,11 +263,11 @@ __attribute__((noinline, cold)) void quiesce_safe_point(struct call_mark *mark)
 		come_in(mark);
 }
 
-/* Marked first, so that the glue thread does not take the library once more. */
+/* Set the thread's mark before waiting, so that the glue thread does not take the library again. */
 bool quiesce_abort(unsigned int call)
 {
 	static const struct timespec step = { .tv_nsec = 1000000 };
-	/* of a callback, or of a call that failed */
+	/* called from a callback, or from a call that failed */
 	bool inside = glue_self.call && !glue_self.safe;
 
 	if (glue_self.unknown)
@@ -282,8 +285,8 @@ bool quiesce_abort(unsigned int call)
 		nanosleep(&step, NULL);
 	}
 	/*
-	 * another thread may be in a collective since it was alone, and has the lock: then the
-	 * glue thread has not
+	 * another thread may hold the lock in a collective that it began when it was alone: then
+	 * the glue thread does not hold it
 	 */
 	return glue.several && !(hold_now() & HOLD_CUT);
 }
@@ -315,8 +318,8 @@ unsigned int quiesce_inside(void)
 }
 
 /*
- * A thread that waits for a message goes in and out under a hold; counted, it would make
- * moments rare at which no rank has any.
+ * A thread that waits for a message goes in and out under a hold, and is not counted: otherwise
+ * moments at which no rank has a straggler would be rare.
  */
 unsigned int quiesce_stragglers(void)
 {
@@ -329,7 +332,7 @@ unsigned int quiesce_stragglers(void)
 	return n;
 }
 
-/* What a thread is in: 1 + enum call, or 0; and whether it is a collective. */
+/* Return the thread's call as 1 + enum call, or 0; *@ret_counter: if collective, its counter. */
 static uint32_t call_of(const struct glue_thread *t, const struct counter **ret_counter)
 {
 	uint32_t call = __atomic_load_n(&t->call, __ATOMIC_RELAXED);
@@ -339,9 +342,9 @@ static uint32_t call_of(const struct glue_thread *t, const struct counter **ret_
 }
 
 /*
- * How much it says of the rank what @t waits for; 0: it is in no call. A collective that it is
- * held before may be what others wait for. If this rank is behind, a message may be what keeps
- * it so; else messages of other threads say nothing.
+ * Rate how much the wait of @t says about the rank; 0: @t is in no call. Other ranks may wait for
+ * a collective before which @t is held. If this rank is behind, a message may be what keeps it
+ * behind; if not, waits for messages say little.
  */
 static int says_much(const struct glue_thread *t, bool is_behind)
 {
@@ -354,7 +357,10 @@ static int says_much(const struct glue_thread *t, bool is_behind)
 	return t->safe ? 3 : is_behind ? 1 : 2;
 }
 
-/* With threads_lock. Of several that say as much, another one for each order. */
+/*
+ * Choose the thread whose wait says most; among equals, another one for each order. The caller
+ * holds threads_lock.
+ */
 static const struct glue_thread *who_waits(void)
 {
 	static uint32_t serial, turn;
@@ -377,7 +383,7 @@ static const struct glue_thread *who_waits(void)
 	for (const struct glue_thread *t = glue.threads; most && t; t = t->next) {
 		int much = says_much(t, is_behind);
 
-		/* it may say less by now */
+		/* the thread may have moved on since the first pass */
 		if (!much || (best && much < most))
 			continue;
 		best = t;
@@ -408,7 +414,7 @@ void quiesce_publish_wait(struct status_wait *wait)
 		wait->held = t->gathers ? STATUS_GATHERS : t->safe ? STATUS_HELD : 0;
 		wait->peer = t->peer < 0 ? STATUS_NONE : (uint32_t)t->peer;
 		wait->tag = t->tag;
-		/* whoever meets without a communicator waits for none */
+		/* a meeting has no communicator to name */
 		wait->comm = counter && counter->slot != COUNTER_MEETING ? counter->id : 0;
 		wait->seq = counter ? counter->seq + t->gathers : 0;
 	}

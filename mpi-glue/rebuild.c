@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Restart in the rank: the order of things, and the small objects: infos, groups, operations.
+ * Restart in the rank: the order in which objects are made again, and the small objects: infos,
+ * groups, operations.
  *
  * Runs in the glue thread with every other thread at a safe point or outside, so that real
- * handles are nowhere but in the tables. Whatever fails here ends the restart: there is no
- * way back to the lower half that was.
+ * handles are nowhere but in the tables. Any failure here ends the restart: there is no way back
+ * to the old lower half.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -23,7 +24,7 @@ struct saved_group {
 struct saved_info {
 	int n;
 	size_t used;
-	char text[];		/* key, value, key, value, each with its 0 */
+	char text[];		/* key, value, key, value, ..., each with its 0 */
 };
 
 static int rebuild_refuse(char *why, size_t size, unsigned int call, const char *reason)
@@ -58,7 +59,7 @@ LOWER_TEXT static int ask_group(struct vgroup *desc)
 	desc->saved = saved;
 	for (int i = 0; i < n && !rc; i++)
 		if (saved->world[i] == MPI_UNDEFINED)
-			rc = -EXDEV;	/* of another job */
+			rc = -EXDEV;	/* a member is of another job */
 	return rc;
 }
 
@@ -90,7 +91,7 @@ LOWER_TEXT int rebuild_ask_info(MPI_Info real, void **ret_saved)
 	return 0;
 }
 
-/* A posted receive of a communicator that all have freed cannot be posted again. */
+/* A receive posted on a communicator that all members have freed cannot be posted again. */
 static int ask_requests(char *why, size_t size)
 {
 	const struct vtable *table = &glue.table[VK_REQ];
@@ -100,7 +101,7 @@ static int ask_requests(char *why, size_t size)
 
 		if (!req)
 			continue;
-		/* what is complete is not made again */
+		/* complete requests are not made again, so they do not matter here */
 		if ((req->flags & REQ_PERSISTENT ||
 		     (req->flags & (REQ_RECV | REQ_ACTIVE | REQ_MATCHED)) ==
 			     (REQ_RECV | REQ_ACTIVE)) &&
@@ -169,7 +170,7 @@ LOWER_TEXT int rebuild_info(const void *from, MPI_Info *ret_info)
 	for (int i = 0; i < saved->n && !rc; i++) {
 		const char *value = at + strlen(at) + 1;
 
-		/* Open MPI has empty values in its own infos, and takes none */
+		/* Open MPI has empty values in its own infos, but MPI_Info_set refuses them */
 		rc = lower_MPI_Info_set(*ret_info, at, value);
 		if (rc == MPI_ERR_INFO_VALUE && !*value)
 			rc = 0;
@@ -233,7 +234,7 @@ LOWER_TEXT static int make_ops(char *why, size_t size)
 	return 0;
 }
 
-/* The library is loaded: MPI_Init, and what init does for the program the first time. */
+/* The library is loaded: call MPI_Init, and set up the library as at the program's MPI_Init. */
 LOWER_TEXT static int init_again(char *why, size_t size)
 {
 	MPI_Errhandler give_back;

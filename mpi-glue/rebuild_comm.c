@@ -2,10 +2,10 @@
 /*
  * Communicators of a restart.
  *
- * Each is made again from its members' world ranks, in their order, whatever made it the first
- * time: a group, MPI_Comm_create_group, and the topology on top, without reordering. Ranks make
- * them in ascending identity. That is one order for all, so of those that wait for each other
- * the one with the lowest identity has all its members, and goes on.
+ * Each is made again from its members' world ranks, in their order, whatever call made it the
+ * first time: a group, MPI_Comm_create_group, and the topology on top, without reordering. Ranks
+ * make communicators in ascending identity. All ranks use this order, so among the communicators
+ * under way the one with the lowest identity has all its members, and is completed.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -15,10 +15,10 @@
 #include "mpi-glue/rebuild.h"
 #include "mpi/calls.h"
 
-/* What the library knew of one; @values as the topology has them, one array after the other. */
+/* Saved facts of one communicator; @values: the topology's arrays, one after the other. */
 struct saved_comm {
 	int kind;		/* MPI_CART, ... or MPI_UNDEFINED */
-	int nr[2];		/* dimensions; nodes, edges; in, out */
+	int nr[2];		/* by kind: dimensions, 0; nodes, edges; in, out */
 	int weighted;
 	char name[MPI_MAX_OBJECT_NAME];
 	int values[];
@@ -71,7 +71,10 @@ LOWER_TEXT static int ask_comm(struct vcomm *desc)
 	return ask_topology(real, saved);
 }
 
-/* Also one that was freed here and not by all members: they make it together. */
+/*
+ * Return communicator @i if it is to be made, also if this rank freed it but not all members did:
+ * the members make it together.
+ */
 static struct vcomm *comm_at(uint32_t i)
 {
 	struct vcomm *comm = (struct vcomm *)vobj_at(VK_COMM, i);
@@ -119,7 +122,7 @@ int rebuild_ask_comms(char *ret_why, size_t size)
 	return rc;
 }
 
-/* All members call this, and nobody else. */
+/* Collective: all members of the communicator call this, and no other rank. */
 LOWER_TEXT static int make_intra(const int32_t *world, int n, uint64_t id, MPI_Comm *ret_comm)
 {
 	int32_t *first = NULL;
@@ -214,7 +217,7 @@ static int by_id(const void *a, const void *b)
 	return (x->coll.id > y->coll.id) - (x->coll.id < y->coll.id);
 }
 
-/* WORLD and SELF are there. */
+/* Set the name of WORLD or SELF again, which exist already. */
 LOWER_TEXT static void rebuild_comm_name_again(struct vcomm *desc)
 {
 	const struct saved_comm *saved = desc->saved;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Files of a restart: opened again by name, without creating them, with view, positions and
- * atomicity. The name is the absolute one, or, if that is too long for the library, what is
- * left of it below the present directory. All members of a file's communicator do so in the
- * order of identities, and on one communicator in the order they were opened the first time.
+ * atomicity. The name is the absolute one, or, if that is too long for the library, its rest
+ * below the present directory. All members of a file's communicator open the files in the order
+ * of the communicators' identities, and on one communicator in the order of the first opening.
  *
- * The files' contents are none of ours: they are kept with the checkpoint, or not.
+ * The files' contents are not handled here: they are kept with the checkpoint, or not.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -23,7 +23,10 @@ static struct vfile *file_at(uint32_t i)
 	return obj && !obj->freed ? (struct vfile *)obj : NULL;
 }
 
-/* To open it by from here; NULL: there is none. What the program gave itself was not too long. */
+/*
+ * Return a name that opens the file from the present directory; NULL: there is none. The name
+ * that the program gave itself is never too long.
+ */
 static const char *name_here(const struct vfile *file)
 {
 	const char *rest = NULL;
@@ -42,13 +45,16 @@ static const char *name_here(const struct vfile *file)
 	return strlen(rest) <= ABI_FILE_NAME_MAX && file_path(rest) == rest ? rest : NULL;
 }
 
-/* A restart opens it by its name, which may begin with the kind of its file system ("ufs:"). */
+/* Has the file been removed? @name may begin with the kind of its file system ("ufs:"). */
 static bool is_gone(const char *name)
 {
 	return access(file_path(name), F_OK) && errno == ENOENT;
 }
 
-/* A communicator of one process may be gone: any does.  0: there is none. */
+/*
+ * Return the real communicator to open the file on; 0: there is none. For a file of one process
+ * whose communicator is gone, MPI_COMM_SELF does as well.
+ */
 static uintptr_t rebuild_file_comm_of(const struct vfile *file)
 {
 	const struct vcomm *comm = (const struct vcomm *)file->comm;
@@ -59,7 +65,7 @@ static uintptr_t rebuild_file_comm_of(const struct vfile *file)
 	return below;
 }
 
-/* Of a name, as much as leaves room for what is said of it. */
+/* Return the end of a long name, so that a message has room for the rest of its text. */
 static const char *end_of(const char *name)
 {
 	size_t len = name ? strlen(name) : 0, max = 100;
@@ -87,8 +93,8 @@ static const char *rebuild_file_refused(const struct vfile *file)
 }
 
 /*
- * The library may have none. Unused it is at the beginning, or where the end was when the file
- * was opened.
+ * Ask for the shared pointer's position. The library may have no shared pointer. An unused one is
+ * at the beginning, or, with MPI_MODE_APPEND, where the end was when the file was opened.
  */
 LOWER_TEXT static int ask_shared(struct vfile *file, MPI_File real)
 {
@@ -123,9 +129,9 @@ LOWER_TEXT int rebuild_ask_files(char *ret_why, size_t size)
 }
 
 /*
- * Who has not used the shared pointer does not know where it was, and who was asked while
- * others still used it knows of less: it goes back only by a collective, in which nobody is
- * when he is asked.
+ * Set the shared pointer to the largest position that a member noted. A member that has not used
+ * the pointer noted none, and a member asked while others still used the pointer noted a smaller
+ * one: the pointer moves back only by a collective, and no member is in one when it is asked.
  */
 LOWER_TEXT static int seek_shared_again(const struct vfile *file, MPI_File real, MPI_Comm comm)
 {
@@ -141,7 +147,7 @@ LOWER_TEXT static int open_again(struct vfile *file)
 	int amode = file->amode & ~(MPI_MODE_CREATE | MPI_MODE_EXCL);
 	MPI_Comm comm = (MPI_Comm)rebuild_file_comm_of(file);
 	MPI_Info none = real_info(MPI_INFO_NULL);
-	const char *name = name_here(file);	/* it may have gone elsewhere since it was asked */
+	const char *name = name_here(file);	/* the directory may have changed since the ask */
 	MPI_File real;
 	int rc;
 

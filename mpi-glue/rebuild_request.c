@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Requests of a restart: persistent ones are made again, receives are posted again, in the order in
- * which they were; generalized ones are started anew. Sends are complete, and so is all else
- * (drain.c): nothing is sent here. What is complete and not yet told has the new library's null
- * handle; the application's own handle never changes. Arguments are those of the call that made
- * the request (request_record()).
+ * Requests of a restart: persistent requests are made again, receives are posted again in their
+ * old order, generalized requests are started anew. Sends and all other requests are complete
+ * (drain.c): nothing is sent here. A request that is complete and not yet told gets the new
+ * library's null handle; the application's own handle never changes. Arguments are those of the
+ * call that made the request (request_record()).
  */
 #include <errno.h>
 #include <stdio.h>
@@ -28,7 +28,7 @@ static bool is_large(unsigned int call)
 	return length > 2 && !strcmp(name + length - 2, "_c");
 }
 
-/* The call that made it, again: Irecv, Send_init, Recv_init, ... have the same parameters. */
+/* Repeat the call that made @req: Irecv, Send_init, Recv_init, ... have the same parameters. */
 LOWER_TEXT static int make_request(struct vrequest *req)
 {
 	MPI_Datatype dtype = real_dtype(req->dtype);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Datatypes of a restart: the constructor again, with the arguments that MPI_Type_get_contents
- * told when the type was made. Inner types come first; one that the application has freed is made
- * for its outer ones, and freed again at the end. The others get their names again.
+ * Datatypes of a restart: call the constructor again, with the arguments that
+ * MPI_Type_get_contents returned when the type was made. Inner types come first; an inner type
+ * that the application has freed is made for its outer types, and freed again at the end. Types
+ * that were not freed get their names again.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -48,7 +49,7 @@ LOWER_TEXT static int construct_plain(const struct vdtype *d, MPI_Datatype in,
 	return MPI_ERR_TYPE;
 }
 
-/* Of several inner types, or of large counts. */
+/* Construct a type of several inner types, or with large counts. */
 LOWER_TEXT static int construct_of(const struct vdtype *d, MPI_Datatype *type)
 {
 	MPI_Datatype *in = malloc(((size_t)d->nr_dtypes + 1) * sizeof(*in));
@@ -64,7 +65,7 @@ LOWER_TEXT static int construct_of(const struct vdtype *d, MPI_Datatype *type)
 	return rc;
 }
 
-/* The library's own. */
+/* Ask the library for its own parametrised type of Fortran. */
 LOWER_TEXT static int construct_f90(const struct vdtype *d, MPI_Datatype *type)
 {
 	const int *n = d->ints;
@@ -78,7 +79,7 @@ LOWER_TEXT static int construct_f90(const struct vdtype *d, MPI_Datatype *type)
 	return lower_MPI_Type_create_f90_integer(n[0], type);
 }
 
-/* What the records do not tell enough of; asked before a checkpoint. */
+/* Do the records suffice to construct the type? Asked before a checkpoint. */
 static bool can_construct(const struct vdtype *d)
 {
 	switch (d->combiner) {
@@ -166,7 +167,7 @@ bool dtype_stays(const struct vobj *dtype)
 	return d && !d->obj.freed && !d->predefined && d->obj.refs > 1 && !can_construct(d);
 }
 
-/* Depth is that of the type, as below. */
+/* Recursion depth is the depth of the type, as for make_dtype(). */
 LOWER_TEXT int dtype_revive(struct vobj *dtype)
 {
 	struct vdtype *d = (struct vdtype *)dtype;
@@ -204,7 +205,7 @@ LOWER_TEXT void dtype_bury(struct vobj *dtype)
 		dtype_bury(vobj_dtype(d->dtypes[i]));
 }
 
-/* Depth is that of the type, which the application built one by one. */
+/* Recursion depth is the depth of the type, which the application built level by level. */
 LOWER_TEXT static int make_dtype(struct vdtype *d)
 {
 	MPI_Datatype type;
@@ -260,7 +261,10 @@ int rebuild_dtypes(char *ret_why, size_t size)
 	return 0;
 }
 
-/* After all that used them: types whose handles the application has given up. */
+/*
+ * Free the types whose handles the application has freed, when all objects that use them have
+ * been made.
+ */
 LOWER_TEXT void rebuild_dtypes_done(void)
 {
 	for (uint32_t i = 0; i < glue.table[VK_DTYPE].top; i++) {

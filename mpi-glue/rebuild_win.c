@@ -2,11 +2,11 @@
 /*
  * Windows of a restart: over the same memory, with the names, hints and attached regions they had.
  *
- * All members of a window's communicator make them in the order of identities, and on one
- * communicator in the order they were made the first time. One communicator after the other in
- * the whole job: Open MPI 4.1.4 names a file by node and the communicator's number, which
- * others without common members may have as well (osc/rdma). What their epochs have come to is
- * in memory (win.h), so there is nothing to be done again of those.
+ * All members of a communicator make its windows in the order they were made the first time.
+ * Communicators take turns by ascending identity, one after the other in the whole job: Open MPI
+ * 4.1.4 names a file by node and the communicator's number, which communicators without common
+ * members may share (osc/rdma). The state of epochs is in memory (win.h), so no epoch is
+ * repeated.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -41,7 +41,10 @@ LOWER_TEXT static int rebuild_win_ask(struct vwin *win)
 	return rc;
 }
 
-/* A communicator of one process may be gone: any does.  0: there is none. */
+/*
+ * Return the real communicator to make the window on; 0: there is none. For a window of one
+ * process whose communicator is gone, MPI_COMM_SELF does as well.
+ */
 static uintptr_t rebuild_win_comm_of(const struct vwin *win)
 {
 	const struct vcomm *comm = (const struct vcomm *)win->comm;
@@ -110,8 +113,9 @@ static int rebuild_win_by_comm(const void *a, const void *b)
 }
 
 /*
- * Of communicators that still have windows to be made, anywhere; UINT64_MAX: none. With a sign,
- * in the same order: MPICH 4.0.2 compares MPI_UINT64_T as if it had one.
+ * Agree on the lowest identity of a communicator that still has windows to make, in any rank;
+ * UINT64_MAX: none. The key is signed, in the same order: MPICH 4.0.2 compares MPI_UINT64_T as if
+ * it were signed.
  */
 LOWER_TEXT static int next_turn(uint64_t mine, uint64_t *ret_id)
 {
@@ -128,7 +132,7 @@ static int make_all(struct vwin **all, size_t n, size_t *ret_made)
 	size_t i = 0;
 	int rc = 0;
 
-	/* nobody else's */
+	/* windows of this process alone */
 	for (; i < n && !rc && !id_of(all[i]); i += !rc)
 		rc = make_again(all[i]);
 	while (!rc) {
