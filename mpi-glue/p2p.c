@@ -254,7 +254,7 @@ static inline bool dtype_looks_wrong(MPI_Datatype dtype)
 		    : dtype == MPI_DATATYPE_NULL;
 }
 
-/* May the send's arguments be wrong? A null buffer is MPI_BOTTOM, too, which is valid. */
+/* May the send's arguments be wrong? (A null buffer may be MPI_BOTTOM, and then right.) */
 static inline bool looks_wrong(const struct args *s)
 {
 	return s->count < 0 || s->tag < 0 || (!s->buf && s->count) || dtype_looks_wrong(s->dtype) ||

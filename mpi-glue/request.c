@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Requests: completion of one, start, cancel, free.
+ * Requests: completion of one request, start, cancel, free.
  *
  * A slot lives from the call that made the request to the one that completes it; a persistent
- * one until MPI_Request_free. The library sets its own handle to null on completion, and that is
- * what gives the slot back here: nothing is guessed from the kind of request.
+ * request's slot until MPI_Request_free. The library sets its own handle to null on completion,
+ * and the slot is then given back: nothing is guessed from the kind of request.
  *
  * Waiting is a loop around the library's test, left at safe points (quiesce.h). A request that the
- * glue thread found complete (REQ_DONE) has a null handle below, or is inactive there, so that the
- * library passes over it; what it was told is kept here for the application.
+ * glue thread found complete (REQ_DONE) has a null real handle, or is inactive in the lower half,
+ * so that the library passes over it; its status and code are kept here for the application.
  *
- * An error in a request is its communicator's, as the standard says; in an array of them as the
- * library has it: that of the first that failed, or of MPI_COMM_WORLD (ABI_ARRAY_FAILS_WORLD).
- * One in any other call on requests is MPI_COMM_WORLD's.
+ * An error in a request goes to its communicator's error handler, as the standard says. An error
+ * in an array of requests goes where the library sends it: to the communicator of the first
+ * request that failed, or to MPI_COMM_WORLD (ABI_ARRAY_FAILS_WORLD). An error in any other call on
+ * requests goes to MPI_COMM_WORLD.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -45,7 +46,7 @@ static void forget_done(struct vrequest *req)
 	free(req->done);
 	req->done = NULL;
 	req->flags &= ~(uint32_t)REQ_DONE;
-	/* another thread may just keep one */
+	/* with several threads the flag stays: another thread may be keeping a request just now */
 	if (!__atomic_sub_fetch(&glue.nr_done, 1, __ATOMIC_RELAXED) && !glue.multiple)
 		glue.kept &= ~(uint32_t)KEPT_REQUESTS;
 }
@@ -96,7 +97,7 @@ void request_keep(struct vrequest *req, const MPI_Status *status, int rc)
 {
 	struct done *done = malloc(sizeof(*done));
 
-	if (!done)		/* it is told as complete, with an empty status */
+	if (!done)		/* no memory: told as complete later, with an empty status */
 		return;
 	done->status = *status;
 	done->rc = rc;
@@ -135,7 +136,7 @@ void request_finished_slow(struct vrequest *req, const MPI_Status *status)
 
 	if (!(req->flags & REQ_ACTIVE))
 		return;
-	/* only settle_freed() knows no status */
+	/* only settle_freed() passes no status for a request whose status matters */
 	if (status == MPI_STATUS_IGNORE)
 		return;
 	if (req->flags & REQ_CANCELLED)
@@ -152,7 +153,7 @@ void request_finished_slow(struct vrequest *req, const MPI_Status *status)
 	count_received(req->comm, source);
 }
 
-/* MPI_ERROR of a single status is not ours to write. */
+/* Tell the kept status and code. MPI_ERROR of a single status must keep its value. */
 int request_tell(struct vrequest *req, MPI_Status *status)
 {
 	const struct done *done = req->done;
@@ -243,7 +244,7 @@ int wait_inside(MPI_Request *request, MPI_Status *status, struct call_mark *mark
 		rc = test_below(&real, &flag, use);
 		if (likely(flag) || rc)
 			break;
-		if (req) {	/* for those who ask what we wait for */
+		if (req) {	/* for people who ask what the thread waits for */
 			glue_self.peer = req->peer;
 			glue_self.tag = req->tag;
 		}
@@ -320,7 +321,7 @@ LOWER_TEXT int PMPI_Request_get_status(MPI_Request request, int *flag, MPI_Statu
 }
 MPI_ALIAS(MPI_Request_get_status);
 
-/* A persistent request begins. */
+/* Mark a persistent request active and count its send, before the library starts it. */
 static void begin_one(struct vrequest *req)
 {
 	if (!req)
@@ -332,7 +333,7 @@ static void begin_one(struct vrequest *req)
 		req->order = post_order();
 }
 
-/* The kept message that this one receives, if it is a receive that has begun and there is one. */
+/* Take the kept message for @req, if it is a receive and there is such a message; or NULL. */
 static struct kept *kept_of(const struct vrequest *req)
 {
 	if (likely(!(glue.kept & KEPT_MESSAGES)) || !req || !(req->flags & REQ_RECV))
@@ -341,12 +342,12 @@ static struct kept *kept_of(const struct vrequest *req)
 }
 
 /*
- * It is complete, in whatever way; or it could not be received, and is as if it had not been
- * taken.
+ * Complete the started receive @req with @kept, also if the message was too long. If @kept could
+ * not be received, it is put back as if it had not been taken.
  */
 static int start_kept(struct vrequest *req, struct kept *kept)
 {
-	/* another thread's receive may be of the same type, and revive it as well */
+	/* another thread's receive may use the same type, and revive it as well */
 	static pthread_mutex_t reviving = PTHREAD_MUTEX_INITIALIZER;
 	struct vobj *dtype = vobj_dtype(req->dtype);
 	bool received = false, freed = dtype && dtype->freed;
@@ -371,7 +372,7 @@ static int start_kept(struct vrequest *req, struct kept *kept)
 	return MPI_SUCCESS;
 }
 
-/* The library would not start it. */
+/* Undo begin_one(): the library did not start @req. */
 static void not_begun(struct vrequest *req)
 {
 	if (!req)
@@ -445,11 +446,11 @@ LOWER_TEXT int PMPI_Cancel(MPI_Request *request)
 	int rc;
 
 	if (request_is_done(req))
-		return MPI_SUCCESS;	/* too late, as it may be */
+		return MPI_SUCCESS;	/* too late to cancel, which MPI allows */
 	real = real_req(*request);
 	/*
-	 * before it is: afterwards a thread that waits may have ended it, and the slot be
-	 * another's
+	 * set before the library cancels: afterwards a waiting thread may have completed the
+	 * request, and the slot may be another's
 	 */
 	if (likely(req))
 		__atomic_or_fetch(&req->flags, (uint32_t)REQ_CANCELLED, __ATOMIC_RELAXED);
@@ -466,8 +467,8 @@ MPI_ALIAS(MPI_Cancel);
 #define CANCELLED_SEND	(REQ_SEND | REQ_ACTIVE | REQ_CANCELLED)
 
 /*
- * A cancelled send that the program asks nothing more about: if it is known that nothing was
- * sent, it counts so.
+ * The program frees a cancelled send: if the library knows already that nothing was sent, take
+ * the send off the count.
  */
 LOWER_TEXT static void cancelled_freed(struct vrequest *req)
 {
@@ -479,7 +480,7 @@ LOWER_TEXT static void cancelled_freed(struct vrequest *req)
 		request_finished(req, &status);
 }
 
-/* How it ends has to be counted. */
+/* Does the end of @req have to be counted, so that it must be kept as an orphan? */
 static bool is_awaited(struct vrequest *req)
 {
 	if ((req->flags & CANCELLED_SEND) == CANCELLED_SEND)
@@ -489,8 +490,9 @@ static bool is_awaited(struct vrequest *req)
 }
 
 /*
- * One that is not complete stays as it is until then: the program has its handle still, to
- * complete it.  An error is that of the program's function: the request is gone all the same.
+ * Free a generalized request. An incomplete one keeps its slot until it is complete: the program
+ * still has a handle with which to complete it. An error is that of the program's free function:
+ * the request is gone all the same.
  */
 LOWER_TEXT static int free_general(MPI_Request *request, struct vrequest *req, MPI_Request real)
 {
@@ -506,7 +508,7 @@ LOWER_TEXT static int free_general(MPI_Request *request, struct vrequest *req, M
 	return rc ? fail_world(rc, CALL_MPI_Request_free) : rc;
 }
 
-/* The library may read the arrays of a freed request until it completes: they are left then. */
+/* The library may read an active request's arrays after this: they are leaked then. */
 LOWER_TEXT int PMPI_Request_free(MPI_Request *request)
 {
 	GLUE_CALL(MPI_Request_free);

@@ -2,22 +2,24 @@
 /*
  * Completion of requests in arrays: MPI_Waitall, Waitany, Waitsome, and their tests.
  *
- * The library is asked about all of them at once, with their real handles in the application's
+ * The library is asked about all requests at once, with their real handles in the application's
  * order. Waiting is a loop around the library's test, left at safe points, after which the real
- * handles are taken anew. What is known to be complete goes first: any or some of an array are
- * those.
+ * handles are taken anew. Requests already known to be complete go first: calls for any or some
+ * of an array return these.
  *
- * MPICH's test of all ends at once when one has failed, its wait does not: the others are then
- * waited for one by one. Open MPI's tests do not return errors of persistent requests, its
- * waits do: those come from statuses (ABI_ERRORS_LOST), or from tests of one request at a time.
+ * MPICH's test of all ends at once when one request has failed, its wait does not: the others are
+ * then waited for one by one. Open MPI's tests do not return errors of persistent requests, its
+ * waits do: here those errors come from statuses (ABI_ERRORS_LOST), or from tests of one request
+ * at a time.
  *
- * Requests of files never go below here: each is looked at before (request_io.c), and null in
- * the array of real handles. So "none is active", said of that array, may not be so.
+ * Requests of files are never passed to these calls of the library: each is tested before
+ * (request_io.c), and null in the array of real handles. So the library's answer "none is active"
+ * may be wrong for the application's array.
  */
 #include "mpi-glue/completion.h"
 #include "mpi/calls.h"
 
-/* In the order of the array, a request that is known to be complete; -1: none. */
+/* Return the index of the first request that is known to be complete; -1: none. */
 static int find_done(int count, const MPI_Request requests[])
 {
 	if (likely(!(glue.kept & KEPT_REQUESTS)))
@@ -33,7 +35,7 @@ static inline MPI_Status *status_at(MPI_Status *statuses, int i)
 	return statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[i];
 }
 
-/* Some have failed; else the arguments were wrong, and nothing was done. */
+/* True: some requests have failed; false: the arguments were wrong, and nothing was done. */
 LOWER_TEXT static bool is_in_status(int rc)
 {
 	int class = MPI_SUCCESS;
@@ -42,15 +44,15 @@ LOWER_TEXT static bool is_in_status(int rc)
 	return class == MPI_ERR_IN_STATUS;
 }
 
-/* Whose error handler, of @req in an array, which failed. NULL: MPI_COMM_WORLD's */
+/* Return the communicator whose error handler serves @req failing in an array; NULL: WORLD. */
 static inline struct vobj *array_comm(const struct vrequest *req)
 {
 	return req && !ABI_ARRAY_FAILS_WORLD ? req->comm : NULL;
 }
 
 /*
- * The same of the first that failed among @n, which are those of @indices if that is given.
- * Without statuses: of the first
+ * Return that communicator for the first request that failed among @n, which @indices names if
+ * given. Without statuses: for the first request that has a communicator.
  */
 LOWER_TEXT static struct vobj *failed_comm(int n, const MPI_Request requests[], const int indices[],
 					   const MPI_Status statuses[], int rc)
@@ -73,9 +75,9 @@ LOWER_TEXT static struct vobj *failed_comm(int n, const MPI_Request requests[], 
 }
 
 /*
- * After a test of all that failed, is this one under way? Null is what the library is done
- * with; of what remains its status says so. Where there is none, nobody minds if it is complete
- * only now.
+ * After a test of all that failed, is @req still under way? The real handle of a request that
+ * the library has completed is null; for a persistent one the status tells. Without a status, a
+ * test tells; a completion that this test itself finds is as good.
  */
 LOWER_TEXT static bool is_pending(const struct vrequest *req, MPI_Request *real,
 				  const MPI_Status *status)
@@ -92,9 +94,9 @@ LOWER_TEXT static bool is_pending(const struct vrequest *req, MPI_Request *real,
 }
 
 /*
- * Some have failed, and Open MPI has freed every request of the array whose status has an
- * error, also of those that it did not tell of. From whom such a receive from anybody was is
- * not known then.
+ * Some requests have failed, and Open MPI has freed every request of the array whose status has
+ * an error, also requests that it did not report. For a receive from any source among these the
+ * sender is not known.
  */
 static void settle_freed(int count, MPI_Request requests[], const MPI_Request real[])
 {
@@ -107,7 +109,7 @@ static void settle_freed(int count, MPI_Request requests[], const MPI_Request re
 	}
 }
 
-/* All went well, says the library. Is there an error that its test of all does not return? */
+/* Return the error of @req, if the library's test of all succeeded without returning it. */
 static inline int lost_error(const struct vrequest *req, const MPI_Status *status)
 {
 	if (likely(!req || !(req->flags & ABI_ERRORS_LOST)) || status == MPI_STATUS_IGNORE)
@@ -116,8 +118,9 @@ static inline int lost_error(const struct vrequest *req, const MPI_Status *statu
 }
 
 /*
- * What is complete, @all or some as others failed, is so above; @below as the library said.
- * Returns that, or the code of what failed before. *ret_comm: whose error handler.
+ * Settle the requests that are complete after a test of all: @all of them, or some, as others
+ * failed. @below: the library's code. Returns that code, or MPI_ERR_IN_STATUS if a request failed
+ * whose error the code does not show; *ret_comm: the communicator whose error handler to run.
  */
 static int settle_all(int count, MPI_Request requests[], MPI_Request real[],
 		      MPI_Status statuses[], bool all, int below, struct vobj **ret_comm)
@@ -143,8 +146,8 @@ static int settle_all(int count, MPI_Request requests[], MPI_Request real[],
 			}
 			request_settle(&requests[i], real[i], complete, status);
 			/*
-			 * as MPICH's wait does, and not its test; another one may have failed
-			 * before
+			 * MPICH's wait sets MPI_ERROR, its test does not; a request before this
+			 * one may have failed
 			 */
 			if (likely(!below) && status != MPI_STATUS_IGNORE)
 				status->MPI_ERROR = lost;
@@ -163,7 +166,7 @@ static int settle_all(int count, MPI_Request requests[], MPI_Request real[],
 	return rc;
 }
 
-/* As wait_inside(), without the error handler, which is run once for the array. */
+/* Like wait_inside(), but without the error handler, which the caller runs once for the array. */
 LOWER_TEXT static int wait_one(MPI_Request *request, MPI_Status *status, struct call_mark *mark)
 {
 	struct vrequest *req = (struct vrequest *)vobj_req(*request);
@@ -186,7 +189,7 @@ LOWER_TEXT static int wait_one(MPI_Request *request, MPI_Status *status, struct 
 	return rc;
 }
 
-/* One has failed with @rc, and what was complete then is settled. */
+/* A request has failed with @rc, and complete ones are settled: wait for the rest one by one. */
 LOWER_TEXT static void wait_rest(int count, MPI_Request requests[], MPI_Status statuses[], int rc,
 				 struct call_mark *mark)
 {
@@ -204,7 +207,7 @@ LOWER_TEXT static void wait_rest(int count, MPI_Request requests[], MPI_Status s
 	}
 }
 
-/* Until no request of a file is under way; @real is brought up to date. */
+/* Wait until no request of a file is under way, then take the real handles into @real anew. */
 static void wait_io(int count, const MPI_Request requests[], MPI_Request *real,
 		    struct call_mark *mark)
 {
@@ -213,7 +216,10 @@ static void wait_io(int count, const MPI_Request requests[], MPI_Request *real,
 	reals_of(real, count, requests);
 }
 
-/* Where MPICH's test of all cannot be asked: MPIR_Request_get_error() does not know the kind. */
+/*
+ * Wait one by one for requests that MPICH's test of all cannot take: MPIR_Request_get_error()
+ * does not know their kind.
+ */
 LOWER_TEXT static int wait_each(int count, MPI_Request requests[], MPI_Status statuses[],
 				struct call_mark *mark, struct vobj **ret_comm)
 {
@@ -299,7 +305,7 @@ LOWER_TEXT int PMPI_Testall(int count, MPI_Request requests[], int *flag, MPI_St
 }
 MPI_ALIAS(MPI_Testall);
 
-/* One of them is complete, or the call failed. */
+/* After a test of any: settle the request that is complete, or report the call's failure. */
 static int settle_one(int count, MPI_Request requests[], const MPI_Request real[], int indx,
 		      const MPI_Status *status, int rc, unsigned int call)
 {
@@ -334,7 +340,7 @@ static inline bool only_io(int found, int io)
 	return unlikely(io) && found == MPI_UNDEFINED;
 }
 
-/* As a test of any until then: the first that is active and complete. */
+/* Like one test of any, request by request: find the first that is active and complete. */
 LOWER_TEXT static int test_each(int count, const MPI_Request requests[], MPI_Request real[],
 				int *indx, int *flag, MPI_Status *status)
 {
@@ -358,7 +364,7 @@ LOWER_TEXT static int test_each(int count, const MPI_Request requests[], MPI_Req
 	return MPI_SUCCESS;
 }
 
-/* MPICH's wait leaves an empty one where nothing is active, and its test of any nothing. */
+/* If no request is active MPICH's wait sets an empty status, its test of any sets none: set it. */
 LOWER_TEXT static void empty_status(MPI_Status *status)
 {
 	MPI_Request none = glue.real_request_null;
@@ -434,7 +440,7 @@ LOWER_TEXT int PMPI_Testany(int count, MPI_Request requests[], int *indx, int *f
 }
 MPI_ALIAS(MPI_Testany);
 
-/* Those that are known to be complete are some. */
+/* Answer a call for some requests with those already known to be complete. */
 static int tell_some(int count, MPI_Request requests[], int *outcount, int indices[],
 		     MPI_Status statuses[], unsigned int call)
 {
@@ -475,7 +481,7 @@ static int settle_some(int count, MPI_Request requests[], const MPI_Request real
 	return fail_vcomm(comm, rc, call);
 }
 
-/* @wait: until some are complete. */
+/* MPI_Waitsome and MPI_Testsome; @wait: wait until some requests are complete. */
 LOWER_TEXT static int some(int incount, MPI_Request requests[], int *outcount, int indices[],
 			   MPI_Status statuses[], bool wait, unsigned int call,
 			   struct call_mark *mark)

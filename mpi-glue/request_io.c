@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Requests of non-blocking reads and writes of files: when they are tested below, and in which
- * order.
+ * Requests of non-blocking reads and writes of files: when they are tested in the lower half, and
+ * in which order.
  *
- * ROMIO's are generalized requests that get on only when somebody tests them. MPICH's
- * MPI_Testall does so again with those that are complete, and takes that for an error of its
- * own (the application's MPI_Waitall is MPI_Testall here), so each is tested alone and kept
- * when it is complete.
+ * ROMIO's requests are generalized requests that progress only when they are tested. MPICH's
+ * MPI_Testall tests complete ones again, and takes that for an error of its own (the
+ * application's MPI_Waitall is MPI_Testall here), so each request is tested alone and kept when
+ * it is complete.
  *
- * Collective ones call collectives of their file's communicator when they are tested: all ranks
- * must test those of a file in one order, or ranks wait for each other in different ones. The
- * drain tests everything; so the oldest of a file is tested until it is complete, and then the
- * next, whoever asks and whatever for. They were begun in one order on all ranks.
+ * A collective request calls collectives of its file's communicator when it is tested: all ranks
+ * must test the requests of a file in one order, or ranks wait for each other in different
+ * requests. The drain tests every request; so the oldest request of a file is tested until it is
+ * complete, and then the next, whichever request the caller asks for. All ranks began the
+ * requests in one order.
  *
- * When several threads call, another one may have the older one in hand: each is on its own then,
- * and there are no checkpoints once a file of several processes was opened.
+ * When several threads call, another thread may be using the older request: each request is then
+ * on its own, and there are no checkpoints once a file of several processes was opened.
  */
 #include "mpi-glue/completion.h"
 #include "mpi/calls.h"
@@ -35,7 +36,7 @@ void request_of_file(MPI_Request request, MPI_File file)
 	req->flags |= REQ_IO_ORDERED;
 }
 
-/* The one of its file that has to get on first; @req itself, if none has to before it. */
+/* Return the oldest request under way on the file of @req; @req itself, if none is older. */
 static struct vrequest *first_of_file(struct vrequest *req, bool alone)
 {
 	const struct vtable *table = &glue.table[VK_REQ];

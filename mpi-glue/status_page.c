@@ -2,9 +2,9 @@
 /*
  * The page's mapping in the rank: at its start, and of the new shim's file after a restart.
  *
- * Without CKPT_STATUS there is no page, no glue thread, and nobody raises a hold. A page of another
- * version, or too small for the job, ends the program: the shim is not ours, and a
- * job that cannot be checkpointed must not look as if it could.
+ * Without CKPT_STATUS there is no page and no glue thread, and no hold is raised. A page of another
+ * version, or too small for the job, ends the program: the shim is of another build, and a job
+ * that cannot be checkpointed must not look as if it could.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,14 +25,17 @@ static void __attribute__((noreturn)) die(const char *path, const char *why)
 	exit(1);
 }
 
-/* The descriptor of process management that this rank inherited is the lower half's alone. */
+/*
+ * Return the descriptor of process management that this rank inherited, which only the lower half
+ * uses; -1: none.
+ */
 static int inherited_fd(const struct status_page *page)
 {
 	const char *text = getenv("PMI_FD");
 	int fd = text ? atoi(text) : -1;
 	struct stat st;
 
-	/* not after a restart: the number is anybody's then */
+	/* not after a restart: the number may then be any other descriptor's */
 	if (fd <= STDERR_FILENO || page->order.run != 1)
 		return -1;
 	return fstat(fd, &st) || !S_ISSOCK(st.st_mode) ? -1 : fd;

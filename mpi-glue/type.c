@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Datatypes that need more than translation when they are made or freed: what their
- * constructor was given is kept while the library knows it (record.h), attributes are copied
- * and deleted.  One that is in use yet stays in the library until nobody refers to it.
+ * Datatypes that need more than translation when they are made or freed: the constructor's
+ * arguments are recorded while the library knows them (record.h), attributes are copied and
+ * deleted. A freed type that a restart could not make again (dtype_stays()) stays in the library
+ * until no object refers to it.
  */
 #include <stdlib.h>
 
@@ -24,7 +25,7 @@ LOWER_TEXT void record_drop_dtype(struct vdtype *dtype)
 	free(dtype->name);
 }
 
-/* How many of each its constructor was given; of large counts only the call with these tells. */
+/* Numbers of a constructor's arguments; only the call with large counts returns @counts. */
 struct envelope {
 	MPI_Count ints, addresses, counts, dtypes;
 	int combiner;
@@ -60,7 +61,7 @@ LOWER_TEXT static int contents_of(struct vdtype *desc, MPI_Datatype real, const 
 					   desc->ints, desc->addresses, inner);
 }
 
-/* The constructor's arguments, while the library knows them. */
+/* Record the constructor's arguments, while the library knows them. */
 LOWER_TEXT void record_dtype(MPI_Datatype dtype, unsigned int call, int nr,
 			     const MPI_Datatype from[])
 {
@@ -87,7 +88,7 @@ LOWER_TEXT void record_dtype(MPI_Datatype dtype, unsigned int call, int nr,
 		return;
 	}
 	desc->combiner = e.combiner;
-	/* what is handed out here is ours to free, unless it is predefined */
+	/* the caller of get_contents has to free the types it returns, but for predefined ones */
 	for (MPI_Count i = 0; i < e.dtypes; i++)
 		if (!envelope_of(inner[i], &of_inner) && of_inner.combiner != MPI_COMBINER_NAMED)
 			lower_MPI_Type_free(&inner[i]);
@@ -107,8 +108,8 @@ MPI_Datatype record_f90(MPI_Datatype real, unsigned int call)
 }
 
 /*
- * New handles, which the application frees; of what they were made is known of those that the
- * outer type names.
+ * The types in @inner are new handles, which the application frees; their own inner types are
+ * known only for types that the outer type's record names.
  */
 void record_contents(MPI_Datatype outer, MPI_Count n, MPI_Datatype inner[], unsigned int call)
 {

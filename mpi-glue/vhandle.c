@@ -2,15 +2,15 @@
 /*
  * Tables of virtual handles.
  *
- * Owns the slots: reserving, taking, giving back. Knows nothing of MPI nor of what
- * a slot describes (record.h), and frees no memory that hangs off a slot but through
- * record_drop(). A table is reserved address space of its largest size: pages
- * nobody touched cost neither memory nor room in an image.
+ * Owns the slots: reserving, taking, giving back. Knows nothing of MPI nor of the object that a
+ * slot describes (record.h), and frees memory that a slot owns only through record_drop(). A
+ * table is reserved address space of its largest size: untouched pages cost neither memory nor
+ * room in an image.
  *
- * A slot that was given back is taken again last in, first out. That is right for requests
- * too: it is given back when the application's own variable has been set to null. An
- * operation's slot is taken again as late as can be, first in, first out: pending reductions
- * may still call its stub, and the library does not tell when the last has.
+ * A slot that was given back is taken again last in, first out. This order is right for requests
+ * too: a request's slot is given back when the application's own variable has been set to null.
+ * An operation's slot is taken again as late as possible, first in, first out: pending reductions
+ * may still call its stub, and the library does not tell when the last one has called it.
  */
 #include "mpi-glue/vhandle.h"
 
@@ -60,8 +60,8 @@ int vhandle_init(void)
 }
 
 /*
- * Our own thread ends what the application gave up, and some calls of handles alone are not
- * marked.
+ * May several threads use the tables? With a page there is the glue thread, which completes
+ * requests that the application freed, and some calls that only handle handles set no mark.
  */
 static bool is_shared(void)
 {

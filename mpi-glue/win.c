@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Windows: made, freed, and what the application may ask of them, which is kept in the descriptor.
+ * Windows: making and freeing them, and facts that the application may ask, which are kept in the
+ * descriptor.
  *
  * Memory that MPI_Win_allocate gives is the application's own heap, so that it is in the image:
- * below it is a window like any other. Epochs are epoch.c's, memory of shared windows
- * win_shared.c's.
+ * in the lower half the window is made by MPI_Win_create. Epochs are in epoch.c, memory of shared
+ * windows in win_shared.c.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +14,7 @@
 #include "mpi-glue/win.h"
 #include "mpi/calls.h"
 
-/* The words of this member, for the others. */
+/* Make the window through which the other members reach the words of this member. */
 LOWER_TEXT static int make_words(struct vwin *win, MPI_Comm comm)
 {
 	size_t size = sizeof(struct win_words) + 2 * (size_t)win->nr * sizeof(uint64_t);
@@ -31,7 +32,7 @@ LOWER_TEXT static int make_words(struct vwin *win, MPI_Comm comm)
 	return lower_MPI_Win_lock_all(MPI_MODE_NOCHECK, words);
 }
 
-/* A program that does not lock may say so, but we do. */
+/* Drop the hint no_locks, which a program that does not lock may give: Stillpoint itself locks. */
 LOWER_TEXT static int allow_locks(MPI_Info info, MPI_Info *ret_info)
 {
 	char value[6];
@@ -105,7 +106,7 @@ LOWER_TEXT bool win_info_says(MPI_Info info, const char *key)
 	return flag && !strcmp(value, "true");
 }
 
-/* A descriptor without anything below; NULL: no memory. */
+/* Return a new descriptor that has no real window yet; NULL: no memory. */
 LOWER_TEXT static struct vwin *win_new(MPI_Comm comm, MPI_Info info, int flavor, int disp_unit)
 {
 	struct vwin *win = (struct vwin *)vobj_new(VK_WIN, 0);
@@ -119,7 +120,7 @@ LOWER_TEXT static struct vwin *win_new(MPI_Comm comm, MPI_Info info, int flavor,
 	if (lower_MPI_Comm_rank(real_comm(comm), &win->rank) ||
 	    lower_MPI_Comm_size(real_comm(comm), &win->nr))
 		win->nr =
-			1; /* no communicator: as the library says when it is asked for a window */
+			1; /* invalid communicator: the library reports it on making the window */
 	win->target = calloc((size_t)win->nr, 1);
 	win->words = calloc(1, sizeof(*win->words) + 4 * (size_t)win->nr * sizeof(uint64_t));
 	if (win->target && win->words)
@@ -167,8 +168,8 @@ LOWER_TEXT int PMPI_Win_create(void *base, MPI_Aint size, int disp_unit, MPI_Inf
 MPI_ALIAS(MPI_Win_create);
 
 /*
- * Open MPI cannot over the program's memory in some cases, all ranks alike: of one process,
- * for one.
+ * Let the library allocate the window's memory. Open MPI cannot make a window over the program's
+ * memory in some cases, in all ranks alike: for a window of one process, for example.
  */
 LOWER_TEXT static int allocate_below(struct vwin *win, MPI_Comm comm, MPI_Info info)
 {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Locks of windows, and flushes of what is locked.
+ * Locks of windows, and flushes of locked targets.
  *
- * Owns the word @lock of each member (win.h): a number that is added to, and what was added
- * taken back if somebody was there. Who waits looks at it again and again between safe points,
- * without anything of it being under way below; a writer that waits for readers has its mark
- * there already. MPI_MODE_NOCHECK asks nobody, as the program promises that there is no other.
+ * Owns the word @lock of each member (win.h): a process takes the lock by adding to the word, and
+ * takes the addition back if the lock was held. A waiting thread reads the word again and again
+ * between safe points, with no operation on it under way in the lower half; a writer that waits
+ * for readers has its addition in the word already. With MPI_MODE_NOCHECK the word is not
+ * touched, as the program promises that there is no conflicting lock.
  */
 #include <stddef.h>
 #include <stdlib.h>
@@ -24,7 +25,7 @@ static bool is_locked(const struct vwin *win, int rank)
 	return win->access == ACCESS_ALL || rank == MPI_PROC_NULL || has_lock(win, rank);
 }
 
-/* To word @i of a member. Complete there on return; @value comes back as what it was. */
+/* Add *@value to word @i of member @rank, complete on return; *@value: the word's old value. */
 LOWER_TEXT static int word_add(const struct vwin *win, int rank, size_t i, uint64_t *value)
 {
 	uint64_t add = *value, *own = (uint64_t *)win->words + i;
@@ -53,8 +54,8 @@ static bool has_writer(uint64_t lock)
 }
 
 /*
- * Until there is no writer, or with @readers no reader: looks only, as who adds and takes back
- * again and again keeps others from it.
+ * Wait until there is no writer, or with @readers no reader. Only reads the word: a process that
+ * adds and takes back again and again would keep others from the lock.
  */
 static int lock_await(const struct vwin *win, int rank, bool readers, struct call_mark *mark)
 {
@@ -69,7 +70,7 @@ static int lock_await(const struct vwin *win, int rank, bool readers, struct cal
 }
 
 /*
- * By additions only: Open MPI 4.1.4 cannot compare and swap in the caller's own memory
+ * Take a lock by additions only: Open MPI 4.1.4 cannot compare and swap in the caller's own memory
  * (btl/vader).
  */
 static int lock_shared(const struct vwin *win, int rank, struct call_mark *mark)
@@ -88,7 +89,7 @@ static int lock_shared(const struct vwin *win, int rank, struct call_mark *mark)
 	}
 }
 
-/* The first writer stays while readers leave, and no new ones come. */
+/* The first writer keeps its addition while readers leave, so that no new readers come. */
 static int lock_exclusive(const struct vwin *win, int rank, struct call_mark *mark)
 {
 	for (;;) {
@@ -145,7 +146,7 @@ LOWER_TEXT int PMPI_Win_lock(int lock_type, int rank, int assert, MPI_Win win)
 	struct vwin *desc = win_of(win);
 	int rc = desc ? win_lock_take(desc, lock_type, rank, assert, &mark) : MPI_ERR_WIN;
 
-	/* loads of this process from here on are of what others stored before */
+	/* loads of this process from here on see the earlier stores of others */
 	if (!rc)
 		rc = lower_MPI_Win_sync(win_below(desc));
 	return rc ? fail_win(win, rc, CALL_MPI_Win_lock) : rc;
@@ -188,7 +189,7 @@ int PMPI_Win_unlock(int rank, MPI_Win win)
 }
 MPI_ALIAS(MPI_Win_unlock);
 
-/* Everybody's at once, and one by one where there is a writer. */
+/* Lock all members at once, and afterwards one by one those that had a writer. */
 LOWER_TEXT static int lock_everybody(const struct vwin *win, struct call_mark *mark)
 {
 	static const uint64_t one = 1;
@@ -272,7 +273,7 @@ LOWER_TEXT int PMPI_Win_unlock_all(MPI_Win win)
 }
 MPI_ALIAS(MPI_Win_unlock_all);
 
-/* Flushes, of what is locked. */
+/* Flushes of locked targets. */
 
 #define FLUSH(name) \
 LOWER_TEXT int P##name(int rank, MPI_Win win) \

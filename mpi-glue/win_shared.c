@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Memory of shared windows: one file of a tmpfs, mapped by all members and without a name as
- * soon as they have it, so that it is memory of the job as other shared memory is, and in its
- * image.
+ * Memory of shared windows: one file of a tmpfs, mapped by all members and unlinked as soon as
+ * all have mapped it, so that it is memory of the job like other shared memory, and in its image.
  *
- * Owns the parts and the mapping. That members are on one node shows as the others find the
- * file, whose name the first one made from random numbers.
+ * Owns the parts and the mapping. Members are on one node if the others find the file, whose name
+ * the first member made from random numbers.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +21,7 @@
 
 #define PAGE	4096
 
-/* What the first member tells the others. */
+/* Message of the first member to the others. */
 struct offer {
 	uint64_t token;
 	int32_t error;		/* errno */
@@ -44,7 +43,7 @@ static int make_file(uint64_t token, size_t size)
 	fd = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -errno;
-	/* looked for and not taken: pages belong where they are used first */
+	/* room is checked and not allocated: a page belongs where it is used first */
 	if (!fstatvfs(fd, &fs) && fs.f_blocks && size / fs.f_frsize > fs.f_bavail)
 		rc = -ENOSPC;
 	else if (ftruncate(fd, (off_t)size))
@@ -74,7 +73,7 @@ static int map_file(struct vwin *win, uint64_t token)
 	return rc;
 }
 
-/* What each member wants. Returns a code of MPI. */
+/* Exchange the size that each member wants. Collective; returns a code of MPI. */
 LOWER_TEXT static int gather_parts(struct vwin *win, MPI_Comm comm)
 {
 	MPI_Datatype bytes = real_dtype(MPI_BYTE);
@@ -158,7 +157,7 @@ int win_shared_part(MPI_Win win, int rank, MPI_Aint *ret_size, int *ret_disp_uni
 		return fail_win(win, desc ? MPI_ERR_RMA_FLAVOR : MPI_ERR_WIN, call);
 	if (rank != MPI_PROC_NULL && (rank < 0 || rank >= desc->nr))
 		return fail_win(win, MPI_ERR_RANK, call);
-	/* the library's own memory, of one process */
+	/* without parts: a window of one process, in the library's own memory */
 	alone = (struct win_part){ .size = desc->size, .disp_unit = desc->disp_unit };
 	parts = desc->parts ? desc->parts : &alone;
 	if (rank != MPI_PROC_NULL)
@@ -180,8 +179,9 @@ int PMPI_Win_shared_query(MPI_Win win, int rank, MPI_Aint *size, int *disp_unit,
 MPI_ALIAS(MPI_Win_shared_query);
 
 /*
- * Open MPI 4.1.4 ends the job in it on memory of one node (btl/vader), where the library's own
- * shared windows are another component's; others do it below.
+ * Compare and swap on a shared window without the library: Open MPI 4.1.4's ends the job on memory
+ * of one node (btl/vader); its own shared windows are another component's. Other libraries do the
+ * call in the lower half.
  */
 LOWER_TEXT static int swap_above(const struct vwin *win, const void *origin, const void *compare,
 				 void *result, MPI_Datatype dtype, int target, MPI_Aint disp)
