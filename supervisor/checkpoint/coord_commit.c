@@ -2,13 +2,14 @@
 /*
  * Which generation counts: the machine's record on this node, and what the catalog has.
  *
- * A node's record says what it has prepared and what is committed. What the home's catalog has
- * decides, which all nodes see if they share it: of one node the image itself; over several
- * nodes the home makes their images a generation there before it records so, and takes it back
- * if it then cannot. A ckptd that begins brings the two together again.
+ * A node's record names the generation that it has prepared and the one that is committed. The
+ * home's catalog decides, which all nodes see if they share it. On one node the image itself is
+ * the generation. Over several nodes the home makes their images a generation in the catalog
+ * before it writes the record, and takes the generation back if the record cannot be written. A
+ * ckptd that starts brings record and catalog together again (driver_settle()).
  *
- * Where each node has an image directory of its own, each makes its image a part of the
- * generation there when the home has told it that it counts.
+ * Where each node has an image directory of its own, each node makes its image a part of the
+ * generation when the home has told it that the generation is committed.
  */
 #include "supervisor/checkpoint/coord_driver_priv.h"
 
@@ -25,7 +26,7 @@ static bool coord_commit_is_apart(const struct coord_driver *d)
 	return rank_record_is_apart(json_object_get(d->job->record, "ranks"));
 }
 
-/* Of several nodes the home makes their images a generation, or each its own. */
+/* True if this node makes images a generation: the home, or each node with its own directory. */
 static bool is_ours_to_commit(const struct coord_driver *d)
 {
 	return d->ranks.nr_nodes > 1 && (!d->ranks.node || coord_commit_is_apart(d));
@@ -45,7 +46,7 @@ static int commit_generation(const struct coord_driver *d, int64_t generation)
 	return err;
 }
 
-/* The images are removed by those who made them. */
+/* Take a generation back; the images stay, and the nodes that made them remove them. */
 static void coord_commit_uncommit(const struct coord_driver *d, int64_t generation)
 {
 	if (is_ours_to_commit(d))
@@ -63,16 +64,16 @@ bool driver_may_send(const struct coord_driver *d, const struct coord_msg *msg)
 	       d->ranks.node || is_same(msg->id, d->counts);
 }
 
-/* Our record did not have it. */
+/* True if @record commits a generation that our last record did not. */
 static bool is_new(const struct coord_driver *d, const struct coord_record *record)
 {
 	return record->committed.generation && !is_same(record->committed, d->counts);
 }
 
 /*
- * That it counts is learned from another node's record, without the dump that made the image: by a
- * ckptd after that, or when its worker was killed. One that the record has had was made a
- * generation then, and may have been removed since.
+ * True if this node learns of the commit of its image only after the dump is gone: ckptd was
+ * restarted, or the dump's worker was killed. A commit that our record has had was made a
+ * generation then, and the generation may have been removed since.
  */
 static bool is_late(const struct coord_driver *d, const struct coord_record *record)
 {
@@ -84,7 +85,7 @@ static bool is_late(const struct coord_driver *d, const struct coord_record *rec
 	       !catalog_has(&d->daemon->catalog, d->job->id, generation);
 }
 
-/* Where nobody asked for it, so nobody is told that it has ended. */
+/* Report the commit on a node where no request for the checkpoint waits. */
 static void after_commit(const struct coord_driver *d)
 {
 	const struct job_commit commit = { .taken = false };
@@ -100,7 +101,7 @@ void driver_persist(struct coord_driver *d, const struct coord_action *act)
 	const bool late = !commits && is_new(d, &act->record);
 
 	event.cookie = act->cookie;
-	/* First what decides after a crash: driver_settle(). */
+	/* The catalog first: it decides after a crash, see driver_settle(). */
 	if (commits || is_late(d, &act->record))
 		event.error = commit_generation(d, (int64_t)act->record.committed.generation);
 	if (!event.error)
@@ -115,7 +116,7 @@ void driver_persist(struct coord_driver *d, const struct coord_action *act)
 		d->counts = act->record.committed;
 	}
 	if (commits && !event.error) {
-		/* It counts: a tree that was to be killed is, now. */
+		/* Committed: let the worker go on, which kills the tree now if asked to. */
 		d->decided = true;
 		job_dump_go(d->dump);
 	}
@@ -125,8 +126,8 @@ void driver_persist(struct coord_driver *d, const struct coord_action *act)
 }
 
 /*
- * What is in the catalog is a generation, even if the ckptd that made it one was killed before
- * it recorded so: it is listed, and may be pinned and counted on by now.
+ * A prepared generation in the catalog is committed, even if the ckptd that put it there was
+ * killed before it wrote the record: users see the generation, and may have pinned it by now.
  */
 void driver_settle(const struct coord_driver *d, struct coord_record *record)
 {

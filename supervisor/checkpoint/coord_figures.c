@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a checkpoint over several nodes has cost, for the answer to who asked for it: our own
- * dump knows only what it did here.
+ * The costs of a checkpoint over several nodes, for the answer to its request: our own dump
+ * knows only the costs of this node.
  *
  * Each node's figures are in the manifest of its image, which is in the catalog when the
- * generation is committed; a worker reads them. If it cannot, the generation is one all the same:
- * the answer then has a remark.
+ * generation is committed; a worker reads them. If the worker fails, the generation is valid
+ * all the same, and the answer has a remark.
  */
 #include "supervisor/checkpoint/coord_driver_priv.h"
 
@@ -29,7 +29,7 @@ static void coord_figures_on_progress(json_t *progress, void *arg)
 {
 }
 
-/* From the order to be silent until all ranks of a node were: the longest of them. */
+/* The longest silent_ns of all nodes: from the order to be silent until a node's ranks were. */
 static int64_t longest_silence(const json_t *whole)
 {
 	const json_t *part, *parts = json_object_get(whole, "parts");
@@ -64,7 +64,7 @@ static void coord_figures_merge(struct coord_driver *d, json_t *result, json_t *
 	char *dir = catalog_image_dir(&d->daemon->catalog, d->job->id, (int64_t)d->id.generation);
 	size_t i;
 
-	/* what is not known of all nodes is not the home's own either */
+	/* A figure that the whole does not have is dropped: the home's own would mislead. */
 	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		json_object_del(result, names[i]);
 		json_object_set(result, names[i], json_object_get(whole, names[i]));

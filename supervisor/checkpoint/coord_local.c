@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What the ranks of this node, their shim, and the dump have to say, as events for the
- * machine; see coord_driver.h.
+ * Turns reports of this node's ranks, their shim, and the dump into events for the machine; see
+ * coord_driver.h.
  *
- * The worker of a dump is held when all is captured and when the image is in its place: the
- * first ends FREEZE, the second DUMP. It goes on when the machine says THAW, and when the
+ * The worker of a dump is held twice: when all is captured, which ends FREEZE, and when the image
+ * is in its place, which ends DUMP. The worker goes on when the machine says THAW, and when the
  * commit record is on disk.
  */
 #include "supervisor/checkpoint/coord_driver_priv.h"
@@ -53,7 +53,7 @@ static void on_received(struct coord_driver *d, const struct shim_count *counts,
 	driver_step(d);
 }
 
-/* The machine wants them by the receivers' node: kept until all are here. */
+/* Keep the counts until all are here: the machine wants them sorted by the receiver's node. */
 static void coord_local_on_sent(struct coord_driver *d, const struct shim_count *counts, size_t nr)
 {
 	if (d->nr_sent + nr > d->room_sent) {
@@ -135,7 +135,10 @@ static int start_dump(struct coord_driver *d)
 	return err;
 }
 
-/* Who asked wants to know why; the home asks the others (coord_peer.h). */
+/*
+ * True if this node must keep the reason of a failure: for its own request, or for the home,
+ * which asks the other nodes (coord_peer.h).
+ */
 static bool driver_explains(const struct coord_driver *d)
 {
 	return d->asked || d->ranks.node;
@@ -197,8 +200,8 @@ void driver_give_up(struct coord_driver *d, enum coord_reason reason, int error,
 }
 
 /*
- * Ranks that run on after the thaw lose nothing by waiting; those that are to be killed stand
- * still.
+ * After the thaw the ranks run on and lose nothing by waiting for the home; ranks to be killed
+ * stand still, so their checkpoint is given up even then.
  */
 void coord_driver_alone(struct job *job)
 {
@@ -229,7 +232,7 @@ static void coord_local_on_failed(uint32_t state, const struct shim_failure *fai
 		       -EOPNOTSUPP, failure->rank);
 }
 
-/* Why the ranks cannot be watched, in words; the first reason is kept. */
+/* Word why the ranks cannot be watched in d->failure; the first reason is kept. */
 static void coord_local_explain(struct coord_driver *d, int err)
 {
 	long long id = (long long)d->job->id;
@@ -291,7 +294,7 @@ int driver_order(struct coord_driver *d, uint32_t intent)
 	if (!err)
 		err = rank_link_order(d->link, intent);
 	if (err && intent == STATUS_RUN) {
-		/* Nobody needs to hear it: the end of the link is that order, too. */
+		/* The order need not arrive: to the shim the end of the link is that order. */
 		rank_link_close(d->link);
 		d->link = NULL;
 		return 0;
@@ -334,8 +337,8 @@ void driver_tell_targets(struct coord_driver *d)
 	int err = 0;
 
 	/*
-	 * The order to quiesce may still be to come, and has the shim forget what it was told
-	 * before.
+	 * Keep the targets: the order to quiesce may still be to come, and makes the shim forget
+	 * all earlier targets.
 	 */
 	if (d->kind == COORD_ACT_QUIESCE)
 		return;
@@ -399,7 +402,7 @@ void driver_maybe_answer(struct coord_driver *d)
 				    json_integer((json_int_t)(d->silent_at - d->asked_at)));
 		driver_add_thaw(d, result, result);
 	}
-	/* All nodes have stored theirs, which may have taken longer than here. */
+	/* All nodes have stored their images, which may have taken longer than here. */
 	if (result && d->ranks.nr_nodes > 1)
 		json_object_set_new(result, "total_ns",
 				    json_integer((json_int_t)(clock_monotonic_ns() -
@@ -410,12 +413,12 @@ void driver_maybe_answer(struct coord_driver *d)
 		driver_answer(d, outcome);
 }
 
-/* The one that counts: whatever is under way now has nothing to do with it, but may wait for it. */
+/* A committed dump ended. A later attempt may be under way and wait only for this end. */
 static void on_decided_ended(struct coord_driver *d)
 {
 	int err;
 
-	/* A worker that died did not kill the ranks, which nobody has told to go on. */
+	/* A worker that died did not kill the ranks; they are still held, so let them run. */
 	if (driver_is_kill(d) && !outcome_is_ok(d->dumped) && d->kind == COORD_ACT_NONE)
 		driver_order(d, STATUS_RUN);
 	driver_maybe_answer(d);
@@ -427,8 +430,9 @@ static void on_decided_ended(struct coord_driver *d)
 }
 
 /*
- * Its image is in place, and in doubt: only the home can end that, and does while it may. Elsewhere
- * the image is as good without its worker.
+ * The worker died after its image was in place and before a decision. Only the home can end the
+ * doubt: it asks the machine to abort while it may. On other nodes the image is as good without
+ * its worker.
  */
 static void on_worker_lost(struct coord_driver *d)
 {
@@ -463,7 +467,7 @@ static void on_dump_ended(json_t *outcome, void *arg)
 		driver_done(d, COORD_ACT_ABORT, 0, COORD_WHY_NONE);
 		return;
 	}
-	/* A dry run ends here: it is right if it is everywhere, which act_thaw() will know. */
+	/* A dry run ends here; act_thaw() comes only if it succeeded on all nodes. */
 	if (driver_is_dry_run(d) && outcome_is_ok(outcome)) {
 		driver_done(d, COORD_ACT_FREEZE, 0, COORD_WHY_NONE);
 		return;

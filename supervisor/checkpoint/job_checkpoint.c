@@ -2,9 +2,9 @@
 /*
  * A checkpoint of a job; see job_checkpoint.h.
  *
- * One thing at a time is done to a job (job->busy); who comes second is told so.
- * What it has cost goes into the job's history (history.h). If that cannot be written, the
- * checkpoint is one all the same.
+ * A job has one operation at a time (job->busy); a second one is refused.
+ * The costs of a checkpoint go into the job's history (history.h). If the history cannot be
+ * written, the checkpoint is valid all the same.
  */
 #include "supervisor/checkpoint/job_checkpoint.h"
 
@@ -22,7 +22,7 @@
 #include "base/outcome.h"
 #include "supervisor/auto/schedule.h"
 
-/* How long a job that was killed may take to be gone before the caller is answered all the same. */
+/* A killed job may take END_LOOKS looks to be gone; then the caller is answered all the same. */
 #define END_LOOK_MS	20
 #define END_LOOKS	500
 
@@ -31,7 +31,7 @@ struct checkpoint {
 	struct job *job;
 	const struct job_checkpoint_ops *ops;
 	void *arg;
-	struct job_dump *dump;	/* NULL: a coordinator has it */
+	struct job_dump *dump;	/* NULL: the coordinator has the dump */
 	int64_t generation;
 	char *dir;
 	json_t *args;		/* of op_dump() */
@@ -41,7 +41,7 @@ struct checkpoint {
 	bool automatic;
 	int64_t began_ms;	/* clock_monotonic_ms() */
 	int64_t taken;		/* seconds since 1970 */
-	json_t *outcome;	/* of one that ended the job, until that is seen */
+	json_t *outcome;	/* kept until the end of the killed job is seen */
 	unsigned int looks;
 };
 
@@ -60,7 +60,7 @@ static void job_checkpoint_on_progress(json_t *progress, void *arg)
 		c->ops->progress(progress, c->arg);
 }
 
-/* A job that a checkpoint ended is saved; one that ended meanwhile is not. */
+/* A job that its checkpoint ended is saved; a job that ended meanwhile is not. */
 static void settle_state(struct checkpoint *c, bool ok)
 {
 	struct job *job = c->job;
@@ -98,8 +98,8 @@ static void job_checkpoint_remember(const struct checkpoint *c, const json_t *re
 }
 
 /*
- * Whatever becomes of its directory: levels may have one of that number, and restart from the
- * newest.
+ * Raise the floor so that the number is never used again, whatever becomes of the generation's
+ * directory: levels may have a generation of that number, and a restart takes the newest.
  */
 static void use_up_number(const struct checkpoint *c)
 {
@@ -112,7 +112,7 @@ static void use_up_number(const struct checkpoint *c)
 			  (long long)c->job->id, (long long)c->generation, why);
 }
 
-/* Of one that ended the job it goes to the disk with that. */
+/* Note the number in memory; if the checkpoint ends the job, it is written with the job's end. */
 static void job_checkpoint_note_number(struct checkpoint *c, const json_t *outcome)
 {
 	const json_t *result = json_object_get(outcome, "result");
@@ -169,7 +169,10 @@ static void job_checkpoint_finish(struct checkpoint *c, json_t *outcome)
 
 static void job_checkpoint_on_ended(void *arg);
 
-/* Killed, and not yet buried: who is told that it is saved may restart it at once. */
+/*
+ * True if the job was killed and is not gone yet: the answer waits, as a caller who is told that
+ * the job is saved may restart it at once.
+ */
 static bool must_wait(struct checkpoint *c, json_t *outcome)
 {
 	struct reactor_source *timer;
@@ -208,8 +211,9 @@ static int64_t job_floor(const struct job *job)
 }
 
 /*
- * On top of the last generation, or at least so that the next one can be.  Not of a job on
- * several nodes: their images are written apart, and each generation of it is full.
+ * Have the dump build on the last generation, or at least track changes so that the next dump
+ * can.  Not for a job on several nodes: their images are written apart, and each of its
+ * generations is full.
  */
 static void build_upon(struct checkpoint *c, const struct job_checkpoint_options *o)
 {
@@ -294,7 +298,7 @@ static json_t *job_checkpoint_check(const struct job *job)
 					"no checkpoint of job %lld: no number is left for a "
 					"generation; start the job anew",
 					(long long)job->id);
-	/* Its images would lie among another's, and be none to either. */
+	/* The directory is another job's: images of this job there would be usable by neither. */
 	if (!outcome && catalog_job_check(&jobs_daemon(job->jobs)->catalog, job->id, job->record,
 					  why, sizeof(why)))
 		outcome = outcome_error(-ESTALE, "no checkpoint of job %lld: %s",

@@ -2,10 +2,10 @@
 /*
  * See ranks_up.h.
  *
- * The shim has ordered the ranks to run when it found their status pages; we watch it and
- * say so once more, which makes it report. Whatever comes first decides: all run,
- * a rank is broken, the shim or the job is gone, or the time is over. What becomes of the job
- * then is the caller's to say.
+ * The shim ordered the ranks to run when it found their status pages. This file gives the shim
+ * the same order once more, which makes it report. The first event decides: all ranks run, a
+ * rank is broken, the shim or the job is gone, or the time is over. The caller decides what
+ * happens to the job then.
  */
 #include "supervisor/checkpoint/ranks_up.h"
 
@@ -22,7 +22,7 @@
 #include "supervisor/job/rank_link.h"
 #include "supervisor/job/rank_record.h"
 
-#define UP_MS	300000		/* since the last image was read, wherever */
+#define UP_MS	300000		/* since any node last read an image */
 #define LOOK_MS	5000
 
 struct ranks_up {
@@ -71,7 +71,7 @@ static void on_lost(int err, void *arg)
 {
 	struct ranks_up *up = arg;
 
-	/* Ranks without pages need nothing made anew. */
+	/* Ranks without status pages have no MPI objects to make anew. */
 	if (err == -EOPNOTSUPP)
 		ranks_up_finish(up, NULL);
 	else
@@ -90,7 +90,7 @@ static void ranks_up_on_time(void *arg)
 	char who[64] = "its shim does not answer";
 
 	up->timer = NULL;
-	/* They wait for those of nodes whose memory is still being read. */
+	/* The ranks here wait for ranks on nodes that still read their images. */
 	up->left_ms = parts_restoring(up->job->parts) ? UP_MS : up->left_ms - LOOK_MS;
 	if (up->left_ms > 0 && !reactor_timer(jobs_daemon(up->job->jobs)->reactor, LOOK_MS,
 					      ranks_up_on_time, up, &up->timer))
@@ -103,7 +103,7 @@ static void ranks_up_on_time(void *arg)
 					  (long long)up->job->id, UP_MS / 1000, who));
 }
 
-/* What only a checkpoint has. */
+/* Events of checkpoints only: ignored here. */
 static void ranks_up_on_begun(const struct shim_seq *seqs, size_t nr, void *arg)
 {
 }

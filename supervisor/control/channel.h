@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Reports of a process of ckptd to the event loop: progress, then one outcome. Frames as on
- * the control socket (libckptctl/wire.h).
+ * A channel carries the reports of a process of ckptd to the event loop: progress, then one
+ * outcome. Its frames are those of the control socket (libckptctl/wire.h).
  */
 #ifndef STILLPOINT_CHANNEL_H
 #define STILLPOINT_CHANNEL_H
@@ -16,7 +16,7 @@ struct channel;
 struct channel_ops {
 	/* @progress: {"phase": …, "done": …, "total": …}, or an event */
 	void (*progress)(json_t *progress, void *arg);
-	/* Once, last: the outcome, a new reference; NULL: the process ended without one. */
+	/* Called once, last. @outcome: a new reference; NULL: the process ended without one. */
 	void (*outcome)(json_t *outcome, void *arg);
 };
 

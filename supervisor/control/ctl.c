@@ -2,9 +2,9 @@
 /*
  * The control socket; see ctl.h.
  *
- * The caller's identity is what the kernel says of the peer (SO_PEERCRED), never what the
- * request says. A connection has one request at a time and is not read while that is under
- * way, except to notice that the connection ends. Nothing that a client sends, or does not
+ * The caller's identity comes from the kernel (SO_PEERCRED), never from the request. A
+ * connection has one request at a time and is not read while the request is under way, except
+ * to notice that the connection ends. Nothing that a client sends, or does not
  * read, can hold up the loop: reads are bounded, and writes are queued up to a limit,
  * beyond which progress is dropped; the next request is read only after the client has
  * taken the answer. Descriptors that a user sent are closed in another thread
@@ -263,7 +263,7 @@ int request_groups(const struct request *request, gid_t *groups, int max)
 	return (int)(len / sizeof(*groups));
 }
 
-/* Parse the text of a request; NULL with an outcome. */
+/* Parse the text of a request. Return: NULL with an outcome in *@ret_outcome. */
 static struct request *ctl_parse(struct ctl_connection *c, const char *body,
 			     size_t len, json_t **ret_outcome)
 {
@@ -407,7 +407,7 @@ static void watch_idle(struct ctl *ctl)
 			      &ctl->timer);
 }
 
-/* Connections, and requests without their connection: of all users, and (@ret_own) of @uid. */
+/* Count connections, and requests without one: of all users, and in @ret_own of @uid. */
 static unsigned int ctl_count(const struct ctl *ctl, uid_t uid, unsigned int *ret_own)
 {
 	const struct ctl_connection *c;
@@ -436,7 +436,7 @@ static void turn_away(int sock, json_t *outcome)
 	json_decref(outcome);
 }
 
-/* -EBUSY: the limit is reached, and the peer was told. */
+/* Return: 0, or -EBUSY: a limit is reached, and the peer has been told. */
 static int ctl_is_full(const struct ctl *ctl, const struct ucred *peer, int sock)
 {
 	unsigned int own, all = ctl_count(ctl, peer->uid, &own);

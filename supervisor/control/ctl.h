@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The control socket: who connects, what is read and written there. Requests go to the
- * function that find() of the options has for their verb; request.h is what that function sees.
+ * The control socket: its connections, and the requests and answers on them. ctl_options.find()
+ * gives the function for the verb of a request; the function sees the request through request.h.
  */
 #ifndef STILLPOINT_CTL_H
 #define STILLPOINT_CTL_H
@@ -15,13 +15,13 @@ struct ctl;
 struct ctl_options {
 	struct reactor *reactor;
 	const struct log *log;
-	const char *socket;		/* path; an old socket there is removed */
-	unsigned int idle_timeout_ms;	/* of a connection without a request; 0: none */
-	struct daemon *daemon;		/* handed to requests, not looked at */
+	const char *socket;		/* path; a dead ckptd's socket there is removed */
+	unsigned int idle_timeout_ms;	/* close a connection without a request; 0: never */
+	struct daemon *daemon;		/* passed to requests; ctl.c does not use it */
 	request_fn (*find)(const char *verb);	/* NULL: there is no such verb */
 };
 
-/* @options is copied; what it points to outlives @ret_ctl. What goes wrong is logged. */
+/* Open the socket. @options is copied; all it points to must outlive @ret_ctl. Logs errors. */
 int ctl_open(const struct ctl_options *options, struct ctl **ret_ctl);
 void ctl_close(struct ctl *ctl);	/* NULL is fine */
 

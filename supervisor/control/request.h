@@ -2,8 +2,8 @@
 /*
  * A request of ckptd's control socket, for those who answer it.
  *
- * A request is answered exactly once, now or later.  Its connection may be
- * gone by then; whoever works for the request neither knows nor cares.
+ * A request is answered exactly once, now or later.  Its connection may be gone by then; the
+ * code that works for the request need not care.
  * ctl.c makes requests and implements these functions.
  */
 #ifndef STILLPOINT_REQUEST_H
@@ -28,26 +28,26 @@ struct request {
 	uid_t uid;
 	gid_t gid;
 	int64_t came_ms;	/* CLOCK_MONOTONIC */
-	int fds[WIRE_FDS_MAX];	/* that came with it, if it is root's; -1 where taken */
+	int fds[WIRE_FDS_MAX];	/* sent with it, only of root; -1: taken */
 	unsigned int nr_fds;
-	struct request *next, **link;	/* of those under way: ctl.c's */
+	struct request *next, **link;	/* list of requests under way; ctl.c owns it */
 };
 
-/* Answers the request, or sees to it that it will be answered. */
+/* Answers the request now, or makes sure that it is answered later. */
 typedef void (*request_fn)(struct request *request);
 
-/* Ends the request: both references are taken over. @fd -1: none; else taken over. */
+/* Answer and free @request; takes over @outcome and @fd. @fd -1: no descriptor. */
 void request_answer(struct request *request, json_t *outcome);
 void request_answer_fd(struct request *request, json_t *outcome, int fd);
-/* Dropped if the client is slow.  @progress stays the caller's. */
+/* Send progress; dropped if the client is slow.  The caller keeps @progress. */
 void request_progress(struct request *request, json_t *progress);
-/* Has the client gone? Waiting for it can stop. */
+/* True if the client has gone: waiting on its behalf can stop. */
 bool request_abandoned(const struct request *request);
-/* Call @fn when the client goes away before the answer; NULL: do not. */
+/* Call @fn if the client goes away before the answer; NULL: call nothing. */
 void request_on_abandon(struct request *request,
 			void (*fn)(struct request *request, void *arg), void *arg);
 
-/* The caller's supplementary groups; -1 or their number (at most @max). */
+/* Get the caller's supplementary groups. Return: their number, at most @max, or -1. */
 int request_groups(const struct request *request, gid_t *groups, int max);
 
 #endif /* STILLPOINT_REQUEST_H */

@@ -3,9 +3,9 @@
  * Workers: work in a process of its own; see worker.h.
  *
  * A worker is a fork of the event loop's process, so it first resets what it inherited:
- * signals, descriptors, name, and what happens on the parent's death. The outcome is passed
- * on only after the process has ended as well (unless it stays), so that nothing of the
- * worker is left when somebody acts on the outcome.
+ * signals, descriptors, name, and the signal on the parent's death. The outcome is passed on
+ * only after the process has ended as well (unless it stays), so that nothing of the worker is
+ * left when the caller acts on the outcome.
  */
 #include "supervisor/control/worker.h"
 

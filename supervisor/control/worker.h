@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Workers: work that takes time runs in a process of its own, so that the event loop never
- * waits.
+ * Workers: slow work runs in a process of its own, so that the event loop never waits.
  *
  * A worker dies with ckptd, unless it was made to stay; processes that it had frozen are
  * then thawed by the kernel.
@@ -29,9 +28,9 @@ struct worker_spec {
 	void *arg;		/* argument of run and stay; copied with the process's memory */
 	const int *keep;	/* descriptors that the worker needs, ended by -1 */
 	/*
-	 * Text for people about the state after the worker was killed: if some of its work
-	 * stays done, how to see which. Must outlive the worker. NULL: the work changes
-	 * nothing, or nothing before its outcome.
+	 * Text for people about the state after the worker was killed: whether some of its work
+	 * stays done, and how to see which. Must outlive the worker. NULL: the work changes
+	 * nothing before its outcome.
 	 */
 	const char *killed;
 };
@@ -52,15 +51,15 @@ int worker_start(struct daemon *daemon, const struct worker_spec *spec,
  */
 void worker_abort(struct worker *worker);	/* NULL is fine */
 
-/* The same, without waiting: the event loop reaps the process. */
+/* As worker_abort(), without waiting: the event loop reaps the process. */
 void worker_leave(struct worker *worker);
 
 /* Send a signal, if the worker has not ended; its outcome still comes. */
 void worker_kill(const struct worker *worker, int signo);
 
 /*
- * For a worker that may stop at points of its choice: block SIGTERM; then ask whether it
- * has come.
+ * For a worker that stops only at points of its choice: worker_hold_sigterm() blocks SIGTERM,
+ * worker_is_to_stop() tells whether SIGTERM has come.
  */
 void worker_hold_sigterm(void);
 bool worker_is_to_stop(void *arg);	/* @arg: unused */
