@@ -199,8 +199,8 @@ static void run_case(struct bench *b, const char *what, int runs)
 		{ .create = image_writer_create }, { .create = image_writer_create, .same = true },
 	};
 	static const struct way secret[2] = {
-		{.create = image_writer_create},
-		{.create = image_writer_create, .secret = true},
+		{ .create = image_writer_create },
+		{ .create = image_writer_create, .secret = true },
 	};
 	static const struct way zstd[2] = {
 		{ .zstd = true }, { .create = image_writer_create },

@@ -17,33 +17,25 @@ static const struct option longs[] = {
 	{ NULL }
 };
 
-static const struct cli_column columns[] = {{.name = "JOB", .right = true},
-					    {.name = "NAME"},
-					    {.name = "STATE"},
-					    {.name = "GENERATION", .right = true},
-					    {.name = "TAKEN"},
-					    {.name = "PAUSE", .right = true},
-					    {.name = "STORED", .right = true},
-					    {.name = "PROCESSES", .right = true},
-					    {.name = "THREADS", .right = true},
-					    {.name = "NODES"},
-					    {.name = "REMARK", .cut = true},
-					    {.name = NULL}};
+static const struct cli_column columns[] = {
+	{ .name = "JOB", .right = true }, { .name = "NAME" }, { .name = "STATE" },
+	{ .name = "GENERATION", .right = true }, { .name = "TAKEN" },
+	{ .name = "PAUSE", .right = true },
+	{ .name = "STORED", .right = true }, { .name = "PROCESSES", .right = true },
+	{ .name = "THREADS", .right = true }, { .name = "NODES" },
+	{ .name = "REMARK", .cut = true },
+	{ .name = NULL }
+};
 
 /* Where ckptd has levels to copy to. */
-static const struct cli_column columns_levels[] = {{.name = "JOB", .right = true},
-						   {.name = "NAME"},
-						   {.name = "STATE"},
-						   {.name = "GENERATION", .right = true},
-						   {.name = "TAKEN"},
-						   {.name = "PAUSE", .right = true},
-						   {.name = "STORED", .right = true},
-						   {.name = "PROCESSES", .right = true},
-						   {.name = "THREADS", .right = true},
-						   {.name = "NODES"},
-						   {.name = "LEVELS"},
-						   {.name = "REMARK", .cut = true},
-						   {.name = NULL}};
+static const struct cli_column columns_levels[] = {
+	{ .name = "JOB", .right = true }, { .name = "NAME" }, { .name = "STATE" },
+	{ .name = "GENERATION", .right = true }, { .name = "TAKEN" },
+	{ .name = "PAUSE", .right = true },
+	{ .name = "STORED", .right = true }, { .name = "PROCESSES", .right = true },
+	{ .name = "THREADS", .right = true }, { .name = "NODES" }, { .name = "LEVELS" },
+	{ .name = "REMARK", .cut = true }, { .name = NULL }
+};
 
 /* "L1 pfs(1/2) tape!": there, of some nodes, damaged; "?" for one that could not be asked. */
 static const char *level_names(const json_t *levels, char *text, size_t size)

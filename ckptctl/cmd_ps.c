@@ -18,17 +18,13 @@ static const struct option longs[] = {
 	{ NULL }
 };
 
-static const struct cli_column columns[] = {{.name = "JOB", .right = true},
-					    {.name = "NAME"},
-					    {.name = "USER"},
-					    {.name = "STATE"},
-					    {.name = "RANKS", .right = true},
-					    {.name = "STATUS", .right = true},
-					    {.name = "SINCE"},
-					    {.name = "NODE"},
-					    {.name = "PID", .right = true},
-					    {.name = "COMMAND", .cut = true},
-					    {.name = NULL}};
+static const struct cli_column columns[] = {
+	{ .name = "JOB", .right = true }, { .name = "NAME" }, { .name = "USER" },
+	{ .name = "STATE" },
+	{ .name = "RANKS", .right = true }, { .name = "STATUS", .right = true },
+	{ .name = "SINCE" }, { .name = "NODE" },
+	{ .name = "PID", .right = true }, { .name = "COMMAND", .cut = true }, { .name = NULL }
+};
 
 static void command_line(const json_t *argv, char *text, size_t size)
 {
@@ -94,15 +90,12 @@ static void cmd_ps_print(struct cli *cli, json_t *result)
 
 /* ------------------------------------------------------------- MPI ranks */
 
-static const struct cli_column mpi_columns[] = {{.name = "RANK", .right = true},
-						{.name = "NODE"},
-						{.name = "STATE"},
-						{.name = "CALL"},
-						{.name = "PEER", .right = true},
-						{.name = "COMMUNICATOR"},
-						{.name = "SEQUENCE", .right = true},
-						{.name = "HELD"},
-						{.name = NULL}};
+static const struct cli_column mpi_columns[] = {
+	{ .name = "RANK", .right = true }, { .name = "NODE" }, { .name = "STATE" },
+	{ .name = "CALL" },
+	{ .name = "PEER", .right = true }, { .name = "COMMUNICATOR" },
+	{ .name = "SEQUENCE", .right = true }, { .name = "HELD" }, { .name = NULL }
+};
 
 static void cmd_ps_number_cell(struct cli_table *table, const json_t *row, const char *name)
 {

@@ -159,9 +159,8 @@ static int add_up_to(const struct error_added *added, struct error_added **surpl
 		less = malloc(sizeof(*less));
 		if (!less)
 			return MPI_ERR_NO_MEM;
-		*less = (struct error_added){.next = *surplus,
-					     .call = added->call,
-					     .code = *ret_code};
+		*less = (struct error_added) { .next = *surplus, .call = added->call,
+			.code = *ret_code };
 		*surplus = less;
 		rc = add_again(added, ret_code);
 	}

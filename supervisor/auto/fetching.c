@@ -122,10 +122,8 @@ int fetching_start(struct daemon *daemon, const struct fetching_options *options
 
 	if (!g)
 		return -ENOMEM;
-	*g = (struct fetching){.daemon = daemon,
-			       .options = *options,
-			       .ops = fetching_ops,
-			       .arg = arg};
+	*g = (struct fetching) { .daemon = daemon, .options = *options, .ops = fetching_ops,
+		.arg = arg };
 	if (options->job) {
 		job_label(options->job, g->label);
 		g->tombstones = json_incref(json_object_get(options->job->record, "unwanted"));

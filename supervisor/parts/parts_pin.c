@@ -194,9 +194,8 @@ static void on_pin(struct peer_question *q, void *arg)
 			 json_object_get(no, "error"), "text")) ?: strerror(-err));
 	}
 	if (job && !strcmp(job->uuid, uuid)) {
-		const struct parts_pin how = {.generation = generation,
-					      .pin = pin,
-					      .by = (uid_t)by};
+		const struct parts_pin how = { .generation = generation, .pin = pin,
+			.by = (uid_t)by };
 
 		err = parts_pin_change(daemon, &how, id, why, sizeof(why));
 	}

@@ -129,8 +129,8 @@ static json_t *parts_start_on_checked(void *arg)
 					  : NULL;
 }
 
-static const struct job_restore_ops restore_ops = {.checked = parts_start_on_checked,
-						   .ended = parts_start_on_launched};
+static const struct job_restore_ops restore_ops = { .checked = parts_start_on_checked,
+	.ended = parts_start_on_launched };
 
 static json_t *parts_start_launch(struct job *job, struct peer_question *q, const json_t *how)
 {

@@ -267,8 +267,8 @@ int level_config_open_store_patiently(const struct level_site *site, const char 
 		       -EBUSY &&
 	       looks--) {
 		/* random, so that waiting workers do not all ask again at once */
-		const struct timespec wait = {.tv_nsec = BUSY_NS +
-							 (long)randombytes_uniform(2 * BUSY_NS)};
+		const struct timespec wait = {
+			.tv_nsec = BUSY_NS + (long)randombytes_uniform(2 * BUSY_NS) };
 
 		nanosleep(&wait, NULL);
 	}

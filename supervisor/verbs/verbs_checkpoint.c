@@ -30,8 +30,8 @@ static void verb_checkpoint_on_ended(json_t *outcome, void *arg)
 	request_answer(arg, outcome);
 }
 
-static const struct job_checkpoint_ops ops = {verb_checkpoint_on_progress,
-					      verb_checkpoint_on_ended};
+static const struct job_checkpoint_ops ops = { verb_checkpoint_on_progress,
+	verb_checkpoint_on_ended };
 
 /* NULL or an outcome. */
 static json_t *verb_checkpoint_parse(const struct request *request,

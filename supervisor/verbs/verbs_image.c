@@ -89,7 +89,8 @@ struct image_name {
 };
 
 static const struct image_name first = { "image", "dir", "parts", "generation" };
-static const struct image_name second = {"other_image", "other", "other_parts", "other_generation"};
+static const struct image_name second = { "other_image", "other", "other_parts",
+	"other_generation" };
 
 /* The part whose node is called @name, or has that number; NULL: none. */
 static const json_t *find_part(const json_t *parts, const char *name)

@@ -19,8 +19,8 @@ static void setup(void)
 	cr_sys(sigprocmask(SIG_BLOCK, &set, NULL));
 	for (int i = 0; i < COUNT; i++)
 		cr_sys(sigqueue(getpid(), SIGRTMIN + i % 3,
-				(union sigval){.sival_ptr =
-						       (void *)(uintptr_t)(i * 0x100000001UL)}));
+				(union sigval){
+					.sival_ptr = (void *)(uintptr_t)(i * 0x100000001UL) }));
 }
 
 static void verify(void)

@@ -24,7 +24,8 @@ static long step_number;
 
 static inline int step_rank(void)
 {
-	static const char *const names[] = {"STILLPOINT_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK"};
+	static const char *const names[] = { "STILLPOINT_RANK", "OMPI_COMM_WORLD_RANK",
+		"PMI_RANK" };
 
 	for (int i = 0; i < 3; i++)
 		if (getenv(names[i]))

@@ -149,27 +149,27 @@ static void test_said(void **state)
 	static const struct {
 		const char *text, *said;
 	} rows[] = {
-		{"log_level = loud", "log_level: loud is no value for it (error, warning, info or "
-				     "debug)"},
-		{"key = k", "key: k is no value for it (an absolute path)"},
-		{"store_port = 65536", "store_port: 65536 is no value for it (a number, at most "
-				       "65535)"},
-		{"pipeline_memory = 16M", "pipeline_memory: 16M is no value for it (bytes, as 48M, "
-					  "at least 32M)"},
-		{"image_dirs = /x", "image_dirs: no such setting"},
-		{"image_dir /x", "image_dir /x: NAME = VALUE is expected"},
-		{"key = /a\n\nkey = /a", "key is there twice (line 1)"},
-		{"level.a.every = 2\nlevel.a = partner", "level.a.every: there is no level a yet: "
-							 "level.a = PLACE has to come first"},
-		{"level.a.often = 2", "level.a.often: no such setting"},
-		{"level.a = partner\nlevel.a.often = 2", "level.a.often: no such setting"},
-		{"level.a = partner\nlevel.a.every = 0", "level.a.every: 0 is no value for it (a "
-							 "number from 1)"},
-		{"level.a = partner\nlevel.a.limit = x", "level.a.limit: x is no value for it "
-							 "(bytes, as 500, 10M or 2T)"},
-		{"level.1=partner\nlevel.2=partner\nlevel.3=partner\nlevel.4=partner\n"
-		 "level.5=partner\nlevel.6=partner\nlevel.7=partner\nlevel.8=partner",
-		 "level.8: too many levels, there may be 7"},
+		{ "log_level = loud",
+		"log_level: loud is no value for it (error, warning, info or debug)" },
+		{ "key = k", "key: k is no value for it (an absolute path)" },
+		{ "store_port = 65536",
+		"store_port: 65536 is no value for it (a number, at most 65535)" },
+		{ "pipeline_memory = 16M",
+		  "pipeline_memory: 16M is no value for it (bytes, as 48M, at least 32M)" },
+		{ "image_dirs = /x", "image_dirs: no such setting" },
+		{ "image_dir /x", "image_dir /x: NAME = VALUE is expected" },
+		{ "key = /a\n\nkey = /a", "key is there twice (line 1)" },
+		{ "level.a.every = 2\nlevel.a = partner",
+		  "level.a.every: there is no level a yet: level.a = PLACE has to come first" },
+		{ "level.a.often = 2", "level.a.often: no such setting" },
+		{ "level.a = partner\nlevel.a.often = 2", "level.a.often: no such setting" },
+		{ "level.a = partner\nlevel.a.every = 0",
+		"level.a.every: 0 is no value for it (a number from 1)" },
+		{ "level.a = partner\nlevel.a.limit = x",
+		"level.a.limit: x is no value for it (bytes, as 500, 10M or 2T)" },
+		{ "level.1=partner\nlevel.2=partner\nlevel.3=partner\nlevel.4=partner\n"
+		  "level.5=partner\nlevel.6=partner\nlevel.7=partner\nlevel.8=partner",
+		  "level.8: too many levels, there may be 7" },
 	};
 	size_t i;
 

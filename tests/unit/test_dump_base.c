@@ -161,7 +161,8 @@ static void not_there(void **state)
 /* A mark that was lost: without a look nobody could know, with one the dump fails. */
 static void lost_mark(void **state)
 {
-	static const uint32_t first[NR] = {1, 2, 3, 4, 5, 6}, second[NR] = {1, 2, 33, 44, 55, 6};
+	static const uint32_t first[NR] = { 1, 2, 3, 4, 5, 6 },
+		second[NR] = { 1, 2, 33, 44, 55, 6 };
 	struct scratch *s = *state;
 	struct fake_page pages[NR];
 	struct dump_stats stats;

@@ -446,11 +446,10 @@ static void test_look_few(void **state)
 	flush_plan_look(&levels, 0, items, N, false, is_whole, &truth);
 	assert_int_equal(truth.asked, 0);
 	set(&levels, "a.keep", "3");
-	truth.items = (struct flush_item[N]){[9] = {.here = 1, .whole = 1},
-					     [11] = {.here = 1, .whole = 1},
-					     [10] = {.here = 1},
-					     [8] = {.here = 1},
-					     [7] = {.here = 1, .whole = 1}};
+	truth.items = (struct flush_item [N]) { [9] = { .here = 1, .whole = 1 },
+		[11] = { .here = 1, .whole = 1 },
+						  [10] = { .here = 1 }, [8] = { .here = 1 },
+						  [7] = { .here = 1, .whole = 1 } };
 	flush_plan_look(&levels, 0, items, N, false, is_whole, &truth);
 	assert_int_equal(truth.asked, 5);
 	truth.asked = 0;

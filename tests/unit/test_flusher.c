@@ -223,7 +223,8 @@ static struct flusher *make(void)
 	unsigned int i;
 
 	daemon_of_test.config.node = (char *)(uintptr_t)"a";
-	daemon_of_test.config.levels = (struct level_configs){.nr = 1, .conf = {{.name = "p"}}};
+	daemon_of_test.config.levels = (struct level_configs) { .nr = 1, .conf = { {
+		.name = "p" } } };
 	for (i = 0; i < JOBS; i++)
 		job[i] = (struct job) { .id = i + 1, .record = in_memory };
 	started = 0;

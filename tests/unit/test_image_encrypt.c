@@ -37,7 +37,8 @@ static struct image_key *other_key(const struct scratch *s, int byte)
 /* Three chunks of pages, two maps, a record, a blob, a text, all of them with the marker. */
 static void make(const struct scratch *s, const char *dir, uint64_t generation, bool encrypt)
 {
-	struct image_options options = {.generation = generation, .job = "job", .encrypt = encrypt};
+	struct image_options options = { .generation = generation, .job = "job",
+		.encrypt = encrypt };
 	struct ckpt_error error;
 	struct image_writer *w;
 	struct image *img;

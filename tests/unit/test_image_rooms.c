@@ -383,10 +383,11 @@ int main(void)
 		ROOMS(given_up, scratch_setup),
 		ROOMS(only_zeros, scratch_setup),
 		ROOMS(filled_gap, scratch_setup),
-		{"filled_gap, encrypted", filled_gap, scratch_setup_secret, scratch_teardown, NULL},
-		{"mostly_random, encrypted", mostly_random, scratch_setup_secret, scratch_teardown,
-		 NULL},
-		{"mixed, encrypted", mixed, scratch_setup_secret, scratch_teardown, NULL},
+		{ "filled_gap, encrypted", filled_gap, scratch_setup_secret, scratch_teardown,
+		NULL },
+		{ "mostly_random, encrypted", mostly_random, scratch_setup_secret,
+		  scratch_teardown, NULL },
+		{ "mixed, encrypted", mixed, scratch_setup_secret, scratch_teardown, NULL },
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

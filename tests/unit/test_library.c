@@ -121,30 +121,32 @@ static void count(const char *phase, uint64_t done, uint64_t total, void *arg)
 
 static void test_calls(void **state)
 {
-	static const struct script script[] =
-		{{.want = "\"verb\":\"run\"", {"{\"ok\": true, \"result\": {\"job\": 7}}"}},
-		 {.want = "\"kill\":true",
-		  {"{\"progress\": {\"phase\": \"dump\", \"done\": 1, \"total\": 10}}",
-		   "{\"progress\": {\"phase\": \"dump\", \"done\": 9, \"total\": 10}}",
-		   "{\"ok\": true, \"result\": {\"generation\": 3, \"dir\": \"/x\"}}"}},
-		 {.want = "\"generation\":2", {"{\"ok\": true, \"result\": {}}"}},
-		 {.want = "\"nodes\":[\"n1\",\"n3\"]", {"{\"ok\": true, \"result\": {}}"}},
-		 {.want = "\"verb\":\"wait\"",
-		  {"{\"ok\": true, \"result\": {\"exit_status\": 9}}"}},
-		 {.want = "\"signal\":15", {"{\"ok\": true, \"result\": {}}"}},
-		 {.want = "\"force\":true", {"{\"ok\": true, \"result\": {}}"}},
-		 {.want = "\"settings\":{\"every_ms\":2000}", {"{\"ok\": true, \"result\": {}}"}},
-		 {.want = "\"on\":false", {"{\"ok\": true, \"result\": {}}"}},
-		 {.want = "\"verb\":\"pin\",\"args\":{\"job\":7}",
-		  {"{\"ok\": true, \"result\": {}}"}},
-		 {.want = "\"verb\":\"unpin\",\"args\":{\"job\":7,\"generation\":4}",
-		  {"{\"ok\": true, \"result\": {}}"}},
-		 {.want = "\"keep\":2,\"keep_every\":0,\"max_size\":5000,\"dry_run\":true",
-		  {"{\"ok\": true, \"result\": {\"freed\": 17}}"}},
-		 {.want = "\"verb\":\"prune\",\"args\":{}",
-		  {"{\"ok\": true, \"result\": {\"freed\": 0}}"}},
-		 {.want = "attach", {"{\"ok\": true, \"result\": {}}"}, .with_fd = true},
-		 {NULL}};
+	static const struct script script[] = {
+		{ .want = "\"verb\":\"run\"", { "{\"ok\": true, \"result\": {\"job\": 7}}" } },
+		{ .want = "\"kill\":true", {
+			"{\"progress\": {\"phase\": \"dump\", \"done\": 1, \"total\": 10}}",
+			"{\"progress\": {\"phase\": \"dump\", \"done\": 9, \"total\": 10}}",
+			"{\"ok\": true, \"result\": {\"generation\": 3, \"dir\": \"/x\"}}" } },
+		{ .want = "\"generation\":2", { "{\"ok\": true, \"result\": {}}" } },
+		{ .want = "\"nodes\":[\"n1\",\"n3\"]", { "{\"ok\": true, \"result\": {}}" } },
+		{ .want = "\"verb\":\"wait\"", {
+		"{\"ok\": true, \"result\": {\"exit_status\": 9}}" } },
+		{ .want = "\"signal\":15", { "{\"ok\": true, \"result\": {}}" } },
+		{ .want = "\"force\":true", { "{\"ok\": true, \"result\": {}}" } },
+		{ .want = "\"settings\":{\"every_ms\":2000}", {
+		"{\"ok\": true, \"result\": {}}" } },
+		{ .want = "\"on\":false", { "{\"ok\": true, \"result\": {}}" } },
+		{ .want = "\"verb\":\"pin\",\"args\":{\"job\":7}", {
+		"{\"ok\": true, \"result\": {}}" } },
+		{ .want = "\"verb\":\"unpin\",\"args\":{\"job\":7,\"generation\":4}", {
+		"{\"ok\": true, \"result\": {}}" } },
+		{ .want = "\"keep\":2,\"keep_every\":0,\"max_size\":5000,\"dry_run\":true", {
+			"{\"ok\": true, \"result\": {\"freed\": 17}}" } },
+		{ .want = "\"verb\":\"prune\",\"args\":{}", {
+		"{\"ok\": true, \"result\": {\"freed\": 0}}" } },
+		{ .want = "attach", { "{\"ok\": true, \"result\": {}}" }, .with_fd = true },
+		{ NULL }
+	};
 	const struct ckpt_prune prune = {
 		.size = sizeof(prune), .flags = CKPT_PRUNE_DRY_RUN, .keep = 2, .max_size = 5000,
 	};

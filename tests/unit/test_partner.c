@@ -175,7 +175,8 @@ static void not_what_was_expected(void **state)
 	assert_int_equal(level_verify(r.l, "a", true, &o, &r.error), -ESTALE);
 	expect = (struct image_expect) { .job = "else" };
 	assert_int_equal(level_get(r.l, "a", r.back, &o, &r.error), -ESTALE);
-	expect = (struct image_expect){.id = (const uint8_t *)"thirty-two bytes of another id.."};
+	expect = (struct image_expect) {
+		.id = (const uint8_t *)"thirty-two bytes of another id.." };
 	assert_int_equal(level_get(r.l, "a", r.back, &o, &r.error), -ESTALE);
 	expect = (struct image_expect) { .job = "job", .generation = 3 };
 	assert_int_equal(level_get(r.l, "a", r.back, &o, &r.error), 0);

@@ -107,9 +107,8 @@ static void wrong_image(void **state)
 
 static int endless_list(struct rig *r, int fd, const struct partner_hello *hello)
 {
-	struct partner_wire_image item = {.name = "job.gen-3",
-					  .job = "job",
-					  .generation = htole64(3)};
+	struct partner_wire_image item = { .name = "job.gen-3", .job = "job",
+		.generation = htole64(3) };
 	struct partner_link link = { .fd = -1 };
 	int err = meet(r, &link, fd, hello);
 

@@ -28,8 +28,8 @@
 #include "supervisor/storage/level_config_group.h"
 #include "supervisor/control/worker.h"
 
-static struct daemon daemon_of_test = {
-	.config = {.node = "n1", .store = "/nowhere", .store_encrypt = true}};
+static struct daemon daemon_of_test = { .config = { .node = "n1", .store = "/nowhere",
+	.store_encrypt = true } };
 static struct partner_server *store;
 static peer_verb_fn on_store;
 static partner_listener_fn on_hello;

@@ -39,7 +39,8 @@ static const char *kept(const struct retention_rule *rule, const unsigned int *f
 
 static void test_by_hand(void **state)
 {
-	static const unsigned int good[9] = {GOOD, GOOD, GOOD, GOOD, GOOD, GOOD, GOOD, GOOD, GOOD};
+	static const unsigned int good[9] = { GOOD, GOOD, GOOD, GOOD, GOOD, GOOD, GOOD, GOOD,
+		GOOD };
 	static const struct {
 		struct retention_rule rule;
 		const char *kept;

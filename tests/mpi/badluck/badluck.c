@@ -72,7 +72,8 @@ static void stage(int rank, int number)
 static int apart(int rank)
 {
 	double sum[2] = { rank + 0.1, rank * 1e17 };
-	int to[2] = {rank * 10, rank * 10 + 1}, from[2] = {0}, n[2] = {1, 1}, at[2] = {0, 1};
+	int to[2] = { rank * 10, rank * 10 + 1 }, from[2] = { 0 }, n[2] = { 1, 1 },
+		at[2] = { 0, 1 };
 	int one = 7 + rank, remote = 0, members = 0, good;
 	MPI_Comm dup, inter;
 

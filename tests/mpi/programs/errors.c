@@ -49,8 +49,8 @@ static void window(void)
 static void arguments(void)
 {
 #ifdef MPICH_NAME
-	int ints[64] = {0}, counts[64], at[64], dims[2] = {mt_size, mt_size}, periods[2] = {0},
-	    class;
+	int ints[64] = { 0 }, counts[64], at[64], dims[2] = { mt_size, mt_size },
+		periods[2] = { 0 }, class;
 	MPI_Datatype types[64];
 	MPI_Comm cart;
 

@@ -9,7 +9,8 @@
 
 int main(int argc, char **argv)
 {
-	int whole[2], part[2] = {ROWS, 4}, start[2] = {0, 0}, out[ROWS * 4], in[ROWS * 4], n, flag;
+	int whole[2], part[2] = { ROWS, 4 }, start[2] = { 0, 0 },
+		out[ROWS * 4], in[ROWS * 4], n, flag;
 	MPI_Offset at, size;
 	MPI_File file, log;
 	MPI_Datatype view;

@@ -4,7 +4,8 @@
 
 int main(int argc, char **argv)
 {
-	int from[2], to[2], weights_in[2] = {3, 4}, weights_out[2] = {3, 4}, n_in, n_out, weighted;
+	int from[2], to[2], weights_in[2] = { 3, 4 }, weights_out[2] = { 3, 4 },
+		n_in, n_out, weighted;
 	int got[2], given[2], w1[2], w2[2], one = 1, counts[2] = { 1, 2 }, at[2] = { 0, 1 };
 	int out[2], in[3];
 	MPI_Comm adjacent, general;
