@@ -112,7 +112,7 @@ void reactor_stop(struct reactor *reactor)
 
 /* Takes over @fd if @own_fd, also on failure. */
 static int reactor_add(struct reactor *reactor, int fd, bool own_fd, uint32_t events,
-	       struct reactor_source **ret_source)
+		       struct reactor_source **ret_source)
 {
 	struct reactor_source *source = calloc(1, sizeof(*source));
 	struct epoll_event event = { .events = events, .data.ptr = source };

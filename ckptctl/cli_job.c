@@ -141,7 +141,7 @@ int cli_job_map(struct cli *cli, char *list, json_t *args, long long *ret_n)
 		cli_job_join(open, 0, range);
 		if (name) {
 			cli_job_join(map, node_place(nodes, map, name),
-			     json_string_value(json_array_get(open, 0)));
+				     json_string_value(json_array_get(open, 0)));
 			json_array_set_new(open, 0, json_string(""));
 		}
 	}

@@ -36,7 +36,7 @@ static void cmd_copy_progress(uint64_t done, uint64_t total, void *arg)
 }
 
 static json_t *cmd_copy_image(struct cli *cli, const char *from, const char *to,
-		    struct level_bucket *bucket)
+			      struct level_bucket *bucket)
 {
 	struct level_options options = { .progress = cmd_copy_progress, .arg = cli,
 		.bucket = bucket };

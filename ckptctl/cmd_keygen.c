@@ -64,7 +64,7 @@ static int cmd_keygen_check(struct cli *cli, struct keygen *k)
 }
 
 static json_t *cmd_keygen_failure(const struct keygen *k, const char *path, int err,
-		       const struct ckpt_error *error)
+				  const struct ckpt_error *error)
 {
 	if (err == -EEXIST)
 		return outcome_error(err,

@@ -252,7 +252,7 @@ static int by_daemon(struct cli *cli, json_t *args, bool wait)
 	ret = terminal_run(pair[0], TERMINAL_SIGNALS, &end);
 	if (ret == 1)
 		return cmd_restore_finish(cli, outcome, WIFSIGNALED(end.status) ?
-			      128 + WTERMSIG(end.status) : WEXITSTATUS(end.status));
+					  128 + WTERMSIG(end.status) : WEXITSTATUS(end.status));
 	json_decref(outcome);
 	outcome = outcome_error(ret, "the tree runs on, but its reaper went away");
 	return cmd_restore_finish(cli, outcome, CLI_FAILED);
@@ -264,7 +264,7 @@ struct restore_flags {
 };
 
 static int cmd_restore_take_option(struct cli *cli, json_t *args,
-		       struct restore_flags *flags, int c)
+				   struct restore_flags *flags, int c)
 {
 	enum restore_pidns pidns;
 

@@ -225,7 +225,7 @@ static bool any_dead(const struct coord *c)
 
 /* Reason to refuse the request now, with its *ret_error; NONE: it may begin. */
 static enum coord_reason coord_root_refuse(const struct coord *c, enum coord_request request,
-				int32_t *ret_error)
+					   int32_t *ret_error)
 {
 	enum coord_reason reason = coord_root_busy(c);
 
@@ -242,7 +242,7 @@ static enum coord_reason coord_root_refuse(const struct coord *c, enum coord_req
 }
 
 static void coord_root_reply(struct coord *c, const struct coord_event *event, int32_t error,
-		  enum coord_reason reason)
+			     enum coord_reason reason)
 {
 	struct coord_action *act = coord_act(c, COORD_ACT_REPLY);
 	struct coord_report all;
@@ -300,7 +300,7 @@ void coord_root_request(struct coord *c, const struct coord_event *event)
 	}
 	if (!coord_is_root(c)) {
 		coord_root_reply(c, event, -EREMOTE, c->expelled ? COORD_WHY_EXPELLED :
-		      COORD_WHY_NOT_ROOT);
+				 COORD_WHY_NOT_ROOT);
 		return;
 	}
 	if (event->request == COORD_ABORT) {

@@ -132,7 +132,7 @@ static int pack_payload(struct chunk_encoder *enc, const uint8_t *raw, uint32_t 
 
 /* Seal the payload in place, with IMAGE_SEAL_BYTES behind it. */
 static void chunk_seal(const struct chunk_encoder *enc, enum image_file file, uint64_t seq,
-		 uint8_t *chunk, uint32_t len)
+		       uint8_t *chunk, uint32_t len)
 {
 	uint8_t nonce[crypto_aead_xchacha20poly1305_ietf_NPUBBYTES];
 	uint8_t *payload = chunk + HDR_BYTES;
@@ -250,7 +250,7 @@ static int chunk_authenticate(const struct chunk_decoder *dec, const uint8_t *ch
 
 /* The opposite of chunk_seal(). */
 static int chunk_unseal(const struct chunk_decoder *dec, enum image_file file, uint64_t seq,
-		  uint8_t *chunk, uint32_t len)
+			uint8_t *chunk, uint32_t len)
 {
 	uint8_t nonce[crypto_aead_xchacha20poly1305_ietf_NPUBBYTES];
 	uint8_t *payload = chunk + HDR_BYTES;

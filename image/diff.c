@@ -220,13 +220,13 @@ static void diff_records(struct diff *d)
 			note_pair(d, &rd, &a->records[i++], &b->records[j++]);
 	}
 	diff_set(d, d->root, "records",
-	    json_pack("{s:I, s:I, s:I, s:I, s:o, s:o, s:o}",
-		      "same", (json_int_t)rd.same,
-		      "nr_changed", (json_int_t)rd.nr_changed,
-		      "nr_only_a", (json_int_t)rd.nr_only_a,
-		      "nr_only_b", (json_int_t)rd.nr_only_b,
-		      "changed", rd.changed, "only_a", rd.only_a,
-		      "only_b", rd.only_b));
+		 json_pack("{s:I, s:I, s:I, s:I, s:o, s:o, s:o}",
+			   "same", (json_int_t)rd.same,
+			   "nr_changed", (json_int_t)rd.nr_changed,
+			   "nr_only_a", (json_int_t)rd.nr_only_a,
+			   "nr_only_b", (json_int_t)rd.nr_only_b,
+			   "changed", rd.changed, "only_a", rd.only_a,
+			   "only_b", rd.only_b));
 }
 
 /* ----------------------------------------------------------------- pages */
@@ -265,8 +265,8 @@ static void end_range(struct diff *d, struct page_diff *pd)
 {
 	if (pd->end > pd->start)
 		diff_list(d, pd->ranges,
-		     json_pack("{s:I, s:I}", "addr", (json_int_t)pd->start, "pages",
-			       (json_int_t)((pd->end - pd->start) / IMAGE_PAGE_SIZE)));
+			  json_pack("{s:I, s:I}", "addr", (json_int_t)pd->start, "pages",
+				    (json_int_t)((pd->end - pd->start) / IMAGE_PAGE_SIZE)));
 	pd->start = 0;
 	pd->end = 0;
 }

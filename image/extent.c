@@ -83,7 +83,7 @@ static int extent_compare(const void *a, const void *b)
 }
 
 static int extent_describe(struct ckpt_error *error, int err, const struct extent *e,
-		    const char *what)
+			   const char *what)
 {
 	return error_set(error, err, "extent %llu:0x%llx+0x%llx: %s",
 			       (unsigned long long)e->owner,
@@ -134,10 +134,10 @@ static int check_ref(const struct extent_table *t, const struct extent *ref,
 
 		if (!e || e->start > pos)
 			return extent_describe(error, -ENOENT, ref,
-					"refers to pages that are not there");
+					       "refers to pages that are not there");
 		if (e->kind == IMAGE_EXTENT_REF)
 			return extent_describe(error, -ENOENT, ref,
-					"refers to a reference");
+					       "refers to a reference");
 		pos = e->start + e->len;
 	}
 	return 0;
@@ -163,7 +163,7 @@ int extent_table_check(struct extent_table *t, uint32_t granule,
 		if (t->v[i].owner == t->v[i - 1].owner &&
 		    t->v[i - 1].start + t->v[i - 1].len > t->v[i].start)
 			return extent_describe(error, -EEXIST, &t->v[i],
-					"overlaps the one before it");
+					       "overlaps the one before it");
 	}
 	for (i = 0; i < t->nr; i++) {
 		err = t->v[i].kind == IMAGE_EXTENT_REF ?

@@ -203,7 +203,7 @@ int image_key_create(const char *path, struct ckpt_error *error)
 }
 
 static void key_derive(const uint8_t key[IMAGE_KEY_BYTES], const char *label,
-		   const uint8_t *image_id, uint8_t *out, size_t len)
+		       const uint8_t *image_id, uint8_t *out, size_t len)
 {
 	crypto_generichash_state st;
 
@@ -224,7 +224,7 @@ void image_key_manifest(const struct image_key *key, const uint8_t image_id[32],
 			uint8_t ret_key[IMAGE_SUBKEY_BYTES])
 {
 	key_derive(key->bytes, "stillpoint manifest v1", image_id, ret_key,
-	       IMAGE_SUBKEY_BYTES);
+		   IMAGE_SUBKEY_BYTES);
 }
 
 void image_key_secret_id(const struct image_key *key, uint8_t ret_id[16])
@@ -259,7 +259,7 @@ int image_key_chunk(const struct image_key *key, const uint8_t image_id[32],
 	}
 	if (keys->encrypted && !keys->blind)
 		key_derive(key->secret, "stillpoint secret chunk v1", image_id, keys->secret,
-		       sizeof(keys->secret));
+			   sizeof(keys->secret));
 	*ret_keys = keys;
 	return 0;
 }
@@ -274,7 +274,7 @@ void image_key_parity(const struct image_key *key, const uint8_t salt[32],
 		      uint8_t ret_frames[IMAGE_SUBKEY_BYTES])
 {
 	key_derive(key->bytes, "stillpoint parity header v1", salt, ret_header,
-	       IMAGE_SUBKEY_BYTES);
+		   IMAGE_SUBKEY_BYTES);
 	key_derive(key->bytes, "stillpoint parity frames v1", salt, ret_frames,
-	       IMAGE_SUBKEY_BYTES);
+		   IMAGE_SUBKEY_BYTES);
 }

@@ -274,7 +274,7 @@ static int merge_hold(struct merge *m, const char *dir, struct ckpt_error *error
 }
 
 static int merge_begin(struct merge *m, const struct place *place, const char *dir,
-		 struct ckpt_error *error)
+		       struct ckpt_error *error)
 {
 	const struct image_manifest *is = m->from->m;
 	const struct image_options options = {
@@ -365,7 +365,7 @@ static void merge_done(struct merge *m, int err)
 }
 
 static int merge_run(struct merge *m, const char *dir, struct image_merged *merged,
-		 struct ckpt_error *error)
+		     struct ckpt_error *error)
 {
 	struct place place;
 	int err = merge_hold(m, dir, error);

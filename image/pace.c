@@ -83,6 +83,6 @@ void pace_written(struct pace *p, uint64_t bytes, uint64_t ns)
 {
 	if (bytes)
 		p->write_ns_per_byte = pace_average(p->write_ns_per_byte,
-					       (double)ns / (double)bytes,
-					       p->write_ns_per_byte == 0);
+						    (double)ns / (double)bytes,
+						    p->write_ns_per_byte == 0);
 }

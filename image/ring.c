@@ -465,7 +465,7 @@ static void ring_address(struct io_uring_sqe *sqe, const struct ring_target *to)
 }
 
 static void ring_prepare(struct ring *r, struct io_uring_sqe *sqe, struct on_way *o,
-		    const struct ring_target *to)
+			 const struct ring_target *to)
 {
 	const struct ring_write *w = &o->w;
 	unsigned int block = piece_of(r, w->p) / IN_BLOCK;

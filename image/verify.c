@@ -131,7 +131,7 @@ static void verify_chunks(struct verification *v, struct image_reader *r,
 	crypto_generichash_final(&digest, sum, sizeof(sum));
 	if (whole && info->name && sodium_memcmp(sum, info->digest, sizeof(sum)))
 		verify_found(v, fault_set(&r->fault, -EBADMSG, info->name, info->len,
-				   "the chunks are not those of the manifest"),
+					  "the chunks are not those of the manifest"),
 		      &r->fault);
 }
 
@@ -197,7 +197,7 @@ int image_verify(const char *dir, const struct image_key *key,
 		verify_pages(&v, r);
 		if (deep && verify_deep(&v, r))
 			verify_found(&v, fault_set(&r->fault, -ENOMEM, ".", 0,
-					    "out of memory"), &r->fault);
+						   "out of memory"), &r->fault);
 	}
 	image_close(r);
 	if (v.first)

@@ -53,7 +53,7 @@ int image_add_extent(struct image *img, const struct extent *e)
 
 /* Put bytes into @file's stream, cut where chunks end, with an extent for each piece. */
 static int writer_data_store(struct image *img, enum image_file file, uint64_t owner,
-		 uint64_t start, const uint8_t *data, size_t len)
+			     uint64_t start, const uint8_t *data, size_t len)
 {
 	struct extent_table *t = file == IMAGE_FILE_PAGES ?
 				 &img->index.memory : &img->index.files;
@@ -125,7 +125,7 @@ static int add_data(struct image *img, uint64_t mm_id, uint64_t addr, uint64_t n
 		if (!img->same || !same_find(img->same, &img->index.memory, &pages, &match))
 			match = (struct same_match){ .first = nr_pages };
 		err = writer_data_store(img, IMAGE_FILE_PAGES, mm_id, addr, data,
-			    match.first * IMAGE_PAGE_SIZE);
+					match.first * IMAGE_PAGE_SIZE);
 		if (!err && match.nr)
 			err = add_same(img, mm_id, addr + match.first * IMAGE_PAGE_SIZE,
 				       match.nr, match.where);

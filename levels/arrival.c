@@ -20,7 +20,7 @@
 #include "levels/source.h"
 
 static int arrival_failed(const struct arrival *a, int err, const char *what,
-		  struct ckpt_error *error)
+			  struct ckpt_error *error)
 {
 	return error_set(error, err, "%.180s: %s: %s", a->dir, what, strerror(-err));
 }
@@ -121,7 +121,7 @@ int arrival_append(struct arrival *a, const void *buf, size_t len,
 }
 
 static int arrival_check(const struct arrival *a, const struct image_key *key,
-		 const struct image_expect *expect, struct ckpt_error *error)
+			 const struct image_expect *expect, struct ckpt_error *error)
 {
 	_cleanup_free_ char *tmp = place_beside(a->dir, PLACE_TMP);
 

@@ -164,7 +164,7 @@ static int get_set(struct parity *p, const uint8_t *buf)
 
 /* @buf: hdr_len bytes, whose envelope was checked. */
 static int parity_authenticate(struct parity *p, const uint8_t *buf, const struct image_key *key,
-			struct ckpt_error *error)
+			       struct ckpt_error *error)
 {
 	uint8_t mac[MAC_BYTES], subkey[IMAGE_SUBKEY_BYTES];
 	struct parity_file_hdr hdr;

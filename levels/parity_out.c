@@ -128,7 +128,7 @@ int parity_append(struct parity_out *o, uint8_t *frame, size_t len,
 }
 
 static int parity_out_check(const struct parity_out *o, const struct image_key *key, uint8_t *frame,
-		 struct ckpt_error *error)
+			    struct ckpt_error *error)
 {
 	_cleanup_free_ char *tmp = place_beside(o->dir, PLACE_TMP);
 	_cleanup_free_ struct parity *p = malloc(sizeof(*p));

@@ -138,7 +138,7 @@ static int next_frame(struct partner_level *p, uint64_t busy_ms, enum partner_ty
 
 /* Receive an answer: 1 and @size bytes at p->link.in for a frame @other, else its RESULT. */
 static int partner_answer(struct partner_level *p, enum partner_type other, size_t size,
-		  uint64_t busy_ms, struct level_space *ret_space, struct ckpt_error *error)
+			  uint64_t busy_ms, struct level_space *ret_space, struct ckpt_error *error)
 {
 	enum partner_type type;
 	size_t len;
@@ -153,7 +153,7 @@ static int partner_answer(struct partner_level *p, enum partner_type other, size
 
 /* Receive an answer that is a RESULT only. */
 static int partner_simple(struct partner_level *p, uint64_t busy, struct level_space *ret_space,
-		  struct ckpt_error *error)
+			  struct ckpt_error *error)
 {
 	return partner_answer(p, PARTNER_RESULT, 0, busy, ret_space, error);
 }
@@ -380,7 +380,7 @@ static int receive_image(struct partner_level *p, struct arrival *a, size_t piec
 
 /* INFO matched the request; the commit finds out whether INFO was true. */
 static int partner_commit(struct partner_level *p, struct arrival *a, const struct incoming *in,
-		  const struct image_expect *wanted, struct ckpt_error *error)
+			  const struct image_expect *wanted, struct ckpt_error *error)
 {
 	struct image_expect expect = { .generation = in->generation, .id = in->id };
 	int err;
@@ -563,7 +563,7 @@ static const struct level_ops partner_ops = {
 };
 
 static int partner_introduce(struct partner_level *p, const struct partner_ticket *ticket,
-		     struct ckpt_error *error)
+			     struct ckpt_error *error)
 {
 	struct partner_wire_open open;
 	int err;

@@ -184,7 +184,7 @@ static int receive_bytes(struct partner_link *l, uint8_t *p, size_t len, unsigne
 /* ------------------------------------------------------------ both begin */
 
 static void partner_link_derive(uint8_t ret_key[32], const char *label, const uint8_t *token,
-		   const uint8_t *client, const uint8_t *server)
+				const uint8_t *client, const uint8_t *server)
 {
 	crypto_generichash_state state;
 
@@ -243,9 +243,9 @@ static void take_keys(struct partner_link *l, bool client, const uint8_t *token,
 		      const struct partner_hello *hello, const struct partner_back *back)
 {
 	partner_link_derive(client ? l->send_key : l->receive_key, "stillpoint partner up", token,
-	       hello->nonce, back->nonce);
+			    hello->nonce, back->nonce);
 	partner_link_derive(client ? l->receive_key : l->send_key, "stillpoint partner down", token,
-	       hello->nonce, back->nonce);
+			    hello->nonce, back->nonce);
 }
 
 int partner_link_meet(struct partner_link *l, const struct partner_ticket *ticket,

@@ -55,7 +55,7 @@ static int result_full(struct serve *s, int err, const struct level_space *space
 }
 
 static int partner_serve_result(struct serve *s, int err, const struct ckpt_error *why,
-		  struct ckpt_error *error)
+				struct ckpt_error *error)
 {
 	return result_full(s, err, NULL, why, error);
 }
@@ -148,7 +148,7 @@ static size_t piece_of(const struct partner_wire_request *r)
 }
 
 static int partner_serve_put(struct serve *s, const struct partner_wire_request *r,
-	       struct ckpt_error *error)
+			     struct ckpt_error *error)
 {
 	struct incoming in = { .s = s };
 	struct level_stream stream = {
@@ -278,7 +278,7 @@ static int open_located(struct serve *s, const char *name, const struct image_ex
 }
 
 static int partner_serve_get(struct serve *s, const struct partner_wire_request *r,
-	       struct ckpt_error *error)
+			     struct ckpt_error *error)
 {
 	struct ckpt_error why = {};
 	_cleanup_free_ char *path = NULL;
@@ -366,7 +366,7 @@ static int verify_located(struct serve *s, const char *name, bool deep,
 }
 
 static int partner_serve_verify(struct serve *s, const struct partner_wire_request *r,
-		  struct ckpt_error *error)
+				struct ckpt_error *error)
 {
 	bool deep = le32toh(r->flags) & PARTNER_DEEP;
 	struct level_options o = {};
@@ -384,7 +384,7 @@ static int partner_serve_verify(struct serve *s, const struct partner_wire_reque
 }
 
 static int partner_serve_delete(struct serve *s, const struct partner_wire_request *r,
-		  struct ckpt_error *error)
+				struct ckpt_error *error)
 {
 	struct ckpt_error why = {};
 	int err;

@@ -123,7 +123,7 @@ static int open_node_dir(const struct level_posix_options *o, const char *path,
 }
 
 static int posix_claim(struct posix_level *p, int dir, const struct level_posix_options *o,
-		 struct ckpt_error *error)
+		       struct ckpt_error *error)
 {
 	int err;
 
@@ -252,7 +252,7 @@ static int posix_put(struct level *l, const char *name, const char *image,
 }
 
 static int posix_arrive(const struct posix_level *p, const char *path,
-		  const struct level_stream *stream, struct ckpt_error *error)
+			const struct level_stream *stream, struct ckpt_error *error)
 {
 	struct image_expect expect = { .generation = stream->generation, .id = stream->id };
 	struct arrival a;

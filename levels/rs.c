@@ -30,7 +30,7 @@ int rs_init(struct rs *rs, unsigned int k, unsigned int m)
 
 /* Row @row as a sum of the rows of @inverse. */
 static void rs_combine(const struct rs *rs, unsigned int row, const uint8_t *inverse,
-		    uint8_t *ret_row)
+		       uint8_t *ret_row)
 {
 	const uint8_t *factors = rs->matrix + row * rs->k;
 	unsigned int i, j;

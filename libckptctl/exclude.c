@@ -153,7 +153,7 @@ API int ckpt_exclude(void *addr, size_t len)
 
 /* Cut [start, end) out of an entry; the parts outside stay excluded. */
 static int exclude_cut(struct exclude_table *table, struct exclude_range *range, uint64_t start,
-	       uint64_t end)
+		       uint64_t end)
 {
 	uint64_t len = __atomic_load_n(&range->len, __ATOMIC_ACQUIRE), from, to;
 	int err = 0;

@@ -503,7 +503,7 @@ LOWER_TEXT static bool throw_away(const struct kept *kept, MPI_Datatype type, in
 
 /* *@ret_received: true if there was a receive, successful or not; else nothing has happened. */
 LOWER_TEXT static int drain_deliver(const struct kept *kept, void *buf, MPI_Count count,
-			      MPI_Datatype dtype, MPI_Status *status, bool *ret_received)
+				    MPI_Datatype dtype, MPI_Status *status, bool *ret_received)
 {
 	MPI_Datatype type = real_dtype(MPI_PACKED);
 	bool large = kept->bytes > INT_MAX;

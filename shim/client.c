@@ -216,7 +216,7 @@ static bool shim_client_serve(struct shim_client *client)
 /* ----------------------------------------------------------- what it asks */
 
 static int shim_client_answer(struct shim_client *client, const struct shim_msg *msg,
-		  const void *data, size_t len, const int *fds, unsigned int nr_fds)
+			      const void *data, size_t len, const int *fds, unsigned int nr_fds)
 {
 	return shim_send(client->sock, msg, data, len, fds, nr_fds);
 }
@@ -267,7 +267,7 @@ static int answer_ranks(struct shim_client *client, struct shim_msg *msg)
 		return -EPROTO;
 	nr -= msg->number;
 	return shim_client_answer(client, msg, shim->ranks + msg->number,
-		      (nr < room ? nr : room) * sizeof(*shim->ranks), NULL, 0);
+				  (nr < room ? nr : room) * sizeof(*shim->ranks), NULL, 0);
 }
 
 static void shim_client_attach(struct shim_client *client, uint64_t history)

@@ -155,7 +155,7 @@ int shim_receive(int sock, struct shim_msg *ret_msg, void *data, size_t size,
 
 /* The next message that is no unasked SHIM_EXITED. */
 static int proto_await(int sock, struct shim_msg *ret_msg, void *data, size_t size,
-		 int *ret_fds, unsigned int *ret_nr_fds)
+		       int *ret_fds, unsigned int *ret_nr_fds)
 {
 	struct pollfd readable = { .fd = sock, .events = POLLIN };
 	int n;

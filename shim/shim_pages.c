@@ -173,7 +173,7 @@ void shim_pages_unwatch(struct shim *shim, const struct shim_client *client)
 /* ------------------------------------------------------------ the watcher */
 
 static int shim_pages_answer(struct shim_client *client, const struct shim_msg *msg, int value,
-		  const void *data, size_t len)
+			     const void *data, size_t len)
 {
 	struct shim_msg reply = *msg;
 

@@ -94,7 +94,7 @@ static void plan_append(struct plan *plan, int *link, int index)
 }
 
 static int plan_add_proc(struct plan *plan, const struct state_proc *proc, const int *index_of,
-		    struct ckpt_error *error)
+			 struct ckpt_error *error)
 {
 	const struct state *state = plan->state;
 	int index = plan->nr_tasks++;

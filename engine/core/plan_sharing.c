@@ -33,7 +33,7 @@ struct sharing {
 };
 
 static void plan_sharing_refuse(struct ckpt_error *error, const struct plan_task *task,
-		   const struct plan_task *with, const char *what)
+				const struct plan_task *with, const char *what)
 {
 	plan_refuse(error, CKPT_R_SHARED_FILES, task->proc,
 		    "%s shared with pid %d cannot be shared again", what, with->pid);

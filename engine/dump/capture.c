@@ -148,7 +148,7 @@ int capture_check(struct capture *cap, struct ckpt_error *error)
 
 /* One attempt: freeze and collect.  The device is at phase "target". */
 static int capture_attempt(struct capture *cap, const struct capture_options *o,
-		   unsigned int timeout_ms, struct ckpt_error *error)
+			   unsigned int timeout_ms, struct ckpt_error *error)
 {
 	unsigned int max_pause = cap->dev->info.max_pause_ms;
 	int ret;

@@ -220,7 +220,7 @@ static int dump_pages_want(struct page_reader *r, uint64_t addr, uint64_t len, u
 
 /* Take pages of one run within one mapping: refer to the base for them, or want them read. */
 static int dump_pages_take(struct page_reader *r, uint64_t addr, uint64_t end,
-		const struct ckpt_page_run *run)
+			   const struct ckpt_page_run *run)
 {
 	bool shared = r->store.stored && (run->flags & CKPT_RUN_SHARED);
 	bool clean = r->store.base_mm && (run->flags & CKPT_RUN_CLEAN);

@@ -251,7 +251,7 @@ static void check_file(struct dump *d, const struct state_file *file)
  * its directories before it enters, but its /proc directory is there only after that.
  */
 static void dump_policy_check_directory(struct dump *d, const struct ckpt_rec_proc *rec,
-			    const struct state_file *dir, const char *what)
+					const struct state_file *dir, const char *what)
 {
 	struct error_refusal refusal = { .reason = CKPT_R_FD_KIND, .pid = rec->host_pid };
 	int pid;

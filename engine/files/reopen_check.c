@@ -35,7 +35,7 @@ static const char *reopen_check_shown(const char *path, char *buf, size_t size)
 }
 
 static void reopen_check_refuse(struct reopen *r, const struct state_file *file, uint32_t reason,
-		   const char *what)
+				const char *what)
 {
 	struct error_refusal refusal = { .reason = reason, .object = file->rec->id };
 	char buf[sizeof(refusal.detail) - 32];

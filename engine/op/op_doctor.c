@@ -28,7 +28,7 @@ struct doctor {
 
 /* Add a check. @advice: NULL: passed.  @fatal: no checkpoint is possible if it fails. */
 static void op_doctor_found(struct doctor *d, const char *check, bool fatal,
-		  json_t *what, const char *advice)
+			    json_t *what, const char *advice)
 {
 	json_t *entry = json_pack("{s:s, s:b, s:o}", "check", check,
 				  "ok", !advice, "found", what);
@@ -64,27 +64,27 @@ static void check_module(struct doctor *d)
 
 	if (fd < 0) {
 		op_doctor_found(d, "module", true, json_sprintf("%s: %s", CKPT_DEVICE,
-						      strerror(errno)),
+								strerror(errno)),
 		      device_advice(errno));
 		return;
 	}
 	if (ioctl(fd, CKPT_IOC_INFO, &info)) {
 		op_doctor_found(d, "module", true, json_sprintf("CKPT_IOC_INFO: %s",
-						      strerror(errno)),
+								strerror(errno)),
 		      "the module is another version: install the matching one");
 		return;
 	}
 	op_doctor_found(d, "module", true,
-	      json_sprintf("API %u, kernel %.64s, %u threads, pause up to %u ms",
-			   info.api, info.release, info.max_threads,
-			   info.max_pause_ms),
-	      info.api == CKPT_API ? NULL :
-	      "its API number is not ours: install the matching module");
+			json_sprintf("API %u, kernel %.64s, %u threads, pause up to %u ms",
+				     info.api, info.release, info.max_threads,
+				     info.max_pause_ms),
+			info.api == CKPT_API ? NULL :
+			"its API number is not ours: install the matching module");
 	op_doctor_found(d, "snapshot", false,
-	      json_string(info.features & CKPT_FEAT_SNAPSHOT ?
-			  "copy-on-write" : "not available"),
-	      info.features & CKPT_FEAT_SNAPSHOT ? NULL :
-	      "jobs stay frozen until their memory is read");
+			json_string(info.features & CKPT_FEAT_SNAPSHOT ?
+				    "copy-on-write" : "not available"),
+			info.features & CKPT_FEAT_SNAPSHOT ? NULL :
+			"jobs stay frozen until their memory is read");
 }
 
 static void check_key(struct doctor *d, const struct op_env *env)
@@ -143,12 +143,12 @@ static void check_images(struct doctor *d, const char *dir)
 	else if (access(dir, W_OK | X_OK))
 		advice = "it cannot be written";
 	op_doctor_found(d, "images", true,
-	      json_sprintf("%s, %llu MiB free", dir,
-			   (unsigned long long)fs.f_bavail * fs.f_frsize >> 20),
-	      advice);
+			json_sprintf("%s, %llu MiB free", dir,
+				     (unsigned long long)fs.f_bavail * fs.f_frsize >> 20),
+			advice);
 	if (!stat(dir, &st) && is_of_others(&st))
 		op_doctor_found(d, "images", false, json_sprintf("user %u's, mode %04o", st.st_uid,
-						       st.st_mode & 07777),
+								 st.st_mode & 07777),
 		      "whoever may write there decides where images and records go: "
 		      "make it root's, mode 0711");
 }

@@ -145,7 +145,7 @@ json_t *op_describe(const struct op_env *env, json_t *json)
 }
 
 static json_t *op_image_show(const char *dir, const struct image_key *key,
-		    unsigned int flags)
+			     unsigned int flags)
 {
 	struct ckpt_error error = {};
 	struct image_reader *reader;

@@ -94,7 +94,7 @@ static json_t *figures(const struct restore_options *o,
 }
 
 static json_t *op_restore_run(const struct restore_options *options, pid_t *ret_roots,
-		       unsigned int *ret_nr_roots)
+			      unsigned int *ret_nr_roots)
 {
 	struct ckpt_error error = { 0 };
 	struct restore_stats stats = { 0 };

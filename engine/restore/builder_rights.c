@@ -179,7 +179,7 @@ int builder_clocks(const struct ckpt_rec_system *system, pid_t beside,
 				     monotonic,
 			     &msec, &mnsec);
 	builder_rights_split((int64_t)system->boottime_ns + system->timens_boottime_ns - boottime,
-	      &bsec, &bnsec);
+			     &bsec, &bnsec);
 	snprintf(text, sizeof(text), "monotonic %lld %lld\nboottime %lld %lld\n", msec, mnsec,
 		 bsec, bnsec);
 	ret = write_text("/proc/self/timens_offsets", text);

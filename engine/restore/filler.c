@@ -273,7 +273,7 @@ static bool is_full(const struct job *job, const struct filler_map *map, uint64_
 }
 
 static int filler_add(struct filler *f, const struct filler_map *map, const struct piece *piece,
-	       uint64_t chunk)
+		      uint64_t chunk)
 {
 	struct job *job = &f->jobs[f->put % f->nr_jobs];
 	uint64_t bytes = piece->end - piece->start;

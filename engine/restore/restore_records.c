@@ -237,7 +237,7 @@ static int restore_records_thread(struct restore_records *s, const struct state_
 
 /* Add a timer. If it signals a thread that is gone or excluded, it is to signal nobody. */
 static int restore_records_add_timer(struct restore_records *s, const struct state_proc *proc,
-		     const struct ckpt_rec_timer *rec)
+				     const struct ckpt_rec_timer *rec)
 {
 	struct ckpt_rec_timer *to = restore_records_append(s, rec->hdr.len);
 	const struct state_thread *thread;

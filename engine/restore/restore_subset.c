@@ -211,7 +211,7 @@ static void check_inode(const struct subset *s, struct state_file *const *files,
 	}
 	if (marks == BOTH && open && of_node)
 		restore_subset_refuse(s, NULL, "%.60s is also that of a rank that goes elsewhere",
-		       files[0]->path[0] ? files[0]->path : "shared memory");
+				      files[0]->path[0] ? files[0]->path : "shared memory");
 }
 
 static int check_files(const struct subset *s)
@@ -261,8 +261,8 @@ static void check_fs(const struct subset *s)
 
 			if (b->user == GOES && b->mm && b->rec->fs_id == a->rec->fs_id)
 				restore_subset_refuse(s, a,
-				       "its directories are also those of a rank "
-				       "that goes elsewhere");
+						      "its directories are also those of a rank "
+						      "that goes elsewhere");
 		}
 	}
 }

@@ -202,7 +202,7 @@ static bool is_tested(const uint8_t *p, const uint8_t *end)
 
 /* @p is at "syscall" */
 static bool lower_patch_matches(const struct site *site, const uint8_t *start, const uint8_t *p,
-		    const uint8_t *end)
+				const uint8_t *end)
 {
 	const uint8_t *at = p - site->len;
 	unsigned int i;

@@ -181,7 +181,7 @@ long lower_range_map(unsigned long addr, size_t len, int prot, int flags, int fd
 long lower_range_stubs(void)
 {
 	return lower_range_place(&zone_files, LOWER_PAGE, PROT_READ | PROT_WRITE,
-		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+				 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 }
 
 /* ---- brk, mremap, shmat */
@@ -217,7 +217,7 @@ long lower_range_remap(unsigned long old, size_t old_len, size_t new_len, int fl
 	if (ret >= 0 || !(flags & MREMAP_MAYMOVE))
 		return ret;
 	at = lower_range_place(&zone_data, new_len, PROT_NONE,
-		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (at < 0)
 		return at;
 	ret = lower_raw6(SYS_mremap, old, old_len, new_len, flags | MREMAP_FIXED, at, 0);
@@ -237,7 +237,7 @@ long lower_range_shmat(int id, unsigned long addr, int flags)
 	if (ret < 0)
 		return ret;
 	at = lower_range_place(&zone_data, lower_page_up(ds.shm_segsz), PROT_NONE,
-		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (at < 0)
 		return at;
 	ret = lower_raw(SYS_shmat, id, at, flags | SHM_REMAP);

@@ -120,7 +120,7 @@ struct choice {
 };
 
 static int interval_check_levels(const struct interval_level *levels, unsigned int nr,
-			const char **ret_why)
+				 const char **ret_why)
 {
 	unsigned int i;
 	int err = 0;
@@ -147,7 +147,7 @@ static int interval_check_levels(const struct interval_level *levels, unsigned i
 
 /* Fill @c with the levels of @mask; false: a level is useless, or some failures need another. */
 static bool interval_choose(const struct interval_level *levels, unsigned int nr, unsigned int mask,
-		   struct choice *c)
+			    struct choice *c)
 {
 	double rate = 0;
 	unsigned int i, k;

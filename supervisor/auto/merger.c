@@ -87,7 +87,7 @@ static json_t *merger_describe(const struct merger_run *run, const struct image_
  * merge_look() fails with -EMLINK or -EFBIG. A request merges a chain of any length.
  */
 static int merger_look(const struct merger_run *run, const struct merge_request *r,
-		struct image_merged *merged, struct ckpt_error *error)
+		       struct image_merged *merged, struct ckpt_error *error)
 {
 	const struct config *config = &run->merger->daemon->config;
 	int err =
@@ -242,7 +242,7 @@ static void merger_on_outcome(json_t *outcome, void *arg)
 static const struct channel_ops ops = { merger_on_progress, merger_on_outcome };
 
 static int merger_start(struct merger *merger, struct request *request, const struct job *job,
-		 int64_t generation, bool dry_run)
+			int64_t generation, bool dry_run)
 {
 	struct worker_spec spec = {
 		.name = "ckptd-merge", .run = merger_run,

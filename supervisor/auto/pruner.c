@@ -189,7 +189,7 @@ static const struct channel_ops ops = { pruner_on_progress, pruner_on_outcome };
 
 /* @targets is taken over. */
 static int pruner_start(struct pruner *pruner, struct request *request, json_t *targets,
-		 const struct retention_rule *rule, bool dry_run)
+			const struct retention_rule *rule, bool dry_run)
 {
 	struct worker_spec spec = {
 		.name = "ckptd-prune", .run = prune_run,

@@ -134,7 +134,7 @@ json_t *schedule_describe(const struct job *job)
 	if (!a->own)
 		json_object_set_new(json, "next_ms",
 				    json_integer(schedule_clamp(a->due_ms - clock_monotonic_ms(), 0,
-						       INT64_MAX)));
+								INT64_MAX)));
 	if (a->failures) {
 		json_object_set_new(json, "failures", json_integer(a->failures));
 		json_object_set_new(json, "error", json_string(a->why));

@@ -87,7 +87,7 @@ static const struct {
 
 /* Add a finding, which belongs to the list; @generation 0: it concerns none. */
 static json_t *fsck_found(struct fsck *fsck, enum kind kind, int64_t generation, const char *path,
-		     const char *text)
+			  const char *text)
 {
 	json_t *finding = json_pack("{s:s, s:I, s:s, s:s, s:s, s:b}", "kind", kinds[kind].name,
 				    "job", (json_int_t)fsck->listing.job, "path", path, "text",
@@ -150,7 +150,7 @@ static void check_leftovers(struct fsck *fsck, const char *parent, bool may_repa
 			continue;
 		}
 		finding = fsck_found(fsck, removal ? LEFTOVER_REMOVAL : LEFTOVER_WRITE, 0, path,
-				removal ? "left by a removal" : "left by a writer");
+				     removal ? "left by a removal" : "left by a writer");
 		if (!may_repair)
 			continue;
 		image_sweep(parent, NULL);
@@ -295,7 +295,7 @@ static void check_row(struct fsck *fsck, int64_t generation, const char *path, c
 	indexed = catalog_index_get(l->index, l->job, generation, l->label, stamp);
 	if (indexed && !json_equal(indexed, row))
 		finding = fsck_found(fsck, INDEX, generation, path,
-				"the index differs from the manifests");
+				     "the index differs from the manifests");
 	if (fsck->repair)
 		catalog_index_put(l->index, l->job, generation, l->label, stamp, row);
 	if (finding && fsck->repair)
@@ -392,7 +392,7 @@ static void fsck_check_pins(struct fsck *fsck, const char *dir, bool may_repair)
 			if (fsck->levels)
 				continue;
 			finding = fsck_found(fsck, PIN_GONE, generation, path,
-					"there is no such generation");
+					     "there is no such generation");
 			if (may_repair)
 				fsck_repaired(finding, pin_clear(l->catalog, l->job, generation));
 		} else if (pin_read(l->catalog, l->job, generation, &record, why, sizeof(why))) {

@@ -22,7 +22,7 @@
 #define CONTEXT		"stillpoint sealed record v1    "	/* 31 characters and NUL */
 
 static int seal_compute(const struct image_key *key, const char *purpose,
-		   const json_t *record, char *ret_hex)
+			const json_t *record, char *ret_hex)
 {
 	uint8_t derived[IMAGE_SUBKEY_BYTES], mac[MAC_BYTES];
 	crypto_generichash_state state;
@@ -80,7 +80,7 @@ int seal_write(const char *dir, const char *name, const char *purpose,
 }
 
 static int seal_check(const struct image_key *key, const char *purpose, json_t *sealed,
-		 json_t **ret_record)
+		      json_t **ret_record)
 {
 	char hex[2 * MAC_BYTES + 1];
 	const char *mac = json_string_value(json_object_get(sealed, "mac"));

@@ -130,9 +130,9 @@ void channel_report_progress(const struct engine_progress *progress, void *arg)
 	reporter->phase = progress->phase;
 	reporter->last_ms = ms;
 	channel_report(reporter, json_pack("{s:{s:s, s:I, s:I}}", "progress",
-				   "phase", progress->phase,
-				   "done", (json_int_t)progress->done,
-				   "total", (json_int_t)progress->total));
+					   "phase", progress->phase,
+					   "done", (json_int_t)progress->done,
+					   "total", (json_int_t)progress->total));
 }
 
 void channel_report_event(struct channel_reporter *reporter, json_t *event)

@@ -265,7 +265,7 @@ int request_groups(const struct request *request, gid_t *groups, int max)
 
 /* Parse the text of a request. Return: NULL with an outcome in *@ret_outcome. */
 static struct request *ctl_parse(struct ctl_connection *c, const char *body,
-			     size_t len, json_t **ret_outcome)
+				 size_t len, json_t **ret_outcome)
 {
 	json_t *json = json_loadb(body, len, JSON_REJECT_DUPLICATES, NULL);
 	const char *verb = json_string_value(json_object_get(json, "verb"));

@@ -62,7 +62,7 @@ static void job_restore_on_progress(json_t *progress, void *arg)
 static void job_restore_on_launched(json_t *outcome, void *arg)
 {
 	job_restore_finish(arg, outcome ? outcome :
-	       outcome_error(-ECHILD, "the job's shim ended without a word"));
+			   outcome_error(-ECHILD, "the job's shim ended without a word"));
 }
 
 static const struct channel_ops launch_ops = { job_restore_on_progress, job_restore_on_launched };

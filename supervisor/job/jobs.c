@@ -144,7 +144,7 @@ int jobs_enter(struct jobs *jobs, int64_t id, json_t *record, struct job **ret_j
 
 /* Read a job's record from the catalog, register the job, and find out whether it runs. */
 static int jobs_load(struct jobs *jobs, int64_t id, struct job **ret_job, char *why,
-		size_t size)
+		     size_t size)
 {
 	json_t *record;
 	int err;

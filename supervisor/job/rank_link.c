@@ -30,7 +30,7 @@ static bool is_rank(const struct rank_link *link, uint32_t rank)
 }
 
 static int rank_link_on_counts(struct rank_link *link, const struct shim_msg *msg, const void *data,
-		     size_t len)
+			       size_t len)
 {
 	const struct shim_count *counts = data;
 	size_t i, nr = len / sizeof(*counts);
@@ -60,7 +60,7 @@ static int rank_link_on_stuck(struct rank_link *link, const void *data, size_t l
 }
 
 static int rank_link_on_failed(struct rank_link *link, const struct shim_msg *msg, const void *data,
-		     size_t len)
+			       size_t len)
 {
 	struct shim_failure failure;
 
@@ -75,7 +75,7 @@ static int rank_link_on_failed(struct rank_link *link, const struct shim_msg *ms
 }
 
 static int rank_link_handle(struct rank_link *link, const struct shim_msg *msg, const void *data,
-		  size_t len)
+			    size_t len)
 {
 	bool latest = msg->number == link->order;
 

@@ -139,7 +139,7 @@ void peer_job_remove(struct peer *peer, int64_t id, uint64_t run)
 
 /* Find the host that @msg goes to, and fill in the envelope's numbers. */
 static int peer_address(struct peer *peer, const struct peer_msg *msg,
-		   Stillpoint__Envelope *envelope, unsigned int *ret_host)
+			Stillpoint__Envelope *envelope, unsigned int *ret_host)
 {
 	const struct peer_job *job;
 	unsigned int host = msg->node;
@@ -252,7 +252,7 @@ static bool check_job(struct peer *peer, unsigned int host,
 }
 
 static void peer_dispatch(struct peer *peer, unsigned int host,
-		     const Stillpoint__Envelope *envelope)
+			  const Stillpoint__Envelope *envelope)
 {
 	struct peer_msg msg = {
 		.job = envelope->job, .run = envelope->run,

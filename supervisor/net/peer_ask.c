@@ -58,7 +58,7 @@ struct peer_asks {
 };
 
 static int peer_ask_send_json(struct peer *peer, unsigned int node, enum peer_type type,
-		     uint64_t cookie, const json_t *json)
+			      uint64_t cookie, const json_t *json)
 {
 	_cleanup_free_ char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
 	struct peer_msg msg = {

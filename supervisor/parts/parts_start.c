@@ -176,7 +176,7 @@ static bool abandon_older(struct job *job, const json_t *record)
  * Return: NULL, or an outcome.
  */
 static json_t *parts_start_enter(struct daemon *daemon, json_int_t id, const json_t *record,
-		     struct job **ret_job)
+				 struct job **ret_job)
 {
 	struct job *job = jobs_lookup(daemon->jobs, id);
 	json_t *outcome;

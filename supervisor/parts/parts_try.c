@@ -102,7 +102,7 @@ static void parts_try_on_tried(const json_t *outcome, void *arg)
 
 /* Return: NULL if parts_try_on_tried() will be called, or an outcome. */
 static json_t *parts_try_ask(struct daemon *daemon, const struct job *job, const json_t *how,
-		   unsigned int number, struct try_node *node)
+			     unsigned int number, struct try_node *node)
 {
 	struct peer *peer = nodes_peer(daemon->nodes);
 	int err = peer ? peer_find(peer, node->name) : -ENOTCONN;
@@ -189,7 +189,7 @@ static const struct job_restore_ops try_ops = { .ended = parts_try_on_ended };
 
 /* Return: NULL if the dry run has begun and will answer @q, or an outcome. */
 static json_t *parts_try_begin(struct daemon *daemon, struct peer_question *q, json_int_t id,
-		     const json_t *record, const json_t *how)
+			       const json_t *record, const json_t *how)
 {
 	struct away_try *a = calloc(1, sizeof(*a));
 	json_t *outcome = NULL;

@@ -279,7 +279,7 @@ static void on_restored(json_t *outcome, void *arg)
 	err = ranks_up_wait(job, restart_on_ranks, r);
 	if (err < 0)
 		restart_fail(r, outcome_error(err, "the ranks of job %lld cannot be watched: %s",
-				      (long long)job->id, strerror(-err)));
+					      (long long)job->id, strerror(-err)));
 	if (err)
 		r->waits--;
 	if (job->parts) {

@@ -159,7 +159,7 @@ json_t *fetch_record_owner(const struct fetch *f, const struct image_key *key, c
 }
 
 static json_t *fetch_record_write_record(const struct fetch *f, const char *label, json_t *record,
-			    const json_t *note, int64_t newest)
+					 const json_t *note, int64_t newest)
 {
 	json_t *outcome;
 	char why[512];

@@ -329,7 +329,7 @@ static void failed_room(struct flush_run *r, size_t at, unsigned int t, int err,
  * not mark an image bad.
  */
 static void flush_failed(struct flush_run *r, size_t at, unsigned int t, int err,
-		   struct ckpt_error *error)
+			 struct ckpt_error *error)
 {
 	struct ckpt_error why = {};
 	bool of_image = err == -EEXIST || err == -ENAMETOOLONG || err == -EINVAL;
@@ -359,7 +359,7 @@ static void flush_failed(struct flush_run *r, size_t at, unsigned int t, int err
  * expected here.
  */
 static int flush_encode(struct flush_run *r, size_t at, unsigned int t, uint64_t *ret_bytes,
-		  struct ckpt_error *error)
+			struct ckpt_error *error)
 {
 	const struct flush_place *place = &r->places[at];
 	struct image_expect expect = {
@@ -376,7 +376,7 @@ static int flush_encode(struct flush_run *r, size_t at, unsigned int t, uint64_t
 }
 
 static int flush_copy(struct flush_run *r, size_t at, unsigned int t, uint64_t *ret_bytes,
-		struct ckpt_error *error)
+		      struct ckpt_error *error)
 {
 	struct image_expect expect = {
 		.generation = (uint64_t)r->items[at].generation, .job = r->places[at].label,
@@ -406,7 +406,7 @@ static int flush_copy(struct flush_run *r, size_t at, unsigned int t, uint64_t *
 }
 
 static void flush_copied(struct flush_run *r, size_t at, unsigned int t, uint64_t bytes,
-		   int64_t took_ms)
+			 int64_t took_ms)
 {
 	json_t *event = json_pack("{s:b, s:I, s:I, s:s, s:I, s:I}", "copied", true, "job",
 				  (json_int_t)r->items[at].job, "generation",

@@ -39,7 +39,7 @@ int flush_look_unmerged(struct flush_run *r, struct flush_item *item,
 }
 
 static void flush_merge_merged(struct flush_run *r, const struct flush_item *item,
-		   const struct image_merged *merged, int64_t took_ms)
+			       const struct image_merged *merged, int64_t took_ms)
 {
 	flush_tell(r, json_pack("{s:b, s:I, s:I, s:I, s:I}", "merged", true, "job",
 				    (json_int_t)item->job, "generation",

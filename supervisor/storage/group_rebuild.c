@@ -273,7 +273,7 @@ int group_verify(struct level *l, const char *name, bool deep, const struct leve
 	have = (unsigned int)__builtin_popcount(r.s->have);
 	if (have < r.s->set.m)
 		group_rebuild_miss(&r, "parity", "", survey.err ? survey.err : -ENOENT,
-		     survey.err ? survey.why.text : "some pieces are not there");
+				   survey.err ? survey.why.text : "some pieces are not there");
 	for (i = 0; i < r.s->set.k && have < r.s->set.k; i++) {
 		struct ckpt_error why = {};
 

@@ -94,7 +94,7 @@ void mount_id_write(const char *path, const char *place, const char *id, const s
 
 /* Mark a store that is new, or older than marks. */
 static int mount_id_mark(int dir, const char *store, const char *node, const char *memo,
-		const struct log *log, struct ckpt_error *error)
+			 const struct log *log, struct ckpt_error *error)
 {
 	struct marker marker;
 	int err = marker_make(dir, store, node, &marker, error);

@@ -194,7 +194,7 @@ static json_t *partner_server_answer(struct partner_server *store, unsigned int 
 static void partner_server_on_question(struct peer_question *question, void *arg)
 {
 	peer_question_answer(question, partner_server_answer(arg, peer_question_from(question),
-					      peer_question_args(question)));
+							     peer_question_args(question)));
 }
 
 /* -------------------------------------------------------------- sessions */

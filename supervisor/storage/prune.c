@@ -154,7 +154,7 @@ static void prune_add(json_t *list, const struct retention_item *item, const jso
 }
 
 static json_t *prune_remove_all(const struct prune *prune, struct retention_item *items, size_t nr,
-			  const json_t *missed)
+				const json_t *missed)
 {
 	json_t *removed = json_array(), *kept = json_array(), *failed = json_array();
 	uint64_t freed = 0;

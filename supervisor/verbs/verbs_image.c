@@ -184,7 +184,7 @@ static json_t *verb_image_resolve(struct request *request, json_t *args,
 	outcome = generation_parts(&request->daemon->catalog, id, generation, &parts);
 	if (!outcome)
 		outcome = verb_image_place(job, generation, text[n] ? text + n + 1 : NULL, parts,
-				!strcmp(request->verb, "verify"), args, name);
+					   !strcmp(request->verb, "verify"), args, name);
 	/* @text belongs to this argument: delete it last. */
 	json_object_del(args, name->from);
 	return outcome;
@@ -218,7 +218,7 @@ static void image_op(struct request *request, image_fn of_one, image_fn of_parts
 		request_answer(request, outcome);
 	else
 		verb_image_start(request, args, json_object_get(args, "parts") ||
-		      json_object_get(args, "other_parts") ? of_parts : of_one);
+				 json_object_get(args, "other_parts") ? of_parts : of_one);
 	json_decref(args);
 }
 

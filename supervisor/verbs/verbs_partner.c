@@ -63,7 +63,7 @@ static void verb_partner_report(uint64_t done, uint64_t total, void *arg)
 
 /* If the request has no name, @name becomes the generation's. */
 static int verb_partner_put(struct store_request *r, char name[LEVEL_NAME_MAX + 1], json_t *result,
-	       struct ckpt_error *error)
+			    struct ckpt_error *error)
 {
 	struct source s;
 	int err = source_open(&s, r->path, r->key, NULL, error);

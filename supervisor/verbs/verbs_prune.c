@@ -146,7 +146,7 @@ static void on_pinned(const json_t *result, void *arg)
 
 /* Pin or unpin on the other nodes, too; @here is false if this node had nothing to unpin. */
 static void verb_prune_go_on(struct request *request, const struct job *job, json_t *names,
-		  json_int_t generation, bool pin, bool here)
+			     json_int_t generation, bool pin, bool here)
 {
 	const struct parts_pin how = { .generation = generation, .pin = pin, .by = request->uid };
 	struct over_nodes *o = malloc(sizeof(*o));

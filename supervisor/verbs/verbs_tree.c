@@ -115,7 +115,7 @@ static json_t *root_only(const struct request *request)
 }
 
 static void verb_tree_start(struct request *request, json_t *args, const struct job *job,
-		  json_t *(*op)(const struct op_env *env, json_t *args))
+			    json_t *(*op)(const struct op_env *env, json_t *args))
 {
 	struct worker_spec spec = { .name = "ckptd-worker", .run = op_run };
 	struct tree_request *t = calloc(1, sizeof(*t));
