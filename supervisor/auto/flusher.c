@@ -422,7 +422,7 @@ static json_t *make_targets(struct flusher *p)
 static void flusher_start(struct flusher *p)
 {
 	struct worker_spec spec = {
-		.name = "ckptd-promote", .run = flusher_run, .arg = p,
+		.name = "ckptd-flush", .run = flusher_run, .arg = p,
 		.killed = "what it had copied by then stays",
 	};
 	int err;
@@ -521,8 +521,8 @@ static void flusher_on_patience_over(void *arg)
 	struct flusher *p = arg;
 
 	p->patience = NULL;
-	log_warning(&p->daemon->log, "copying to other levels was to stop and hangs: gone on "
-				     "without waiting for that");
+	log_warning(&p->daemon->log, "the flush to other levels did not stop in time: continuing "
+				     "without it; its worker ends when its disk answers");
 	worker_leave(p->worker);
 	flusher_stopped(p);
 }

@@ -348,7 +348,8 @@ static void schedule_arm(struct schedule *s, int64_t at_ms)
 	s->timer_ms = schedule_clamp(at_ms, now, now + LOOK_MAX_MS);
 	if (reactor_timer(s->daemon->reactor, (uint64_t)(s->timer_ms - now), schedule_on_timer, s,
 			  &s->timer))
-		log_error(&s->daemon->log, "no timer: no checkpoints by themselves any more");
+		log_error(&s->daemon->log, "cannot set the timer of automatic checkpoints: the "
+					   "schedule tries again when a job changes");
 }
 
 static void schedule_look(struct schedule *s)

@@ -119,7 +119,7 @@ void parts_away_gone(struct parts *p)
 }
 
 /* True if the home is silent and the record says that the job was restarted elsewhere. */
-static bool is_past(const struct parts *p)
+static bool is_superseded(const struct parts *p)
 {
 	json_t *record;
 	char why[512];
@@ -148,7 +148,7 @@ void parts_away_tick(struct parts *p)
 			parts_away_tell(p);
 		return;
 	}
-	if (is_past(p)) {
+	if (is_superseded(p)) {
 		stale_run_end(p->job);
 		return;
 	}

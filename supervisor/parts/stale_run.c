@@ -254,7 +254,7 @@ static void stale_run_on_time(void *arg)
 {
 	static const struct channel_ops ops = { stale_run_on_progress, on_looked };
 	struct stale_run *stale_run = arg;
-	const struct worker_spec spec = { .name = "ckptd-past", .run = stale_run_look,
+	const struct worker_spec spec = { .name = "ckptd-stale", .run = stale_run_look,
 		.arg = stale_run };
 	struct job *job = NULL;
 	bool some = false;

@@ -39,7 +39,6 @@ struct tree_request {
 	bool nodes;		/* doctor: ask the other nodes, too */
 	json_t *outcome;
 	/* restore, in the worker */
-	int waiter;		/* socket to tell the client of the tree's end; -1: none */
 	pid_t root;		/* root process of the tree; 0: none */
 };
 

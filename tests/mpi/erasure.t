@@ -72,7 +72,7 @@ comes_clean() {
 comes_to_rest() {
 	local _
 	for _ in {1..200}; do
-		pgrep -P "$(cat "$work/n1/pid")" ckptd-promote >/dev/null || return 0
+		pgrep -P "$(cat "$work/n1/pid")" ckptd-flush >/dev/null || return 0
 		sleep 0.1
 	done
 	return 1

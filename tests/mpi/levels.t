@@ -58,8 +58,8 @@ store_has() {
 copies() {
 	local _
 	for _ in {1..100}; do
-		pgrep -P "$(cat "$work/n1/pid")" ckptd-promote >/dev/null && sleep 0.5 &&
-			pgrep -P "$(cat "$work/n1/pid")" ckptd-promote && return
+		pgrep -P "$(cat "$work/n1/pid")" ckptd-flush >/dev/null && sleep 0.5 &&
+			pgrep -P "$(cat "$work/n1/pid")" ckptd-flush && return
 		sleep 0.1
 	done
 	cat "$work/n1/log"
