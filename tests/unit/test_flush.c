@@ -489,5 +489,5 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_killed, box_setup, box_teardown),
 	};
 
-	return cmocka_run_group_tests_name("promotion", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("flush", tests, NULL, NULL);
 }

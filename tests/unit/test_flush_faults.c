@@ -266,5 +266,5 @@ int main(void)
 		T(test_full),
 	};
 
-	return cmocka_run_group_tests_name("promotion, faults", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("flush, faults", tests, NULL, NULL);
 }

@@ -473,5 +473,5 @@ int main(void)
 		cmocka_unit_test(test_look_few),
 	};
 
-	return cmocka_run_group_tests_name("promote", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("flush_plan", tests, NULL, NULL);
 }

@@ -323,5 +323,5 @@ int main(void)
 		cmocka_unit_test(what_the_home_removed_is_not_copied),
 	};
 
-	return cmocka_run_group_tests_name("promoter", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("flusher", tests, NULL, NULL);
 }

@@ -99,5 +99,5 @@ int main(void)
 		cmocka_unit_test(so_is_a_partner_that_is_chosen),
 	};
 
-	return cmocka_run_group_tests_name("tiers", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("level_config", tests, NULL, NULL);
 }
