@@ -341,10 +341,6 @@ int daemon_start(struct daemon *daemon)
 	if (!err)
 		err = pruner_open(daemon, &daemon->pruner);
 	if (!err)
-		err = flusher_open(daemon, &daemon->flusher);
-	if (!err)
-		err = merger_open(daemon, &daemon->merger);
-	if (!err)
 		err = jobs_open(daemon, &job_ops, &daemon->jobs);
 	if (!err)
 		err = stale_run_open(daemon, &daemon->stale_run);
@@ -354,6 +350,11 @@ int daemon_start(struct daemon *daemon)
 		err = coord_peer_register(daemon);
 	if (!err)
 		err = verb_ranks_register(daemon);
+	/* The first flush asks other nodes: its delay begins when all else is open. */
+	if (!err)
+		err = flusher_open(daemon, &daemon->flusher);
+	if (!err)
+		err = merger_open(daemon, &daemon->merger);
 	if (!err)
 		err = open_socket(daemon);
 	/* The module's events are hints only: everything works without them. */
