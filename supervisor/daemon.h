@@ -7,7 +7,7 @@
 #define STILLPOINT_DAEMON_H
 
 #include "supervisor/catalog/catalog.h"
-#include "supervisor/config.h"
+#include "supervisor/storage/config.h"
 #include "base/log.h"
 #include "base/reactor.h"
 

@@ -24,7 +24,7 @@
 
 #include <jansson.h>
 
-#include "supervisor/config.h"
+#include "supervisor/storage/config.h"
 
 /* Make "ranks" of a record from a request. A new reference; NULL with an outcome. */
 json_t *rank_record_make(const json_t *request, const struct config *config,

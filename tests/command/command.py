@@ -1161,7 +1161,7 @@ def images_not_mounted(node):
 @test
 def configuration(node):
     """ckptd: example and manual page have all settings; what is wrong with one is said"""
-    with open(f'{TOP}/supervisor/config.c') as f:
+    with open(f'{TOP}/supervisor/storage/config.c') as f:
         names = re.findall(r'^\t\{ "(\w+)", [A-Z]+, offsetof', f.read(), re.M)
     check(len(names) > 25, f'settings: {names}')
     with open(f'{TOP}/packaging/ckptd.conf') as f:

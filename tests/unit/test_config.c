@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "supervisor/config.h"
+#include "supervisor/storage/config.h"
 
 static int parse(struct config *config, const char *text, unsigned int *line)
 {

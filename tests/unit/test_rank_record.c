@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "supervisor/config.h"
+#include "supervisor/storage/config.h"
 #include "base/outcome.h"
 #include "supervisor/job/rank_record.h"
 

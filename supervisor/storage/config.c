@@ -6,7 +6,7 @@
  * images on the wrong disk. A setting that appears twice is an error as well: a line that
  * somebody added further down must not silently change it.
  */
-#include "supervisor/config.h"
+#include "supervisor/storage/config.h"
 
 #include <ctype.h>
 #include <errno.h>
