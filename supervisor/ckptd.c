@@ -117,7 +117,7 @@ static void come_first(struct daemon *daemon)
 {
 	int nice = priority_get();
 
-	daemon->job_nice = nice > 0 ? nice : 0;
+	daemon->workers.nice = nice > 0 ? nice : 0;
 	if (nice > PRIORITY_DAEMON)
 		priority_set(PRIORITY_DAEMON);
 }

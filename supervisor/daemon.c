@@ -327,6 +327,7 @@ int daemon_start(struct daemon *daemon)
 		daemon->keyless = first_key_make(&daemon->catalog, &daemon->log);
 	if (!err)
 		err = reactor_create(&daemon->reactor);
+	daemon->workers.reactor = daemon->reactor;
 	if (!err)
 		err = open_nodes(daemon);
 	if (!err)

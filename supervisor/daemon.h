@@ -7,6 +7,7 @@
 #define STILLPOINT_DAEMON_H
 
 #include "supervisor/catalog/catalog.h"
+#include "supervisor/control/worker.h"
 #include "supervisor/storage/config.h"
 #include "base/log.h"
 #include "base/reactor.h"
@@ -45,7 +46,7 @@ struct daemon {
 	struct partner_server *store;
 	char boot[40];
 	bool keyless;			/* the key cannot be used; the log says why */
-	int job_nice;			/* priority of jobs and workers (base/priority.h) */
+	struct worker_parent workers;
 	int lock;			/* lock on the socket: one ckptd at a time */
 	int state_lock;			/* lock on the state directory */
 	/* lock on this node's name in the image directory (name_lock.h) */

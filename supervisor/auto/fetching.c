@@ -102,7 +102,7 @@ static int fetching_begin(struct fetching *g)
 		.killed = "images that it had fetched by then stay",
 	};
 
-	return worker_start(g->daemon, &spec, &ops, g, &g->worker);
+	return worker_start(&g->daemon->workers, &spec, &ops, g, &g->worker);
 }
 
 static void fetching_on_held(void *arg)

@@ -436,7 +436,7 @@ static void flusher_start(struct flusher *p)
 		worker_ended(p);
 		return;
 	}
-	err = worker_start(p->daemon, &spec, &ops, p, &p->worker);
+	err = worker_start(&p->daemon->workers, &spec, &ops, p, &p->worker);
 	if (!err)
 		return;
 	worker_ended(p);

@@ -260,7 +260,7 @@ static int merger_start(struct merger *merger, struct request *request, const st
 	job_label(job, run->label);
 	merger->runs = run;
 	spec.arg = run;
-	err = worker_start(merger->daemon, &spec, &ops, run, &run->worker);
+	err = worker_start(&merger->daemon->workers, &spec, &ops, run, &run->worker);
 	if (err)
 		merger_run_free(run);
 	return err;

@@ -208,7 +208,7 @@ static int pruner_start(struct pruner *pruner, struct request *request, json_t *
 	};
 	pruner->runs = run;
 	spec.arg = run;
-	err = worker_start(pruner->daemon, &spec, &ops, run, &run->worker);
+	err = worker_start(&pruner->daemon->workers, &spec, &ops, run, &run->worker);
 	if (err)
 		pruner_run_free(run);
 	return err;

@@ -103,5 +103,5 @@ int driver_read_figures(struct coord_driver *d)
 {
 	const struct worker_spec spec = { .name = "ckptd-figures", .run = figures_run, .arg = d };
 
-	return worker_start(d->daemon, &spec, &figures_ops, d, &d->reading);
+	return worker_start(&d->daemon->workers, &spec, &figures_ops, d, &d->reading);
 }

@@ -28,7 +28,7 @@
 #define ABORT_MS	1000
 
 struct worker {
-	struct daemon *daemon;
+	struct reactor *reactor;
 	const char *name;
 	const char *killed;
 	pid_t pid;
@@ -70,7 +70,7 @@ static void maybe_finish(struct worker *w)
 	outcome = w->outcome ? w->outcome : worker_died(w);
 	reactor_remove(w->child);
 	if (!w->ended)
-		reactor_child(w->daemon->reactor, w->pid, on_late_end, NULL, &w->child);
+		reactor_child(w->reactor, w->pid, on_late_end, NULL, &w->child);
 	free(w);
 	ops->outcome(outcome, arg);
 }
@@ -164,12 +164,12 @@ _Noreturn static void worker_main(const struct worker_spec *spec, int report,
 
 /* ------------------------------------------------------------ the daemon */
 
-int worker_start(struct daemon *daemon, const struct worker_spec *spec,
+int worker_start(const struct worker_parent *parent, const struct worker_spec *spec,
 		 const struct channel_ops *ops, void *ops_arg,
 		 struct worker **ret_worker)
 {
 	struct worker *w = calloc(1, sizeof(*w));
-	pid_t parent = getpid();
+	pid_t self = getpid();
 	int sock[2], err;
 
 	if (!w)
@@ -180,7 +180,7 @@ int worker_start(struct daemon *daemon, const struct worker_spec *spec,
 	}
 	w->pid = fork();
 	if (!w->pid)
-		worker_main(spec, sock[1], parent, daemon->job_nice);
+		worker_main(spec, sock[1], self, parent->nice);
 	err = w->pid < 0 ? -errno : 0;
 	close(sock[1]);
 	if (err) {
@@ -188,15 +188,15 @@ int worker_start(struct daemon *daemon, const struct worker_spec *spec,
 		free(w);
 		return err;
 	}
-	w->daemon = daemon;
+	w->reactor = parent->reactor;
 	w->name = spec->name;
 	w->killed = spec->killed;
 	w->stays = spec->flags & WORKER_STAYS;
 	w->ops = ops;
 	w->arg = ops_arg;
-	err = reactor_child(daemon->reactor, w->pid, worker_on_end, w, &w->child);
+	err = reactor_child(parent->reactor, w->pid, worker_on_end, w, &w->child);
 	if (!err)
-		err = channel_open(daemon->reactor, sock[0], &channel_ops, w,
+		err = channel_open(parent->reactor, sock[0], &channel_ops, w,
 				   &w->channel);
 	else
 		close(sock[0]);
@@ -228,7 +228,7 @@ static void worker_end(struct worker *w, bool wait)
 	reactor_remove(w->child);
 	worker_kill(w, SIGKILL);
 	if (!w->ended && !(wait && wait_briefly(w->pid)))
-		reactor_child(w->daemon->reactor, w->pid, on_late_end, NULL, &w->child);
+		reactor_child(w->reactor, w->pid, on_late_end, NULL, &w->child);
 	json_decref(w->outcome);
 	free(w);
 }

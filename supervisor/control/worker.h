@@ -9,13 +9,19 @@
 #define STILLPOINT_WORKER_H
 
 #include "supervisor/control/channel.h"
-#include "supervisor/daemon.h"
 
+struct reactor;
 struct request;
 struct worker;
 
 /* Runs in the worker, and returns the outcome. */
 typedef json_t *(*worker_fn)(struct channel_reporter *reporter, void *arg);
+
+/* Shared by all workers of one ckptd. */
+struct worker_parent {
+	struct reactor *reactor;	/* of the event loop, which gets outcomes and ends */
+	int nice;			/* priority of workers and jobs (base/priority.h) */
+};
 
 #define WORKER_STAYS	(1U << 0)	/* outlives ckptd and its own outcome */
 
@@ -40,7 +46,7 @@ struct worker_spec {
  * @ops: gets progress, then the outcome once; if the worker died without an outcome, one
  *	that says so
  */
-int worker_start(struct daemon *daemon, const struct worker_spec *spec,
+int worker_start(const struct worker_parent *parent, const struct worker_spec *spec,
 		 const struct channel_ops *ops, void *ops_arg,
 		 struct worker **ret_worker);
 

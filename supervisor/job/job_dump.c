@@ -403,7 +403,7 @@ int job_dump_start(struct job *job, const struct job_dump_options *options,
 	spec.arg = d;
 	spec.keep = keep;
 	if (!err)
-		err = worker_start(daemon, &spec, &worker_ops, d, &d->worker);
+		err = worker_start(&daemon->workers, &spec, &worker_ops, d, &d->worker);
 	if (err) {
 		free_dump(d);
 		return err;

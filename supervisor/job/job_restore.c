@@ -228,7 +228,8 @@ int job_restore_start(struct job *job, const json_t *how, int attach,
 		r->arg = arg;
 		r->attach = attach;
 		spec.arg = r;
-		err = worker_start(jobs_daemon(job->jobs), &spec, &check_ops, r, &r->worker);
+		err = worker_start(&jobs_daemon(job->jobs)->workers, &spec, &check_ops, r,
+				   &r->worker);
 	}
 	if (!err)
 		return 0;

@@ -34,7 +34,7 @@ json_t *launch_spec(const struct job *job, json_t *restore)
 	json_t *spec = json_pack("{s:s, s:s, s:s, s:s*, s:i}", "state_dir", job->state_dir,
 				 "image_dir", job->image_dir, "key", daemon->config.key,
 				 "encryption_key", daemon->config.encryption_key,
-				 "nice", daemon->job_nice);
+				 "nice", daemon->workers.nice);
 	const json_t *ranks = json_object_get(job->record, "ranks");
 	unsigned int node = job->node_index;
 	json_t *stdio;

@@ -215,7 +215,7 @@ static void parts_forget_on_held(void *arg)
 		.killed = "what it had removed by then is gone there",
 	};
 	struct forgetting *f = arg;
-	int err = worker_start(f->daemon, &spec, &ops, f, &f->worker);
+	int err = worker_start(&f->daemon->workers, &spec, &ops, f, &f->worker);
 
 	if (err)
 		on_forget_ended(outcome_error(err, "no worker: %s", strerror(-err)), f);

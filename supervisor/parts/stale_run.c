@@ -262,7 +262,7 @@ static void stale_run_on_time(void *arg)
 	while ((job = jobs_next(stale_run->daemon->jobs, job)))
 		some = some || stale_run_is_ours(job);
 	if (some && !stale_run->worker &&
-	    worker_start(stale_run->daemon, &spec, &ops, stale_run, &stale_run->worker))
+	    worker_start(&stale_run->daemon->workers, &spec, &ops, stale_run, &stale_run->worker))
 		stale_run->worker = NULL;
 	ask_for_all(stale_run);
 	if (reactor_timer(stale_run->daemon->reactor, LOOK_MS, stale_run_on_time, stale_run,

@@ -304,7 +304,7 @@ static void session_start(struct partner_server *store, const struct ticket *tic
 		snprintf(s->client, sizeof(s->client), "%s", who.name);
 		spec.arg = s;
 		spec.keep = keep;
-		err = worker_start(store->daemon, &spec, &ops, s, &s->worker);
+		err = worker_start(&store->daemon->workers, &spec, &ops, s, &s->worker);
 		sodium_memzero(s->t.token, sizeof(s->t.token));	/* the worker has it */
 	}
 	if (err)
@@ -373,7 +373,7 @@ static void partner_server_sweep(struct partner_server *store)
 {
 	static const struct channel_ops sweep_ops = { partner_server_on_progress, on_swept };
 	const struct worker_spec spec = { .name = "ckptd-sweep", .run = sweep_run, .arg = store };
-	int err = worker_start(store->daemon, &spec, &sweep_ops, store, &store->sweeper);
+	int err = worker_start(&store->daemon->workers, &spec, &sweep_ops, store, &store->sweeper);
 
 	if (err)
 		log_warning(&store->daemon->log, "store: not swept: no worker: %s", strerror(-err));

@@ -136,7 +136,7 @@ void verb_fsck(struct request *request)
 	spec.arg = f;
 	outcome = verb_fsck_parse(request, f);
 	if (!outcome) {
-		err = worker_start(request->daemon, &spec, &ops, f, &f->worker);
+		err = worker_start(&request->daemon->workers, &spec, &ops, f, &f->worker);
 		if (!err) {
 			if (!f->repair)
 				request_on_abandon(request, worker_on_abandon, f->worker);

@@ -70,7 +70,7 @@ static void verb_image_start(struct request *request, json_t *args, image_fn op)
 			.request = request, .args = json_incref(args), .op = op,
 		};
 		spec.arg = r;
-		err = worker_start(request->daemon, &spec, &ops, r, &r->worker);
+		err = worker_start(&request->daemon->workers, &spec, &ops, r, &r->worker);
 		if (!err) {
 			request_on_abandon(request, worker_on_abandon, r->worker);
 			return;

@@ -138,7 +138,8 @@ void verb_list(struct request *request)
 		}
 	}
 	if (!outcome) {
-		err = worker_start(request->daemon, &spec, &list_ops, list, &list->worker);
+		err = worker_start(&request->daemon->workers, &spec, &list_ops, list,
+				   &list->worker);
 		if (!err) {
 			request_on_abandon(request, worker_on_abandon, list->worker);
 			return;
@@ -535,7 +536,7 @@ static void rm_start(void *arg)
 		.killed = "what it had removed by then is gone: ckptctl list shows what is left, "
 			  "and removing it again is harmless",
 	};
-	int err = worker_start(rm->request->daemon, &spec, &rm_ops, rm, &rm->worker);
+	int err = worker_start(&rm->request->daemon->workers, &spec, &rm_ops, rm, &rm->worker);
 
 	if (err)
 		on_rm(outcome_error(err, "no worker: %s", strerror(-err)), rm);

@@ -240,7 +240,7 @@ static void verb_partner_on_ticket(const struct partner_ticket *ticket, json_t *
 
 	if (!no && !request_abandoned(r->request)) {
 		r->ticket = *ticket;
-		err = worker_start(r->request->daemon, &spec, &ops, r, &r->worker);
+		err = worker_start(&r->request->daemon->workers, &spec, &ops, r, &r->worker);
 		sodium_memzero(r->ticket.token, sizeof(r->ticket.token));
 		if (!err) {
 			request_on_abandon(r->request, verb_partner_on_abandon, r);

@@ -267,7 +267,7 @@ static json_t *verb_ranks_begin(struct asked *a, const struct job *job)
 	a->silent = json_array();
 	a->waits = 1;
 	snprintf(a->path, sizeof(a->path), "%s/shim.sock", job->state_dir);
-	err = worker_start(daemon, &spec, &ops, a, &a->worker);
+	err = worker_start(&daemon->workers, &spec, &ops, a, &a->worker);
 	if (!err) {
 		if (a->request && job->parts)
 			ask_nodes(a, job);

@@ -197,7 +197,7 @@ static struct stats *stats_new(struct request *request, const struct job *job)
 static void verb_stats_start(struct stats *s)
 {
 	const struct worker_spec spec = { .name = "ckptd-stats", .run = stats_run, .arg = s };
-	int err = worker_start(s->request->daemon, &spec, &ops, s, &s->worker);
+	int err = worker_start(&s->request->daemon->workers, &spec, &ops, s, &s->worker);
 
 	if (!err) {
 		request_on_abandon(s->request, worker_on_abandon, s->worker);

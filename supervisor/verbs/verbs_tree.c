@@ -132,7 +132,7 @@ static void verb_tree_start(struct request *request, json_t *args, const struct 
 			spec.killed = "if the image was complete by then it stays (ckptctl "
 				      "verify), and with --kill the tree may have ended";
 		spec.arg = t;
-		err = worker_start(request->daemon, &spec, &ops, t, &t->worker);
+		err = worker_start(&request->daemon->workers, &spec, &ops, t, &t->worker);
 		if (!err)
 			return;
 		json_decref(t->args);
@@ -265,7 +265,7 @@ void verb_restore(struct request *request)
 	t->args = json_incref(request->args);
 	spec.arg = t;
 	spec.keep = keep;
-	err = worker_start(request->daemon, &spec, &ops, t, &t->worker);
+	err = worker_start(&request->daemon->workers, &spec, &ops, t, &t->worker);
 	if (!err)
 		return;
 	json_decref(t->args);

@@ -93,7 +93,7 @@ json_t *generation_describe(const struct op_env *env, const struct catalog *cata
 }
 
 /* Without figures it is answered at once. */
-int worker_start(struct daemon *daemon, const struct worker_spec *spec,
+int worker_start(const struct worker_parent *parent, const struct worker_spec *spec,
 		 const struct channel_ops *ops, void *ops_arg, struct worker **ret_worker)
 {
 	return -ENOMEM;

@@ -49,8 +49,8 @@ static json_t *targets;		/* what the last worker got */
 
 /* ------------------------------------------------------------ what is played */
 
-int worker_start(struct daemon *d, const struct worker_spec *spec, const struct channel_ops *ops,
-		 void *arg, struct worker **ret_worker)
+int worker_start(const struct worker_parent *parent, const struct worker_spec *spec,
+		 const struct channel_ops *ops, void *arg, struct worker **ret_worker)
 {
 	started++;
 	worker = (struct worker) { .ops = ops, .arg = arg };

@@ -100,8 +100,8 @@ uint16_t partner_listener_port(const struct partner_listener *door)
 	return 4711;
 }
 
-int worker_start(struct daemon *d, const struct worker_spec *spec, const struct channel_ops *ops,
-		 void *arg, struct worker **ret_worker)
+int worker_start(const struct worker_parent *parent, const struct worker_spec *spec,
+		 const struct channel_ops *ops, void *arg, struct worker **ret_worker)
 {
 	*ret_worker = (struct worker *)spec;
 	ops->outcome(spec->run(NULL, spec->arg), arg);

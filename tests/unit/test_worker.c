@@ -20,7 +20,7 @@
 #include "supervisor/control/worker.h"
 
 struct box {
-	struct daemon daemon;
+	struct worker_parent parent;
 	json_t *outcome;
 };
 
@@ -33,7 +33,7 @@ static void on_outcome(json_t *outcome, void *arg)
 	struct box *box = arg;
 
 	box->outcome = outcome;
-	reactor_stop(box->daemon.reactor);
+	reactor_stop(box->parent.reactor);
 }
 
 static const struct channel_ops ops = { on_progress, on_outcome };
@@ -61,10 +61,10 @@ static json_t *outcome_of(worker_fn run, const char *killed)
 	const struct worker_spec spec = { .name = "ckptd-test", .run = run, .killed = killed };
 	struct worker *worker;
 
-	assert_int_equal(reactor_create(&box.daemon.reactor), 0);
-	assert_int_equal(worker_start(&box.daemon, &spec, &ops, &box, &worker), 0);
-	assert_int_equal(reactor_run(box.daemon.reactor), 0);
-	reactor_destroy(box.daemon.reactor);
+	assert_int_equal(reactor_create(&box.parent.reactor), 0);
+	assert_int_equal(worker_start(&box.parent, &spec, &ops, &box, &worker), 0);
+	assert_int_equal(reactor_run(box.parent.reactor), 0);
+	reactor_destroy(box.parent.reactor);
 	assert_non_null(box.outcome);
 	return box.outcome;
 }
