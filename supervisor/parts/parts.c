@@ -321,25 +321,3 @@ void parts_shim_left(struct parts *p)
 	p->part[p->node].ended = true;
 	parts_away_gone(p);
 }
-
-int parts_register(struct daemon *daemon)
-{
-	int err;
-
-	if (!nodes_asks(daemon->nodes))
-		return 0;
-	err = parts_fence_register(daemon);
-	if (!err)
-		err = parts_home_register(daemon);
-	if (!err)
-		err = parts_start_register(daemon);
-	if (!err)
-		err = parts_try_register(daemon);
-	if (!err)
-		err = parts_fetch_register(daemon);
-	if (!err)
-		err = parts_forget_register(daemon);
-	if (!err)
-		err = parts_pin_register(daemon);
-	return err ? err : parts_away_register(daemon);
-}
