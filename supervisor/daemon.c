@@ -304,8 +304,23 @@ static const struct job_ops job_ops = {
 	.describe_auto = schedule_describe,
 };
 
+/* Subscribers get each event of jobs in the order of these calls. */
+static int open_jobs(struct daemon *daemon, bool keyless)
+{
+	int err = jobs_open(daemon, &job_ops, keyless, &daemon->jobs);
+
+	if (!err)
+		err = schedule_open(daemon->jobs, &daemon->schedule);
+	if (!err)
+		err = pruner_open(daemon->jobs, &daemon->pruner);
+	if (!err)
+		jobs_find_again(daemon->jobs);
+	return err;
+}
+
 int daemon_start(struct daemon *daemon)
 {
+	bool keyless = false;
 	int err;
 
 	daemon->lock = -1;
@@ -324,7 +339,7 @@ int daemon_start(struct daemon *daemon)
 		err = check_images(daemon);
 	/* Without a key ckptd still answers requests for information, and ends jobs. */
 	if (!err)
-		daemon->keyless = first_key_make(&daemon->catalog, &daemon->log);
+		keyless = first_key_make(&daemon->catalog, &daemon->log);
 	if (!err)
 		err = reactor_create(&daemon->reactor);
 	daemon->workers.reactor = daemon->reactor;
@@ -336,13 +351,8 @@ int daemon_start(struct daemon *daemon)
 		prepare_levels(daemon);
 	if (!err)
 		err = partner_server_open(daemon, &daemon->store);
-	/* These subscribe to job events, and get each event in this order. */
 	if (!err)
-		err = schedule_open(daemon, &daemon->schedule);
-	if (!err)
-		err = pruner_open(daemon, &daemon->pruner);
-	if (!err)
-		err = jobs_open(daemon, &job_ops, &daemon->jobs);
+		err = open_jobs(daemon, keyless);
 	if (!err)
 		err = stale_run_open(daemon, &daemon->stale_run);
 	if (!err)
@@ -353,9 +363,9 @@ int daemon_start(struct daemon *daemon)
 		err = verb_ranks_register(daemon);
 	/* The first flush asks other nodes: its delay begins when all else is open. */
 	if (!err)
-		err = flusher_open(daemon, &daemon->flusher);
+		err = flusher_open(daemon->jobs, &daemon->flusher);
 	if (!err)
-		err = merger_open(daemon, &daemon->merger);
+		err = merger_open(daemon->jobs, &daemon->merger);
 	if (!err)
 		err = open_socket(daemon);
 	/* The module's events are hints only: everything works without them. */

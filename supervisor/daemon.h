@@ -13,7 +13,6 @@
 #include "base/reactor.h"
 
 struct ctl;
-struct job_events_subscriber;
 struct jobs;
 struct pruner;
 struct kevents;
@@ -33,7 +32,6 @@ struct daemon {
 	struct reactor *reactor;
 	struct ctl *ctl;
 	struct jobs *jobs;
-	struct job_events_subscriber *job_subscribers;	/* job_events.h */
 	struct pruner *pruner;
 	struct kevents *kevents;
 	struct merger *merger;
@@ -45,7 +43,6 @@ struct daemon {
 	struct schedule *schedule;
 	struct partner_server *store;
 	char boot[40];
-	bool keyless;			/* the key cannot be used; the log says why */
 	struct worker_parent workers;
 	int lock;			/* lock on the socket: one ckptd at a time */
 	int state_lock;			/* lock on the state directory */

@@ -54,6 +54,7 @@ struct waiter {
 
 struct flusher {
 	struct daemon *daemon;
+	struct jobs *jobs;
 	struct job_events_subscriber subscriber;
 	struct worker *worker;
 	struct reactor_source *timer;
@@ -178,7 +179,7 @@ static void flusher_remember(const struct flusher *p, const json_t *event)
 /* A damaged base damages every generation built on it: make the next checkpoint a full one. */
 static void take_damage(const struct flusher *p, const json_t *event)
 {
-	struct job *job = jobs_lookup(p->daemon->jobs,
+	struct job *job = jobs_lookup(p->jobs,
 				     json_integer_value(json_object_get(event, "job")));
 
 	if (job && json_is_true(json_object_get(event, "damaged")))
@@ -362,8 +363,8 @@ static void load_pending(const struct flusher *p)
 
 	json_object_foreach(p->pending, id, value) {
 		outcome = NULL;
-		if (!jobs_lookup(p->daemon->jobs, atoll(id)))
-			jobs_reconcile(p->daemon->jobs, atoll(id), &outcome);
+		if (!jobs_lookup(p->jobs, atoll(id)))
+			jobs_reconcile(p->jobs, atoll(id), &outcome);
 		json_decref(outcome);
 	}
 }
@@ -398,7 +399,7 @@ static json_t *make_targets(struct flusher *p)
 	struct job *job;
 	char label[64];
 
-	for (job = jobs_next(daemon->jobs, NULL); job; job = jobs_next(daemon->jobs, job)) {
+	for (job = jobs_next(p->jobs, NULL); job; job = jobs_next(p->jobs, job)) {
 		if (!is_pending(p, job) || !flusher_is_ours(p, job))
 			continue;
 		if (job->busy) {
@@ -595,17 +596,18 @@ static const struct job_events flusher_events = {
 	.committed = flusher_on_committed, .tombstoned = flusher_on_tombstoned,
 };
 
-int flusher_open(struct daemon *daemon, struct flusher **ret_flusher)
+int flusher_open(struct jobs *jobs, struct flusher **ret_flusher)
 {
 	struct flusher *p = calloc(1, sizeof(*p));
 
 	if (!p)
 		return -ENOMEM;
-	p->daemon = daemon;
+	p->daemon = jobs_daemon(jobs);
+	p->jobs = jobs;
 	p->bad = json_object();
 	p->subscriber.events = &flusher_events;
 	p->subscriber.arg = p;
-	job_events_subscribe(daemon, &p->subscriber);
+	job_events_subscribe(jobs, &p->subscriber);
 	*ret_flusher = p;
 	if (levels_of(p)->nr)
 		look_at(p, SOON_MS);
@@ -618,7 +620,7 @@ void flusher_close(struct flusher *p)
 
 	if (!p)
 		return;
-	job_events_unsubscribe(p->daemon, &p->subscriber);
+	job_events_unsubscribe(p->jobs, &p->subscriber);
 	if (p->worker)
 		worker_abort(p->worker);
 	worker_ended(p);

@@ -16,9 +16,10 @@
 #include "supervisor/daemon.h"
 
 struct job;
+struct jobs;
 struct flusher;
 
-int flusher_open(struct daemon *daemon, struct flusher **ret_flusher);
+int flusher_open(struct jobs *jobs, struct flusher **ret_flusher);
 void flusher_close(struct flusher *flusher);		/* NULL is fine */
 
 /*

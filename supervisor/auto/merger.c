@@ -40,6 +40,7 @@ struct merger_run {
 
 struct merger {
 	struct daemon *daemon;
+	struct jobs *jobs;
 	struct merger_run *runs;
 	json_t *pending;		/* {"ID": true}: jobs to be looked at */
 	struct job_events_subscriber subscriber;
@@ -194,7 +195,7 @@ void merger_log(const struct log *log, int64_t job, int64_t generation, int64_t 
 static void take_outcome(const struct merger_run *run, const json_t *outcome)
 {
 	struct daemon *daemon = run->merger->daemon;
-	struct job *job = jobs_lookup(daemon->jobs, run->job);
+	struct job *job = jobs_lookup(run->merger->jobs, run->job);
 	const json_t *result = json_object_get(outcome, "result");
 
 	if (run->dry_run)
@@ -280,7 +281,7 @@ static void start_pending(struct merger *merger)
 		if (!run->request)
 			return;
 	json_object_foreach_safe(merger->pending, next, id, unused) {
-		const struct job *job = jobs_lookup(daemon->jobs, strtoll(id, NULL, 10));
+		const struct job *job = jobs_lookup(merger->jobs, strtoll(id, NULL, 10));
 
 		json_object_del(merger->pending, id);
 		if (!job || job->busy)
@@ -353,16 +354,17 @@ static void merger_on_committed(const struct job_commit *commit, struct job *job
 
 static const struct job_events merger_events = { .committed = merger_on_committed };
 
-int merger_open(struct daemon *daemon, struct merger **ret_merger)
+int merger_open(struct jobs *jobs, struct merger **ret_merger)
 {
 	struct merger *merger = calloc(1, sizeof(*merger));
 
 	if (!merger)
 		return -ENOMEM;
-	merger->daemon = daemon;
+	merger->daemon = jobs_daemon(jobs);
+	merger->jobs = jobs;
 	merger->subscriber.events = &merger_events;
 	merger->subscriber.arg = merger;
-	job_events_subscribe(daemon, &merger->subscriber);
+	job_events_subscribe(jobs, &merger->subscriber);
 	merger->pending = json_object();
 	*ret_merger = merger;
 	return 0;
@@ -372,7 +374,7 @@ void merger_close(struct merger *merger)
 {
 	if (!merger)
 		return;
-	job_events_unsubscribe(merger->daemon, &merger->subscriber);
+	job_events_unsubscribe(merger->jobs, &merger->subscriber);
 	while (merger->runs) {
 		worker_abort(merger->runs->worker);
 		merger_run_free(merger->runs);

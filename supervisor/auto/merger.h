@@ -19,9 +19,10 @@
 #include "base/log.h"
 
 struct job;
+struct jobs;
 struct merger;
 
-int merger_open(struct daemon *daemon, struct merger **ret_merger);
+int merger_open(struct jobs *jobs, struct merger **ret_merger);
 void merger_close(struct merger *merger);	/* NULL is fine */
 
 /*

@@ -38,6 +38,7 @@ struct pruner_run {
 
 struct pruner {
 	struct daemon *daemon;
+	struct jobs *jobs;
 	struct pruner_run *runs;
 	struct job_events_subscriber subscriber;
 };
@@ -171,7 +172,7 @@ static void pruner_on_outcome(json_t *outcome, void *arg)
 	struct request *request = run->request;
 	const json_t *first = json_array_get(run->targets, 0);
 	struct job *job = run->again
-				  ? jobs_lookup(pruner->daemon->jobs,
+				  ? jobs_lookup(pruner->jobs,
 						json_integer_value(json_object_get(first, "job")))
 				  : NULL;
 
@@ -351,16 +352,17 @@ static void pruner_on_committed(const struct job_commit *commit, struct job *job
 
 static const struct job_events pruner_events = { .committed = pruner_on_committed };
 
-int pruner_open(struct daemon *daemon, struct pruner **ret_pruner)
+int pruner_open(struct jobs *jobs, struct pruner **ret_pruner)
 {
 	struct pruner *pruner = calloc(1, sizeof(*pruner));
 
 	if (!pruner)
 		return -ENOMEM;
-	pruner->daemon = daemon;
+	pruner->daemon = jobs_daemon(jobs);
+	pruner->jobs = jobs;
 	pruner->subscriber.events = &pruner_events;
 	pruner->subscriber.arg = pruner;
-	job_events_subscribe(daemon, &pruner->subscriber);
+	job_events_subscribe(jobs, &pruner->subscriber);
 	*ret_pruner = pruner;
 	return 0;
 }
@@ -369,7 +371,7 @@ void pruner_close(struct pruner *pruner)
 {
 	if (!pruner)
 		return;
-	job_events_unsubscribe(pruner->daemon, &pruner->subscriber);
+	job_events_unsubscribe(pruner->jobs, &pruner->subscriber);
 	while (pruner->runs) {
 		worker_abort(pruner->runs->worker);
 		pruner_run_free(pruner->runs);

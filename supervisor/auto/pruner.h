@@ -16,9 +16,10 @@
 #include "supervisor/catalog/retention.h"
 
 struct job;
+struct jobs;
 struct pruner;
 
-int pruner_open(struct daemon *daemon, struct pruner **ret_pruner);
+int pruner_open(struct jobs *jobs, struct pruner **ret_pruner);
 void pruner_close(struct pruner *pruner);	/* NULL is fine */
 
 /* Stop removing generations of @job. A waiting request is answered with -EINTR. */

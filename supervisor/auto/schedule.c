@@ -36,6 +36,7 @@
 #define LOOK_MAX_MS	3600000	/* longest timer; a later entry sets it again */
 
 struct schedule_entry {
+	struct schedule *schedule;
 	struct job *job;
 	int64_t due_ms;		/* of the next checkpoint, by clock_monotonic_ms() */
 	int64_t interval_ms;
@@ -48,6 +49,7 @@ struct schedule_entry {
 
 struct schedule {
 	struct daemon *daemon;
+	struct jobs *jobs;
 	struct reactor_source *timer;
 	int64_t timer_ms;
 	struct job_events_subscriber subscriber;
@@ -219,13 +221,14 @@ static bool schedule_wanted(const struct job *job)
 	       !job->node_index;
 }
 
-static void schedule_appoint(struct job *job)
+static void schedule_appoint(struct schedule *s, struct job *job)
 {
 	struct schedule_entry *a = calloc(1, sizeof(*a));
 	char text[32];
 
 	if (!a)
 		return;		/* the next look tries again */
+	a->schedule = s;
 	a->job = job;
 	job->schedule_entry = a;
 	find_due(a);
@@ -251,7 +254,7 @@ static void schedule_forget(struct job *job)
 		free(a);
 }
 
-static void schedule_poke(struct daemon *daemon);
+static void schedule_poke(struct schedule *s);
 
 /* A checkpoint of @job that began at @began_ms was committed, whoever asked for it. */
 static void schedule_taken(struct job *job, int64_t began_ms)
@@ -267,7 +270,7 @@ static void schedule_taken(struct job *job, int64_t began_ms)
 	a->due_ms = began_ms + a->interval_ms;
 	if (a->due_ms < now + a->interval_ms / 10)
 		a->due_ms = now + a->interval_ms / 10;
-	schedule_poke(jobs_daemon(job->jobs));
+	schedule_poke(a->schedule);
 }
 
 static void schedule_failed(struct schedule_entry *a, const json_t *outcome)
@@ -300,7 +303,7 @@ static void schedule_on_ended(json_t *outcome, void *arg)
 	} else {
 		if (!outcome_is_ok(outcome) && job_is_alive(a->job))
 			schedule_failed(a, outcome);
-		schedule_poke(jobs_daemon(a->job->jobs));
+		schedule_poke(a->schedule);
 	}
 	json_decref(outcome);
 }
@@ -354,7 +357,7 @@ static void schedule_arm(struct schedule *s, int64_t at_ms)
 
 static void schedule_look(struct schedule *s)
 {
-	struct jobs *jobs = s->daemon->jobs;
+	struct jobs *jobs = s->jobs;
 	struct schedule_entry *a;
 	struct job *job;
 
@@ -364,7 +367,7 @@ static void schedule_look(struct schedule *s)
 			continue;
 		}
 		if (!job->schedule_entry)
-			schedule_appoint(job);
+			schedule_appoint(s, job);
 		else
 			schedule_keep(job->schedule_entry);
 		a = job->schedule_entry;
@@ -382,16 +385,15 @@ static void schedule_on_timer(void *arg)
 }
 
 /* Run schedule_look() from the event loop: the caller may be in the middle of a change. */
-static void schedule_poke(struct daemon *daemon)
+static void schedule_poke(struct schedule *s)
 {
-	if (daemon->schedule)
-		schedule_arm(daemon->schedule, clock_monotonic_ms());
+	schedule_arm(s, clock_monotonic_ms());
 }
 
 void schedule_changed(struct job *job)
 {
 	schedule_forget(job);
-	schedule_poke(jobs_daemon(job->jobs));
+	job_events_changed(job);
 }
 
 static void schedule_on_committed(const struct job_commit *commit, struct job *job, void *arg)
@@ -402,9 +404,7 @@ static void schedule_on_committed(const struct job_commit *commit, struct job *j
 
 static void schedule_on_changed(struct job *job, void *arg)
 {
-	struct schedule *s = arg;
-
-	schedule_arm(s, clock_monotonic_ms());
+	schedule_poke(arg);
 }
 
 static void schedule_on_forgotten(struct job *job, void *arg)
@@ -418,16 +418,17 @@ static const struct job_events schedule_events = {
 	.forgotten = schedule_on_forgotten,
 };
 
-int schedule_open(struct daemon *daemon, struct schedule **ret_schedule)
+int schedule_open(struct jobs *jobs, struct schedule **ret_schedule)
 {
 	struct schedule *s = calloc(1, sizeof(*s));
 
 	if (!s)
 		return -ENOMEM;
-	s->daemon = daemon;
+	s->daemon = jobs_daemon(jobs);
+	s->jobs = jobs;
 	s->subscriber.events = &schedule_events;
 	s->subscriber.arg = s;
-	job_events_subscribe(daemon, &s->subscriber);
+	job_events_subscribe(jobs, &s->subscriber);
 	*ret_schedule = s;
 	schedule_arm(s, clock_monotonic_ms());
 	return 0;
@@ -440,11 +441,11 @@ void schedule_close(struct schedule *schedule)
 
 	if (!schedule)
 		return;
-	jobs = schedule->daemon->jobs;
+	jobs = schedule->jobs;
 	/* Free the entries now: no event tells of freed jobs after the unsubscription. */
-	for (job = jobs ? jobs_next(jobs, NULL) : NULL; job; job = jobs_next(jobs, job))
+	for (job = jobs_next(jobs, NULL); job; job = jobs_next(jobs, job))
 		schedule_forget(job);
-	job_events_unsubscribe(schedule->daemon, &schedule->subscriber);
+	job_events_unsubscribe(schedule->jobs, &schedule->subscriber);
 	reactor_remove(schedule->timer);
 	free(schedule);
 }

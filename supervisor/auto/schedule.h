@@ -25,9 +25,10 @@
 
 struct schedule_entry;
 struct job;
+struct jobs;
 struct schedule;
 
-int schedule_open(struct daemon *daemon, struct schedule **ret_schedule);
+int schedule_open(struct jobs *jobs, struct schedule **ret_schedule);
 void schedule_close(struct schedule *schedule);	/* NULL is fine */
 
 /* Check the settings "auto" of a request. Return: NULL, or an outcome: they are wrong. */

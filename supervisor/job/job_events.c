@@ -9,12 +9,11 @@
 
 #include <stddef.h>
 
-#include "supervisor/daemon.h"
 #include "supervisor/job/jobs.h"
 
-void job_events_subscribe(struct daemon *daemon, struct job_events_subscriber *subscriber)
+void job_events_subscribe(struct jobs *jobs, struct job_events_subscriber *subscriber)
 {
-	struct job_events_subscriber **at = &daemon->job_subscribers;
+	struct job_events_subscriber **at = jobs_subscribers(jobs);
 
 	while (*at)
 		at = &(*at)->next;
@@ -22,9 +21,9 @@ void job_events_subscribe(struct daemon *daemon, struct job_events_subscriber *s
 	*at = subscriber;
 }
 
-void job_events_unsubscribe(struct daemon *daemon, struct job_events_subscriber *subscriber)
+void job_events_unsubscribe(struct jobs *jobs, struct job_events_subscriber *subscriber)
 {
-	struct job_events_subscriber **at = &daemon->job_subscribers;
+	struct job_events_subscriber **at = jobs_subscribers(jobs);
 
 	while (*at && *at != subscriber)
 		at = &(*at)->next;
@@ -34,7 +33,7 @@ void job_events_unsubscribe(struct daemon *daemon, struct job_events_subscriber 
 
 static const struct job_events_subscriber *job_events_first(const struct job *job)
 {
-	return jobs_daemon(job->jobs)->job_subscribers;
+	return *jobs_subscribers(job->jobs);
 }
 
 void job_events_committed(struct job *job, const struct job_commit *commit)

@@ -3,7 +3,7 @@
  * Events of jobs and the list of their subscribers: lower rooms emit events without knowing who
  * listens, upper rooms (auto/) subscribe.
  *
- * The list hangs from struct daemon. Subscribers are called in the order in which they subscribed,
+ * The list hangs from struct jobs. Subscribers are called in the order in which they subscribed,
  * in ckptd's event loop, from the middle of what the emitter does: a callback may start workers
  * and timers, but must not free the job, nor subscribe or unsubscribe.
  */
@@ -13,8 +13,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct daemon;
 struct job;
+struct jobs;
 
 /* How a generation came to be committed. */
 struct job_commit {
@@ -42,9 +42,9 @@ struct job_events_subscriber {
 	struct job_events_subscriber *next;
 };
 
-void job_events_subscribe(struct daemon *daemon, struct job_events_subscriber *subscriber);
+void job_events_subscribe(struct jobs *jobs, struct job_events_subscriber *subscriber);
 /* Does nothing if @subscriber has not subscribed. */
-void job_events_unsubscribe(struct daemon *daemon, struct job_events_subscriber *subscriber);
+void job_events_unsubscribe(struct jobs *jobs, struct job_events_subscriber *subscriber);
 
 void job_events_committed(struct job *job, const struct job_commit *commit);
 void job_events_changed(struct job *job);

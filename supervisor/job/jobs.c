@@ -31,12 +31,19 @@ struct jobs {
 	const struct job_ops *ops;
 	struct job *first;	/* ascending ids */
 	struct reactor_source *look;	/* timer of on_look() */
+	struct job_events_subscriber *subscribers;
+	bool keyless;		/* the key cannot be used; the log says why */
 	bool missed;		/* some job runs here without a record, and that was logged */
 };
 
 struct daemon *jobs_daemon(const struct jobs *jobs)
 {
 	return jobs->daemon;
+}
+
+struct job_events_subscriber **jobs_subscribers(struct jobs *jobs)
+{
+	return &jobs->subscribers;
 }
 
 struct job *jobs_lookup(const struct jobs *jobs, int64_t id)
@@ -186,16 +193,16 @@ static struct job *jobs_refresh(struct jobs *jobs, struct job *job)
 }
 
 /* True if the key can be loaded. If not, log that once, and not an error for each record. */
-static bool has_key(const struct jobs *jobs)
+static bool has_key(struct jobs *jobs)
 {
 	struct daemon *daemon = jobs->daemon;
 	struct ckpt_error error = {};
 	struct image_key *key = NULL;
 	int err = image_key_load(daemon->config.key, &key, &error);
 
-	if (err && !daemon->keyless)
+	if (err && !jobs->keyless)
 		log_error(&daemon->log, "no job's record can be read: %s", error.text);
-	daemon->keyless = err;
+	jobs->keyless = err;
 	image_key_destroy(key);
 	return !err;
 }
@@ -376,7 +383,8 @@ int jobs_create(struct jobs *jobs, json_t *record, struct job **ret_job, char *w
 	return err;
 }
 
-int jobs_open(struct daemon *daemon, const struct job_ops *ops, struct jobs **ret_jobs)
+int jobs_open(struct daemon *daemon, const struct job_ops *ops, bool keyless,
+	      struct jobs **ret_jobs)
 {
 	struct jobs *jobs = calloc(1, sizeof(*jobs));
 
@@ -386,10 +394,15 @@ int jobs_open(struct daemon *daemon, const struct job_ops *ops, struct jobs **re
 	}
 	jobs->daemon = daemon;
 	jobs->ops = ops;
-	jobs_reconcile_all(jobs);
-	on_look(jobs);
+	jobs->keyless = keyless;
 	*ret_jobs = jobs;
 	return 0;
+}
+
+void jobs_find_again(struct jobs *jobs)
+{
+	jobs_reconcile_all(jobs);
+	on_look(jobs);
 }
 
 void jobs_close(struct jobs *jobs)

@@ -79,10 +79,18 @@ struct job {
 
 /* ------------------------------------------------------- jobs.c: registry */
 
-/* @ops must stay valid until jobs_close(). */
-int jobs_open(struct daemon *daemon, const struct job_ops *ops, struct jobs **ret_jobs);
+/*
+ * jobs_open() - make the registry, without jobs: who wants all events of jobs subscribes then
+ * @ops: must stay valid until jobs_close()
+ * @keyless: the key of the records cannot be used, and the log says why
+ */
+int jobs_open(struct daemon *daemon, const struct job_ops *ops, bool keyless,
+	      struct jobs **ret_jobs);
+/* Register the jobs of the catalog, and those that run here. Call once. */
+void jobs_find_again(struct jobs *jobs);
 void jobs_close(struct jobs *jobs);	/* NULL is fine; the jobs run on */
 struct daemon *jobs_daemon(const struct jobs *jobs);
+struct job_events_subscriber **jobs_subscribers(struct jobs *jobs);	/* job_events.c's */
 
 /*
  * How long a pointer to an entry stays valid
