@@ -274,7 +274,7 @@ static int open_socket(struct daemon *daemon)
 	const struct ctl_options options = {
 		.reactor = daemon->reactor, .log = &daemon->log, .socket = daemon->config.socket,
 		.idle_timeout_ms = daemon->config.idle_timeout_ms, .daemon = daemon,
-		.find = verb_find,
+		.jobs = daemon->services.jobs, .services = &daemon->services, .find = verb_find,
 	};
 
 	return ctl_open(&options, &daemon->ctl);
@@ -307,14 +307,14 @@ static const struct job_ops job_ops = {
 /* Subscribers get each event of jobs in the order of these calls. */
 static int open_jobs(struct daemon *daemon, bool keyless)
 {
-	int err = jobs_open(daemon, &job_ops, keyless, &daemon->jobs);
+	int err = jobs_open(daemon, &job_ops, keyless, &daemon->services.jobs);
 
 	if (!err)
-		err = schedule_open(daemon->jobs, &daemon->schedule);
+		err = schedule_open(daemon->services.jobs, &daemon->schedule);
 	if (!err)
-		err = pruner_open(daemon->jobs, &daemon->pruner);
+		err = pruner_open(daemon->services.jobs, &daemon->services.pruner);
 	if (!err)
-		jobs_find_again(daemon->jobs);
+		jobs_find_again(daemon->services.jobs);
 	return err;
 }
 
@@ -354,18 +354,19 @@ int daemon_start(struct daemon *daemon)
 	if (!err)
 		err = open_jobs(daemon, keyless);
 	if (!err)
-		err = stale_run_open(daemon, &daemon->stale_run);
+		err = stale_run_open(daemon->services.jobs, &daemon->stale_run);
 	if (!err)
-		err = parts_register(daemon);
+		err = parts_register(&daemon->services, &daemon->fetches);
 	if (!err)
-		err = coord_peer_register(daemon);
+		err = coord_peer_register(daemon->services.jobs);
 	if (!err)
-		err = verb_ranks_register(daemon);
+		err = verb_ranks_register(daemon->services.jobs);
 	/* The first flush asks other nodes: its delay begins when all else is open. */
 	if (!err)
-		err = flusher_open(daemon->jobs, &daemon->flusher);
+		err = flusher_open(daemon->services.jobs, &daemon->services.flusher);
 	if (!err)
-		err = merger_open(daemon->jobs, &daemon->merger);
+		err = merger_open(daemon->services.jobs, daemon->services.flusher,
+				  &daemon->services.merger);
 	if (!err)
 		err = open_socket(daemon);
 	/* The module's events are hints only: everything works without them. */
@@ -380,15 +381,15 @@ void daemon_stop(struct daemon *daemon)
 	ctl_close(daemon->ctl);
 	schedule_close(daemon->schedule);
 	daemon->schedule = NULL;
-	flusher_close(daemon->flusher);
-	daemon->flusher = NULL;
-	merger_close(daemon->merger);
-	daemon->merger = NULL;
-	pruner_close(daemon->pruner);
-	daemon->pruner = NULL;
+	flusher_close(daemon->services.flusher);
+	daemon->services.flusher = NULL;
+	merger_close(daemon->services.merger);
+	daemon->services.merger = NULL;
+	pruner_close(daemon->services.pruner);
+	daemon->services.pruner = NULL;
 	stale_run_close(daemon->stale_run);
-	jobs_close(daemon->jobs);
-	parts_fetch_close(daemon);
+	jobs_close(daemon->services.jobs);
+	parts_fetch_close(daemon->fetches);
 	partner_server_close(daemon->store);
 	nodes_close(daemon->nodes);
 	free(daemon->site.silent);

@@ -7,20 +7,17 @@
 #define STILLPOINT_DAEMON_H
 
 #include "supervisor/catalog/catalog.h"
+#include "supervisor/auto/services.h"
 #include "supervisor/control/worker.h"
 #include "supervisor/storage/config.h"
 #include "base/log.h"
 #include "base/reactor.h"
 
 struct ctl;
-struct jobs;
-struct pruner;
 struct kevents;
-struct merger;
 struct nodes;
 struct parts_fetches;
 struct stale_run;
-struct flusher;
 struct schedule;
 struct partner_server;
 
@@ -31,15 +28,12 @@ struct daemon {
 	struct level_site site;		/* its strings belong to config */
 	struct reactor *reactor;
 	struct ctl *ctl;
-	struct jobs *jobs;
-	struct pruner *pruner;
+	struct services services;
 	struct kevents *kevents;
-	struct merger *merger;
 	struct nodes *nodes;
 	struct stale_run *stale_run;
 	/* fetches of parts whose home is another node (parts.h) */
 	struct parts_fetches *fetches;
-	struct flusher *flusher;
 	struct schedule *schedule;
 	struct partner_server *store;
 	char boot[40];

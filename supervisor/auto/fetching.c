@@ -83,9 +83,9 @@ static void fetching_on_outcome(json_t *outcome, void *arg)
 	size_t i;
 
 	if (!g->options.dry_run)
-		flusher_changed(g->daemon->flusher, g->label);
+		flusher_changed(g->options.flusher, g->label);
 	if (g->holds)
-		flusher_release(g->daemon->flusher);
+		flusher_release(g->options.flusher);
 	json_array_foreach(json_object_get(said, "steps"), i, step)
 		log_warning(log, "job %lld: %s", (long long)g->options.id, json_string_value(step));
 	json_decref(g->tombstones);
@@ -131,12 +131,12 @@ int fetching_start(struct daemon *daemon, const struct fetching_options *options
 	g->options.job = NULL;
 	/* A dry run only looks, so the flusher may run on; for users' unknown jobs, see above. */
 	g->holds = !options->dry_run && (options->job || options->uid == 0);
-	if (g->holds && !flusher_hold(daemon->flusher, fetching_on_held, g))
+	if (g->holds && !flusher_hold(options->flusher, fetching_on_held, g))
 		return 0;
 	err = fetching_begin(g);
 	if (err) {
 		if (g->holds)
-			flusher_release(daemon->flusher);
+			flusher_release(options->flusher);
 		json_decref(g->tombstones);
 		free(g);
 	}

@@ -13,9 +13,11 @@
 
 #include "supervisor/control/request.h"
 
+struct flusher;
 struct job;
 
 struct fetching_options {
+	struct flusher *flusher;
 	int64_t id;
 	const struct job *job;	/* NULL: L1 has no record of it. May be a draft (jobs.h) */
 	int64_t generation;	/* 0: the newest that can be had */

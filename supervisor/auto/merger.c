@@ -41,6 +41,7 @@ struct merger_run {
 struct merger {
 	struct daemon *daemon;
 	struct jobs *jobs;
+	struct flusher *flusher;
 	struct merger_run *runs;
 	json_t *pending;		/* {"ID": true}: jobs to be looked at */
 	struct job_events_subscriber subscriber;
@@ -210,11 +211,11 @@ static void take_outcome(const struct merger_run *run, const json_t *outcome)
 		merger_log(&daemon->log, run->job, run->generation,
 			   json_integer_value(json_object_get(result, "bytes_stored")),
 			   json_integer_value(json_object_get(result, "total_ns")));
-		flusher_changed(daemon->flusher, run->label);
+		flusher_changed(run->merger->flusher, run->label);
 	}
 	/* The flusher may have been unable to copy the generation before it was merged. */
 	if (job)
-		flusher_after_commit(daemon->flusher, job);
+		flusher_after_commit(run->merger->flusher, job);
 }
 
 static void merger_on_progress(json_t *progress, void *arg)
@@ -312,8 +313,6 @@ void merger_stop(struct merger *merger, int64_t job, bool wait)
 	struct merger_run *run, *next;
 	char id[24];
 
-	if (!merger)
-		return;
 	snprintf(id, sizeof(id), "%lld", (long long)job);
 	json_object_del(merger->pending, id);
 	for (run = merger->runs; run; run = next) {
@@ -352,9 +351,17 @@ static void merger_on_committed(const struct job_commit *commit, struct job *job
 		merger_after_commit(arg, job);
 }
 
-static const struct job_events merger_events = { .committed = merger_on_committed };
+static void merger_on_checkpoint(struct job *job, void *arg)
+{
+	merger_stop(arg, job->id, false);
+}
 
-int merger_open(struct jobs *jobs, struct merger **ret_merger)
+static const struct job_events merger_events = {
+	.checkpoint = merger_on_checkpoint,
+	.committed = merger_on_committed,
+};
+
+int merger_open(struct jobs *jobs, struct flusher *flusher, struct merger **ret_merger)
 {
 	struct merger *merger = calloc(1, sizeof(*merger));
 
@@ -362,6 +369,7 @@ int merger_open(struct jobs *jobs, struct merger **ret_merger)
 		return -ENOMEM;
 	merger->daemon = jobs_daemon(jobs);
 	merger->jobs = jobs;
+	merger->flusher = flusher;
 	merger->subscriber.events = &merger_events;
 	merger->subscriber.arg = merger;
 	job_events_subscribe(jobs, &merger->subscriber);

@@ -18,17 +18,19 @@
 #include "supervisor/control/request.h"
 #include "base/log.h"
 
+struct flusher;
 struct job;
 struct jobs;
 struct merger;
 
-int merger_open(struct jobs *jobs, struct merger **ret_merger);
+/* @flusher: learns what was merged; must outlive the merger's runs */
+int merger_open(struct jobs *jobs, struct flusher *flusher, struct merger **ret_merger);
 void merger_close(struct merger *merger);	/* NULL is fine */
 
 /*
  * End all merging of @job, because its images or the disk are needed. A waiting request is
  * answered with -EINTR. @wait: wait briefly for the workers' end, as worker_abort() does; else
- * as worker_leave(). @merger may be NULL.
+ * as worker_leave().
  */
 void merger_stop(struct merger *merger, int64_t job, bool wait);
 

@@ -29,8 +29,7 @@ void coord_peer_send(struct coord_driver *d, uint32_t node, const struct coord_m
 
 static void on_message(const struct peer_msg *msg, void *arg)
 {
-	struct daemon *daemon = arg;
-	struct job *job = parts_job(daemon, msg->job, msg->run);
+	struct job *job = parts_job(arg, msg->job, msg->run);
 	struct coord_event event = driver_event(COORD_EV_MSG);
 	struct coord_msg *copy;
 
@@ -198,7 +197,6 @@ static void on_failure(struct peer_question *question, void *arg)
 
 static void coord_peer_on_checkpoint(struct peer_question *question, void *arg)
 {
-	struct daemon *daemon = arg;
 	json_t *args = peer_question_args(question), *how;
 	json_int_t id, run;
 	struct job *job;
@@ -209,7 +207,7 @@ static void coord_peer_on_checkpoint(struct peer_question *question, void *arg)
 		peer_question_answer(question, outcome_error(-EPROTO, "checkpoint: bad arguments"));
 		return;
 	}
-	job = parts_job(daemon, id, (uint64_t)run);
+	job = parts_job(arg, id, (uint64_t)run);
 	err = job && job->parts ? driver_open(job) : -ESRCH;
 	if (err) {
 		peer_question_answer(question, outcome_error(err, "job %lld does not run here",
@@ -224,14 +222,15 @@ static void coord_peer_on_checkpoint(struct peer_question *question, void *arg)
 	peer_question_answer(question, outcome_ok(NULL));
 }
 
-int coord_peer_register(struct daemon *daemon)
+int coord_peer_register(struct jobs *jobs)
 {
-	struct peer *peer = nodes_peer(daemon->nodes);
+	struct peer *peer = nodes_peer(jobs_daemon(jobs)->nodes);
+	struct peer_asks *asks = nodes_asks(jobs_daemon(jobs)->nodes);
 	int err;
 
 	if (!peer)
 		return 0;
-	peer_receive(peer, PEER_COORD, on_message, daemon);
-	err = peer_verb(nodes_asks(daemon->nodes), "checkpoint", coord_peer_on_checkpoint, daemon);
-	return err ? err : peer_verb(nodes_asks(daemon->nodes), "failure", on_failure, daemon);
+	peer_receive(peer, PEER_COORD, on_message, jobs);
+	err = peer_verb(asks, "checkpoint", coord_peer_on_checkpoint, jobs);
+	return err ? err : peer_verb(asks, "failure", on_failure, jobs);
 }

@@ -18,8 +18,8 @@
 
 struct coord_driver;
 
-/* Call once, after daemon->jobs and daemon->nodes exist. */
-int coord_peer_register(struct daemon *daemon);
+/* Call once, after jobs_open(). */
+int coord_peer_register(struct jobs *jobs);
 
 /* Send @msg to @node. A message may be lost; the machine repeats it. */
 void coord_peer_send(struct coord_driver *d, uint32_t node, const struct coord_msg *msg);

@@ -17,7 +17,6 @@
 #include "supervisor/catalog/history.h"
 #include "supervisor/job/job_dump.h"
 #include "supervisor/job/job_events.h"
-#include "supervisor/auto/merger.h"
 #include "base/clock.h"
 #include "base/outcome.h"
 #include "supervisor/auto/schedule.h"
@@ -315,7 +314,6 @@ static json_t *job_checkpoint_check(const struct job *job)
 json_t *job_checkpoint_start(struct job *job, const struct job_checkpoint_options *options,
 			     const struct job_checkpoint_ops *ops, void *arg)
 {
-	const struct daemon *daemon = jobs_daemon(job->jobs);
 	json_t *outcome = job_checkpoint_check(job);
 	struct checkpoint *c;
 	int err;
@@ -328,7 +326,7 @@ json_t *job_checkpoint_start(struct job *job, const struct job_checkpoint_option
 	c->ops = ops;
 	c->arg = arg;
 	if (!c->dry_run)
-		merger_stop(daemon->merger, job->id, false);
+		job_events_checkpoint(job);
 	job->busy = "checkpoint";
 	job_note_saving(job, c->kill && !c->dry_run);
 	err = job_checkpoint_begin(c);

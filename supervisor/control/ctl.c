@@ -292,6 +292,8 @@ static struct request *ctl_parse(struct ctl_connection *c, const char *body,
 		request->next->link = &request->next;
 	c->ctl->requests = request;
 	request->daemon = c->ctl->options.daemon;
+	request->jobs = c->ctl->options.jobs;
+	request->services = c->ctl->options.services;
 	request->connection = c;
 	request->pid = c->peer.pid;
 	request->uid = c->peer.uid;

@@ -18,9 +18,14 @@
 
 struct ctl_connection;
 struct daemon;
+struct jobs;
+struct services;
 
 struct request {
+	/* what verbs work with, as given to ctl_open() */
 	struct daemon *daemon;
+	struct jobs *jobs;
+	struct services *services;
 	struct ctl_connection *connection;	/* NULL: gone */
 	const char *verb;
 	json_t *args;

@@ -36,6 +36,16 @@ static const struct job_events_subscriber *job_events_first(const struct job *jo
 	return *jobs_subscribers(job->jobs);
 }
 
+void job_events_checkpoint(struct job *job)
+{
+	const struct job_events_subscriber *s;
+
+	for (s = job_events_first(job); s; s = s->next) {
+		if (s->events->checkpoint)
+			s->events->checkpoint(job, s->arg);
+	}
+}
+
 void job_events_committed(struct job *job, const struct job_commit *commit)
 {
 	const struct job_events_subscriber *s;

@@ -25,6 +25,8 @@ struct job_commit {
 
 /* Callbacks may be NULL. */
 struct job_events {
+	/* A checkpoint of @job begins, which is no dry run. */
+	void (*checkpoint)(struct job *job, void *arg);
 	/* A generation of @job was committed; this node may have only a part of it. */
 	void (*committed)(const struct job_commit *commit, struct job *job, void *arg);
 	/* @job was read from the catalog, or its state has changed. */
@@ -46,6 +48,7 @@ void job_events_subscribe(struct jobs *jobs, struct job_events_subscriber *subsc
 /* Does nothing if @subscriber has not subscribed. */
 void job_events_unsubscribe(struct jobs *jobs, struct job_events_subscriber *subscriber);
 
+void job_events_checkpoint(struct job *job);
 void job_events_committed(struct job *job, const struct job_commit *commit);
 void job_events_changed(struct job *job);
 void job_events_tombstoned(struct job *job);

@@ -262,7 +262,7 @@ struct job *jobs_reconcile_for(struct request *request, json_t **ret_outcome)
 		*ret_outcome = outcome_error(-EINVAL, "%s: which job?", request->verb);
 		return NULL;
 	}
-	job = jobs_reconcile(request->daemon->jobs, json_integer_value(id), ret_outcome);
+	job = jobs_reconcile(request->jobs, json_integer_value(id), ret_outcome);
 	if (!job || request->uid == 0 || request->uid == job->uid)
 		return job;
 	*ret_outcome = outcome_error(-EPERM, "job %lld belongs to %s",

@@ -239,9 +239,9 @@ void parts_close(struct job *job)
 	parts_release(p);
 }
 
-struct job *parts_job(struct daemon *daemon, int64_t id, uint64_t run)
+struct job *parts_job(struct jobs *jobs, int64_t id, uint64_t run)
 {
-	struct job *job = jobs_lookup(daemon->jobs, id);
+	struct job *job = jobs_lookup(jobs, id);
 
 	return job && job->parts && job->parts->run == run ? job : NULL;
 }

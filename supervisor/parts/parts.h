@@ -52,12 +52,18 @@
 #include "shim/proto.h"
 #include "supervisor/daemon.h"
 
+struct flusher;
 struct job;
 struct job_end;
 struct parts;
+struct parts_fetches;
+struct services;
 
-/* Register the verbs of parts. Call once, after daemon->jobs and daemon->nodes exist. */
-int parts_register(struct daemon *daemon);
+/*
+ * parts_register() - answer questions and messages about parts. Call once, after jobs_open().
+ * @ret_fetches: to be closed with parts_fetch_close(); stays as it is where there are no nodes
+ */
+int parts_register(struct services *services, struct parts_fetches **ret_fetches);
 
 /*
  * parts_open() - make job->parts
@@ -127,6 +133,7 @@ void parts_try(const struct job *job, const json_t *how, json_t *own, parts_trie
  * how->was is the answer of catalog_generation_parts(); NULL: the generation has one image.
  */
 struct parts_fetch {
+	struct flusher *flusher;
 	int64_t generation;
 	json_t *was;
 	const json_t *of_run;	/* fetch.h */
@@ -136,7 +143,7 @@ struct parts_fetch {
 typedef void (*parts_fetched_fn)(json_t *outcome, void *arg);
 void parts_fetch(const struct job *job, const struct parts_fetch *how, parts_fetched_fn fn,
 		 void *arg);
-void parts_fetch_close(struct daemon *daemon);
+void parts_fetch_close(struct parts_fetches *fetches);	/* NULL is fine */
 /*
  * parts_forget() - where image directories are not shared: have the other nodes remove
  *	how->generations, and the job if how->whole, as this node has done

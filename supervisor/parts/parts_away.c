@@ -167,17 +167,17 @@ void parts_away_tick(struct parts *p)
 /* ---------------------------------------------------------- other requests */
 
 /* Look again for a job whose record could not be read when ckptd started. */
-static struct job *find_again(struct daemon *daemon, int64_t id, uint64_t run)
+static struct job *find_again(struct jobs *jobs, int64_t id, uint64_t run)
 {
 	json_t *outcome = NULL;
 
-	if (!jobs_reconcile(daemon->jobs, id, &outcome))
+	if (!jobs_reconcile(jobs, id, &outcome))
 		json_decref(outcome);
-	return parts_job(daemon, id, run);
+	return parts_job(jobs, id, run);
 }
 
 /* Find the job that its home asks about; false: none, and @q has been answered. */
-static bool take_question(struct peer_question *q, struct daemon *daemon, struct job **ret_job)
+static bool take_question(struct peer_question *q, struct jobs *jobs, struct job **ret_job)
 {
 	json_int_t id = 0, run = 0;
 	const struct job *known;
@@ -187,10 +187,10 @@ static bool take_question(struct peer_question *q, struct daemon *daemon, struct
 		peer_question_answer(q, outcome_error(-EPROTO, "which job?"));
 		return false;
 	}
-	job = parts_job(daemon, id, (uint64_t)run);
-	known = jobs_lookup(daemon->jobs, id);
-	if (!job && !(known && known->parts) && jobs_has_processes(daemon->jobs, id)) {
-		job = find_again(daemon, id, (uint64_t)run);
+	job = parts_job(jobs, id, (uint64_t)run);
+	known = jobs_lookup(jobs, id);
+	if (!job && !(known && known->parts) && jobs_has_processes(jobs, id)) {
+		job = find_again(jobs, id, (uint64_t)run);
 		if (!job) {
 			peer_question_answer(q, outcome_error(-EAGAIN, "it runs here, and its "
 								       "record cannot be read"));
@@ -250,7 +250,7 @@ static void parts_away_on_signal(struct peer_question *q, void *arg)
 
 static void on_ask_run(struct peer_question *q, void *arg)
 {
-	const struct daemon *daemon = arg;
+	const struct daemon *daemon = jobs_daemon(arg);
 	const json_t *args = peer_question_args(q);
 	json_t *record = NULL;
 	json_int_t run = 0;
@@ -275,14 +275,14 @@ static void parts_away_on_over(struct peer_question *q, void *arg)
 		parts_away_over(job->parts);
 }
 
-int parts_away_register(struct daemon *daemon)
+int parts_away_register(struct jobs *jobs)
 {
-	struct peer_asks *asks = nodes_asks(daemon->nodes);
-	int err = peer_verb(asks, "end", parts_away_on_end, daemon);
+	struct peer_asks *asks = nodes_asks(jobs_daemon(jobs)->nodes);
+	int err = peer_verb(asks, "end", parts_away_on_end, jobs);
 
 	if (!err)
-		err = peer_verb(asks, "signal", parts_away_on_signal, daemon);
+		err = peer_verb(asks, "signal", parts_away_on_signal, jobs);
 	if (!err)
-		err = peer_verb(asks, "run", on_ask_run, daemon);
-	return err ? err : peer_verb(asks, "over", parts_away_on_over, daemon);
+		err = peer_verb(asks, "run", on_ask_run, jobs);
+	return err ? err : peer_verb(asks, "over", parts_away_on_over, jobs);
 }

@@ -171,11 +171,11 @@ void parts_fence_close(struct parts *p)
 	free(p->last.data);
 }
 
-int parts_fence_register(struct daemon *daemon)
+int parts_fence_register(struct jobs *jobs)
 {
-	struct peer *peer = nodes_peer(daemon->nodes);
+	struct peer *peer = nodes_peer(jobs_daemon(jobs)->nodes);
 
-	peer_receive(peer, PEER_FENCE_UP, on_fence_up, daemon);
-	peer_receive(peer, PEER_FENCE_DOWN, on_fence_down, daemon);
+	peer_receive(peer, PEER_FENCE_UP, on_fence_up, jobs);
+	peer_receive(peer, PEER_FENCE_DOWN, on_fence_down, jobs);
 	return 0;
 }

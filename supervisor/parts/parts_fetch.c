@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "supervisor/auto/fetching.h"
+#include "supervisor/auto/services.h"
 #include "base/outcome.h"
 #include "supervisor/job/rank_record.h"
 #include "supervisor/job/rank_sources.h"
@@ -210,6 +211,7 @@ static void fetch_here(struct gathering_node *node, const struct job *job,
 		       const struct parts_fetch *how)
 {
 	const struct fetching_options options = {
+		.flusher = how->flusher,
 		.id = job->id, .job = job, .generation = how->generation, .deep = how->deep,
 		.dry_run = how->dry_run, .parts = node->wanted, .ranks = how->was,
 		.of_run = node->gathering->of_run,
@@ -300,6 +302,7 @@ struct away_fetch {
 
 struct parts_fetches {
 	struct daemon *daemon;
+	struct services *services;
 	struct away_fetch *first;
 };
 
@@ -337,14 +340,14 @@ static json_int_t parts_fetch_run_of(const json_t *had, const json_t *record)
 }
 
 /* The highest run of this job, in our record and in our registry; 0 for another job's. */
-static json_int_t run_here(const struct daemon *daemon, int64_t id, const json_t *record)
+static json_int_t run_here(const struct jobs *jobs, int64_t id, const json_t *record)
 {
-	const struct job *job = jobs_lookup(daemon->jobs, id);
+	const struct job *job = jobs_lookup(jobs, id);
 	json_int_t run = job ? parts_fetch_run_of(job->record, record) : 0, on_disk = 0;
 	json_t *had = NULL;
 	char why[512];
 
-	if (!catalog_job_read(&daemon->catalog, id, &had, why, sizeof(why)))
+	if (!catalog_job_read(&jobs_daemon(jobs)->catalog, id, &had, why, sizeof(why)))
 		on_disk = parts_fetch_run_of(had, record);
 	json_decref(had);
 	return run > on_disk ? run : on_disk;
@@ -355,6 +358,7 @@ static int begin_fetch(struct away_fetch *f, const json_t *args)
 	struct daemon *daemon = f->fetches->daemon;
 	const json_t *names = json_object_get(json_object_get(f->record, "ranks"), "nodes");
 	struct fetching_options options = {
+		.flusher = f->fetches->services->flusher,
 		.id = f->job, .parts = f->wanted, .ranks = f->was,
 		.generation = json_integer_value(json_object_get(args, "generation")),
 		.deep = json_is_true(json_object_get(args, "deep")),
@@ -362,7 +366,7 @@ static int begin_fetch(struct away_fetch *f, const json_t *args)
 		.home = json_string_value(json_array_get(names, 0)), .of_run = f->of_run,
 	};
 	struct job *draft;
-	int err = jobs_draft(daemon->jobs, f->job, json_incref(f->record), &draft);
+	int err = jobs_draft(f->fetches->services->jobs, f->job, json_incref(f->record), &draft);
 
 	if (err)
 		return err;
@@ -389,7 +393,7 @@ static json_t *parts_fetch_begin(struct parts_fetches *fetches, int64_t id, int6
 		return outcome_error(-ENOMEM, "out of memory");
 	*f = (struct away_fetch) {
 		.next = fetches->first, .fetches = fetches, .job = id, .token = token,
-		.run = run_here(fetches->daemon, id, record),
+		.run = run_here(fetches->services->jobs, id, record),
 		.was = json_incref(json_object_get(args, "was")), .record = json_incref(record),
 		.of_run = json_incref(json_object_get(args, "of_run")),
 	};
@@ -438,14 +442,16 @@ static void on_fetch(struct peer_question *q, void *arg)
 							(long long)id));
 }
 
-int parts_fetch_register(struct daemon *daemon)
+int parts_fetch_register(struct services *services, struct parts_fetches **ret_fetches)
 {
+	struct daemon *daemon = jobs_daemon(services->jobs);
 	struct parts_fetches *fetches = calloc(1, sizeof(*fetches));
 
 	if (!fetches)
 		return -ENOMEM;
 	fetches->daemon = daemon;
-	daemon->fetches = fetches;
+	fetches->services = services;
+	*ret_fetches = fetches;
 	return peer_verb(nodes_asks(daemon->nodes), "fetch", on_fetch, fetches);
 }
 
@@ -453,9 +459,8 @@ int parts_fetch_register(struct daemon *daemon)
  * A fetch under way keeps its struct away_fetch, which its worker uses; the worker ends with this
  * process.
  */
-void parts_fetch_close(struct daemon *daemon)
+void parts_fetch_close(struct parts_fetches *fetches)
 {
-	struct parts_fetches *fetches = daemon->fetches;
 	struct away_fetch *f, *next;
 
 	for (f = fetches ? fetches->first : NULL; f; f = next) {
@@ -464,5 +469,4 @@ void parts_fetch_close(struct daemon *daemon)
 			away_free(f);
 	}
 	free(fetches);
-	daemon->fetches = NULL;
 }

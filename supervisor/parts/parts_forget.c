@@ -90,6 +90,7 @@ void parts_forget(const struct job *job, const struct parts_forget *how)
 struct forgetting {
 	struct peer_question *question;
 	struct daemon *daemon;
+	struct services *services;
 	struct worker *worker;
 	struct job *job;
 	json_t *generations;
@@ -189,13 +190,13 @@ static void on_forget_ended(json_t *outcome, void *arg)
 	bool gone = f->whole && (outcome_is_ok(outcome) ||
 				 json_object_get(json_object_get(outcome, "error"), "gone"));
 
-	flusher_changed(f->daemon->flusher, f->label);
+	flusher_changed(f->services->flusher, f->label);
 	f->job->busy = NULL;
 	if (gone)
 		jobs_forget(f->job);
 	else
 		tombstone_note_end(&f->note, f->job, outcome);
-	flusher_release(f->daemon->flusher);
+	flusher_release(f->services->flusher);
 	peer_question_answer(f->question, outcome);
 	tombstone_note_done(&f->note);
 	json_decref(f->generations);
@@ -222,13 +223,13 @@ static void parts_forget_on_held(void *arg)
 }
 
 /* The job that @args name; NULL: nothing to do here, or *@ret_outcome says why not. */
-static struct job *parts_forget_find(struct daemon *daemon, const json_t *args,
+static struct job *parts_forget_find(struct jobs *jobs, const json_t *args,
 				     json_t **ret_outcome)
 {
 	const char *uuid = json_string_value(json_object_get(args, "uuid"));
 	json_t *no = NULL;
 	struct job *job =
-		jobs_reconcile(daemon->jobs, json_integer_value(json_object_get(args, "job")), &no);
+		jobs_reconcile(jobs, json_integer_value(json_object_get(args, "job")), &no);
 
 	json_decref(no);
 	if (!job || !uuid || strcmp(job->uuid, uuid))
@@ -241,11 +242,12 @@ static struct job *parts_forget_find(struct daemon *daemon, const json_t *args,
 
 static void on_forget(struct peer_question *q, void *arg)
 {
-	struct daemon *daemon = arg;
+	struct services *services = arg;
+	struct daemon *daemon = jobs_daemon(services->jobs);
 	const json_t *args = peer_question_args(q);
 	json_t *outcome = NULL;
 	char why[512];
-	struct job *job = parts_forget_find(daemon, args, &outcome);
+	struct job *job = parts_forget_find(services->jobs, args, &outcome);
 	struct forgetting *f = job ? calloc(1, sizeof(*f)) : NULL;
 
 	if (!f) {
@@ -255,7 +257,7 @@ static void on_forget(struct peer_question *q, void *arg)
 		return;
 	}
 	*f = (struct forgetting) {
-		.question = q, .daemon = daemon, .job = job,
+		.question = q, .daemon = daemon, .services = services, .job = job,
 		.generations = json_incref(json_object_get(args, "generations")),
 		.level = json_string_value(json_object_get(args, "level")),
 		.whole = json_is_true(json_object_get(args, "whole")),
@@ -271,11 +273,13 @@ static void on_forget(struct peer_question *q, void *arg)
 			    (long long)job->id, why);
 	job_label(job, f->label);
 	job->busy = "removal";
-	if (flusher_hold(daemon->flusher, parts_forget_on_held, f))
+	if (flusher_hold(services->flusher, parts_forget_on_held, f))
 		parts_forget_on_held(f);
 }
 
-int parts_forget_register(struct daemon *daemon)
+int parts_forget_register(struct services *services)
 {
-	return peer_verb(nodes_asks(daemon->nodes), "forget", on_forget, daemon);
+	struct daemon *daemon = jobs_daemon(services->jobs);
+
+	return peer_verb(nodes_asks(daemon->nodes), "forget", on_forget, services);
 }

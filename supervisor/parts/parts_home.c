@@ -467,11 +467,12 @@ static bool parts_home_is_newer(const struct job *job, uint64_t run)
 }
 
 /* True if the job ran last on another node, which has it now. */
-static bool parts_home_is_away(const struct daemon *daemon, const struct job *job)
+static bool parts_home_is_away(const struct job *job)
 {
 	const char *node = json_string_value(json_object_get(job->record, "node"));
 
-	return job->state == JOB_ELSEWHERE && node && strcmp(node, daemon->config.node);
+	return job->state == JOB_ELSEWHERE && node &&
+	       strcmp(node, jobs_daemon(job->jobs)->config.node);
 }
 
 /*
@@ -479,20 +480,20 @@ static bool parts_home_is_away(const struct daemon *daemon, const struct job *jo
  * "Yes" ends its ranks, so the answer in doubt is an error: the image directory may be away, or
  * the hosts file may have lost a name.
  */
-static json_t *whether_over(struct daemon *daemon, int64_t id, uint64_t run)
+static json_t *whether_over(struct jobs *jobs, int64_t id, uint64_t run)
 {
 	json_t *outcome = NULL;
-	const struct job *job = jobs_reconcile(daemon->jobs, id, &outcome);
+	const struct job *job = jobs_reconcile(jobs, id, &outcome);
 	bool over;
 
 	if (!job && outcome_errno(outcome) != -ENOENT)
 		return outcome;
 	json_decref(outcome);
-	over = job ? parts_home_is_newer(job, run) : !jobs_has_traces(daemon->jobs, id);
+	over = job ? parts_home_is_newer(job, run) : !jobs_has_traces(jobs, id);
 	if (!over && job && !job->parts)
-		over = parts_home_is_away(daemon, job) ||
+		over = parts_home_is_away(job) ||
 		       (!job_is_alive(job) && job->state != JOB_ELSEWHERE &&
-			!jobs_has_processes(daemon->jobs, id));
+			!jobs_has_processes(jobs, id));
 	if (!over && (!job || !job_is_alive(job) || job->parts))
 		return outcome_error(-EAGAIN, "what became of job %lld cannot be told here now",
 				     (long long)id);
@@ -524,7 +525,7 @@ static void hear_of_start(struct part *part, const json_t *args)
 
 static void on_part(struct peer_question *q, void *arg)
 {
-	struct daemon *daemon = arg;
+	struct jobs *jobs = arg;
 	json_t *args = peer_question_args(q);
 	json_int_t id = 0, run = 0;
 	const char *state = "";
@@ -538,9 +539,9 @@ static void on_part(struct peer_question *q, void *arg)
 		peer_question_answer(q, outcome_error(-EPROTO, "this is no part"));
 		return;
 	}
-	job = parts_job(daemon, id, (uint64_t)run);
+	job = parts_job(jobs, id, (uint64_t)run);
 	if (!job || job->parts->node) {
-		peer_question_answer(q, whether_over(daemon, id, (uint64_t)run));
+		peer_question_answer(q, whether_over(jobs, id, (uint64_t)run));
 		return;
 	}
 	p = job->parts;
@@ -561,7 +562,7 @@ static void on_part(struct peer_question *q, void *arg)
 	parts_check(p);
 }
 
-int parts_home_register(struct daemon *daemon)
+int parts_home_register(struct jobs *jobs)
 {
-	return peer_verb(nodes_asks(daemon->nodes), "part", on_part, daemon);
+	return peer_verb(nodes_asks(jobs_daemon(jobs)->nodes), "part", on_part, jobs);
 }

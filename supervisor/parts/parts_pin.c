@@ -174,7 +174,7 @@ static int parts_pin_change(const struct daemon *daemon, const struct parts_pin 
 
 static void on_pin(struct peer_question *q, void *arg)
 {
-	struct daemon *daemon = arg;
+	struct jobs *jobs = arg;
 	const char *uuid = NULL;
 	json_t *no = NULL, *outcome = NULL;
 	json_int_t id, generation, by;
@@ -187,7 +187,7 @@ static void on_pin(struct peer_question *q, void *arg)
 		peer_question_answer(q, outcome_error(-EPROTO, "pin: bad arguments"));
 		return;
 	}
-	job = jobs_reconcile(daemon->jobs, id, &no);
+	job = jobs_reconcile(jobs, id, &no);
 	if (!job && outcome_errno(no) != -ENOENT) {
 		err = outcome_errno(no);
 		snprintf(why, sizeof(why), "%s", json_string_value(json_object_get(
@@ -197,7 +197,7 @@ static void on_pin(struct peer_question *q, void *arg)
 		const struct parts_pin how = { .generation = generation, .pin = pin,
 			.by = (uid_t)by };
 
-		err = parts_pin_change(daemon, &how, id, why, sizeof(why));
+		err = parts_pin_change(jobs_daemon(jobs), &how, id, why, sizeof(why));
 	}
 	json_decref(no);
 	outcome = err && err != -ENOENT ? outcome_error(err, "%s", why) :
@@ -205,7 +205,7 @@ static void on_pin(struct peer_question *q, void *arg)
 	peer_question_answer(q, outcome);
 }
 
-int parts_pin_register(struct daemon *daemon)
+int parts_pin_register(struct jobs *jobs)
 {
-	return peer_verb(nodes_asks(daemon->nodes), "pin", on_pin, daemon);
+	return peer_verb(nodes_asks(jobs_daemon(jobs)->nodes), "pin", on_pin, jobs);
 }

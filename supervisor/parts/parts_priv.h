@@ -91,13 +91,13 @@ void parts_fence_message(struct parts *parts, const struct shim_msg *msg, const 
 void parts_fence_known(struct parts *parts, const struct shim_msg *msg, const void *data,
 		       size_t len);
 void parts_fence_push(struct parts *parts);
-int parts_fence_register(struct daemon *daemon);
+int parts_fence_register(struct jobs *jobs);
 
 /* parts_home.c */
 /* Act on a change: end the other parts after a failure, finish the job. May free @parts. */
 void parts_check(struct parts *parts);
 void parts_home_tick(struct parts *parts);
-int parts_home_register(struct daemon *daemon);
+int parts_home_register(struct jobs *jobs);
 /* End all parts that run, with the status @code; 0: kill them at once. */
 void parts_end_all(struct parts *parts, int code, const char *text);
 
@@ -105,7 +105,7 @@ void parts_end_all(struct parts *parts, int code, const char *text);
 void parts_away_tick(struct parts *parts);	/* may free @parts */
 /* The part has no processes and no more output; may free @parts. */
 void parts_away_gone(struct parts *parts);
-int parts_away_register(struct daemon *daemon);
+int parts_away_register(struct jobs *jobs);
 
 /* Forget the part, which the home does not need any more; frees the job, too. */
 void parts_drop(struct job *job);
@@ -114,7 +114,7 @@ void parts_drop(struct job *job);
 /* True if the home of @record asks @q and this node is node @node of the job. */
 bool parts_is_home(const struct daemon *daemon, const struct peer_question *q,
 		   const json_t *record, int node);
-int parts_start_register(struct daemon *daemon);
+int parts_start_register(struct jobs *jobs);
 
 /* parts_place.c */
 /* Return: NULL, or an outcome if @job has no directory in our image directory. */
@@ -138,22 +138,22 @@ json_t *parts_make_place(const struct daemon *daemon, int64_t id, const json_t *
 			 json_int_t run);
 
 /* parts_fetch.c */
-int parts_fetch_register(struct daemon *daemon);
+int parts_fetch_register(struct services *services, struct parts_fetches **ret_fetches);
 
 /* parts_forget.c */
-int parts_forget_register(struct daemon *daemon);
+int parts_forget_register(struct services *services);
 
 /* parts_pin.c */
-int parts_pin_register(struct daemon *daemon);
+int parts_pin_register(struct jobs *jobs);
 
 /* parts_try.c */
-int parts_try_register(struct daemon *daemon);
+int parts_try_register(struct jobs *jobs);
 
 json_t *parts_end_pack(const struct job_end *end);
 int parts_end_unpack(const json_t *json, struct job_end *ret_end);	/* -EPROTO */
 
 /* The job @id if this node has a part of its run @run; else NULL. */
-struct job *parts_job(struct daemon *daemon, int64_t id, uint64_t run);
+struct job *parts_job(struct jobs *jobs, int64_t id, uint64_t run);
 /* End this node's ranks with the status @code; 0: kill them at once. */
 void parts_end_here(struct parts *parts, int code, const char *text);
 

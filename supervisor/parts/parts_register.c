@@ -7,24 +7,27 @@
  */
 #include "supervisor/parts/parts_priv.h"
 
-int parts_register(struct daemon *daemon)
+#include "supervisor/auto/services.h"
+
+int parts_register(struct services *services, struct parts_fetches **ret_fetches)
 {
+	struct jobs *jobs = services->jobs;
 	int err;
 
-	if (!nodes_asks(daemon->nodes))
+	if (!nodes_asks(jobs_daemon(jobs)->nodes))
 		return 0;
-	err = parts_fence_register(daemon);
+	err = parts_fence_register(jobs);
 	if (!err)
-		err = parts_home_register(daemon);
+		err = parts_home_register(jobs);
 	if (!err)
-		err = parts_start_register(daemon);
+		err = parts_start_register(jobs);
 	if (!err)
-		err = parts_try_register(daemon);
+		err = parts_try_register(jobs);
 	if (!err)
-		err = parts_fetch_register(daemon);
+		err = parts_fetch_register(services, ret_fetches);
 	if (!err)
-		err = parts_forget_register(daemon);
+		err = parts_forget_register(services);
 	if (!err)
-		err = parts_pin_register(daemon);
-	return err ? err : parts_away_register(daemon);
+		err = parts_pin_register(jobs);
+	return err ? err : parts_away_register(jobs);
 }

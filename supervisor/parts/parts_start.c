@@ -175,10 +175,10 @@ static bool abandon_older(struct job *job, const json_t *record)
  * Enter the job with the home's record in this node's registry, and open its parts.
  * Return: NULL, or an outcome.
  */
-static json_t *parts_start_enter(struct daemon *daemon, json_int_t id, const json_t *record,
+static json_t *parts_start_enter(struct jobs *jobs, json_int_t id, const json_t *record,
 				 struct job **ret_job)
 {
-	struct job *job = jobs_lookup(daemon->jobs, id);
+	struct job *job = jobs_lookup(jobs, id);
 	json_t *outcome;
 	char why[512];
 	int err;
@@ -193,14 +193,14 @@ static json_t *parts_start_enter(struct daemon *daemon, json_int_t id, const jso
 		    (job_is_alive(job) && job->state != JOB_ELSEWHERE)))
 		return outcome_error(-EBUSY, "job %lld is here already", (long long)id);
 	/* Nobody knows the run of these processes; two runs of a job must never coexist. */
-	if (jobs_has_processes(daemon->jobs, id))
+	if (jobs_has_processes(jobs, id))
 		return outcome_error(-EBUSY,
 				     "processes of job %lld run here, and its record could not be "
 				     "read when ckptd began: see its log",
 				     (long long)id);
 	if (job)
 		jobs_forget(job);
-	err = jobs_enter(daemon->jobs, id, json_deep_copy(record), &job);
+	err = jobs_enter(jobs, id, json_deep_copy(record), &job);
 	if (err)
 		return outcome_error(err, "the record of job %lld is not understood",
 				     (long long)id);
@@ -232,7 +232,8 @@ bool parts_is_home(const struct daemon *daemon, const struct peer_question *q,
 
 static void parts_start_on_start(struct peer_question *q, void *arg)
 {
-	struct daemon *daemon = arg;
+	struct jobs *jobs = arg;
+	const struct daemon *daemon = jobs_daemon(jobs);
 	json_int_t id = 0, run = 0;
 	json_t *record = NULL, *how = NULL, *outcome;
 	struct job *job;
@@ -244,7 +245,7 @@ static void parts_start_on_start(struct peer_question *q, void *arg)
 		peer_question_answer(q, outcome_error(-EPROTO, "this is no part of ours"));
 		return;
 	}
-	job = parts_job(daemon, id, (uint64_t)run);
+	job = parts_job(jobs, id, (uint64_t)run);
 	if (job && !job->busy) {
 		answer_started(q, job, NULL);
 		return;
@@ -259,7 +260,7 @@ static void parts_start_on_start(struct peer_question *q, void *arg)
 	outcome = parts_check_key(daemon, q) ?:
 		  rank_record_check(json_object_get(record, "ranks"), &daemon->config);
 	if (!outcome)
-		outcome = parts_start_enter(daemon, id, record, &job);
+		outcome = parts_start_enter(jobs, id, record, &job);
 	if (!outcome) {
 		outcome = parts_start_launch(job, q, how);
 		if (outcome)
@@ -269,7 +270,8 @@ static void parts_start_on_start(struct peer_question *q, void *arg)
 		peer_question_answer(q, outcome);
 }
 
-int parts_start_register(struct daemon *daemon)
+int parts_start_register(struct jobs *jobs)
 {
-	return peer_verb(nodes_asks(daemon->nodes), "start", parts_start_on_start, daemon);
+	return peer_verb(nodes_asks(jobs_daemon(jobs)->nodes), "start", parts_start_on_start,
+			 jobs);
 }

@@ -188,7 +188,7 @@ static void parts_try_on_ended(json_t *outcome, void *arg)
 static const struct job_restore_ops try_ops = { .ended = parts_try_on_ended };
 
 /* Return: NULL if the dry run has begun and will answer @q, or an outcome. */
-static json_t *parts_try_begin(struct daemon *daemon, struct peer_question *q, json_int_t id,
+static json_t *parts_try_begin(struct jobs *jobs, struct peer_question *q, json_int_t id,
 			       const json_t *record, const json_t *how)
 {
 	struct away_try *a = calloc(1, sizeof(*a));
@@ -197,7 +197,7 @@ static json_t *parts_try_begin(struct daemon *daemon, struct peer_question *q, j
 
 	if (a) {
 		a->question = q;
-		err = jobs_draft(daemon->jobs, id, json_deep_copy(record), &a->draft);
+		err = jobs_draft(jobs, id, json_deep_copy(record), &a->draft);
 	}
 	if (!err)
 		outcome = parts_check_place(a->draft);
@@ -213,7 +213,8 @@ static json_t *parts_try_begin(struct daemon *daemon, struct peer_question *q, j
 
 static void on_try(struct peer_question *q, void *arg)
 {
-	struct daemon *daemon = arg;
+	struct jobs *jobs = arg;
+	const struct daemon *daemon = jobs_daemon(jobs);
 	json_t *record = NULL, *how = NULL, *outcome;
 	const struct job *job;
 	json_int_t id = 0;
@@ -229,16 +230,16 @@ static void on_try(struct peer_question *q, void *arg)
 	outcome = parts_check_key(daemon, q) ?:
 		  rank_record_check(json_object_get(record, "ranks"), &daemon->config);
 	/* A part left of an older run ends at the start; until then the engine sees it run. */
-	job = jobs_lookup(daemon->jobs, id);
+	job = jobs_lookup(jobs, id);
 	if (!outcome && job && job->parts && job_is_alive(job))
 		outcome = outcome_ok(NULL);
 	if (!outcome)
-		outcome = parts_try_begin(daemon, q, id, record, how);
+		outcome = parts_try_begin(jobs, q, id, record, how);
 	if (outcome)
 		peer_question_answer(q, outcome);
 }
 
-int parts_try_register(struct daemon *daemon)
+int parts_try_register(struct jobs *jobs)
 {
-	return peer_verb(nodes_asks(daemon->nodes), "try", on_try, daemon);
+	return peer_verb(nodes_asks(jobs_daemon(jobs)->nodes), "try", on_try, jobs);
 }

@@ -29,6 +29,7 @@
 
 struct stale_run {
 	struct daemon *daemon;
+	struct jobs *jobs;
 	struct reactor_source *timer;
 	struct worker *worker;
 	unsigned int looks;
@@ -118,7 +119,7 @@ static json_t *stale_run_look(struct channel_reporter *reporter, void *arg)
 	json_t *found = json_array(), *record;
 	char why[512];
 
-	while ((job = jobs_next(stale_run->daemon->jobs, job))) {
+	while ((job = jobs_next(stale_run->jobs, job))) {
 		if (!stale_run_is_ours(job) || catalog_job_read(&stale_run->daemon->catalog,
 								job->id, &record, why, sizeof(why)))
 			continue;
@@ -146,7 +147,7 @@ static void on_looked(json_t *outcome, void *arg)
 	json_array_foreach(json_object_get(outcome, "result"), i, one) {
 		if (json_unpack(one, "[I, I]", &id, &run))
 			continue;
-		job = jobs_lookup(stale_run->daemon->jobs, id);
+		job = jobs_lookup(stale_run->jobs, id);
 		if (job && stale_run_is_ours(job) && stale_run_of(job->record) < run)
 			stale_run_end(job);
 	}
@@ -156,7 +157,7 @@ static void on_looked(json_t *outcome, void *arg)
 /* ------------------------------------------------------------- other nodes' records */
 
 struct asked {
-	struct daemon *daemon;
+	struct jobs *jobs;
 	int64_t job;
 	json_int_t run;
 };
@@ -165,7 +166,7 @@ static void on_run(const json_t *outcome, void *arg)
 {
 	json_int_t run = stale_run_of(json_object_get(outcome, "result"));
 	struct asked *asked = arg;
-	struct job *job = jobs_lookup(asked->daemon->jobs, asked->job);
+	struct job *job = jobs_lookup(asked->jobs, asked->job);
 
 	if (job && stale_run_of(job->record) == asked->run && run > asked->run &&
 	    job_is_alive(job) && !job->busy && !parts_is_abandoned(job->parts))
@@ -180,7 +181,7 @@ static void stale_run_ask_node(const struct job *job, unsigned int host)
 
 	if (!asked)
 		return;
-	*asked = (struct asked) { daemon, job->id, stale_run_of(job->record) };
+	*asked = (struct asked) { job->jobs, job->id, stale_run_of(job->record) };
 	if (peer_ask(nodes_asks(daemon->nodes), host, "run",
 		     json_pack("{s:I, s:s}", "job", (json_int_t)job->id, "uuid", job->uuid), ASK_MS,
 		     on_run, asked, NULL))
@@ -241,7 +242,7 @@ static void ask_for_all(struct stale_run *stale_run)
 {
 	struct job *job = NULL;
 
-	while ((job = jobs_next(stale_run->daemon->jobs, job))) {
+	while ((job = jobs_next(stale_run->jobs, job))) {
 		if (!stale_run_is_ours(job) || !stale_run_is_apart(job))
 			continue;
 		ask_in_turn(job, stale_run->looks, 1);
@@ -259,7 +260,7 @@ static void stale_run_on_time(void *arg)
 	struct job *job = NULL;
 	bool some = false;
 
-	while ((job = jobs_next(stale_run->daemon->jobs, job)))
+	while ((job = jobs_next(stale_run->jobs, job)))
 		some = some || stale_run_is_ours(job);
 	if (some && !stale_run->worker &&
 	    worker_start(&stale_run->daemon->workers, &spec, &ops, stale_run, &stale_run->worker))
@@ -270,15 +271,16 @@ static void stale_run_on_time(void *arg)
 		stale_run->timer = NULL;
 }
 
-int stale_run_open(struct daemon *daemon, struct stale_run **ret_stale_run)
+int stale_run_open(struct jobs *jobs, struct stale_run **ret_stale_run)
 {
 	struct stale_run *stale_run = calloc(1, sizeof(*stale_run));
 	int err;
 
 	if (!stale_run)
 		return -ENOMEM;
-	stale_run->daemon = daemon;
-	err = reactor_timer(daemon->reactor, LOOK_MS, stale_run_on_time, stale_run,
+	stale_run->daemon = jobs_daemon(jobs);
+	stale_run->jobs = jobs;
+	err = reactor_timer(stale_run->daemon->reactor, LOOK_MS, stale_run_on_time, stale_run,
 			    &stale_run->timer);
 	if (err) {
 		free(stale_run);

@@ -16,10 +16,11 @@
 #include "supervisor/daemon.h"
 
 struct job;
+struct jobs;
 struct stale_run;
 
 /* 0 or negative errno. NULL is fine for stale_run_close(). */
-int stale_run_open(struct daemon *daemon, struct stale_run **ret_stale_run);
+int stale_run_open(struct jobs *jobs, struct stale_run **ret_stale_run);
 void stale_run_close(struct stale_run *stale_run);
 
 /*

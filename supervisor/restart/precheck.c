@@ -150,7 +150,7 @@ static json_t *not_abandoned(const struct abandoned *p, int err)
 static void on_abandoned(void *arg)
 {
 	struct abandoned *p = arg;
-	struct jobs *jobs = p->request->daemon->jobs;
+	struct jobs *jobs = p->request->jobs;
 	struct job *job = jobs_lookup(jobs, p->id);
 	struct request *request = p->request;
 	struct reactor_source *timer;
@@ -183,7 +183,7 @@ static void precheck_on_over(void *arg)
 {
 	struct abandoned *p = arg;
 	struct request *request = p->request;
-	const struct job *job = jobs_lookup(request->daemon->jobs, p->id);
+	const struct job *job = jobs_lookup(request->jobs, p->id);
 	struct reactor_source *timer;
 
 	if (job && is_ending(job) && p->looks++ < OVER_LOOKS &&

@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "supervisor/auto/services.h"
 #include "supervisor/checkpoint/coord_driver.h"
 #include "supervisor/catalog/history.h"
 #include "supervisor/job/job_restore.h"
@@ -521,6 +522,7 @@ static bool fetch_parts(struct restart *r)
 {
 	const struct daemon *daemon = r->request->daemon;
 	struct parts_fetch how = {
+		.flusher = r->request->services->flusher,
 		.generation = r->generation, .deep = r->deep, .dry_run = restart_is_dry_run(r),
 		.of_run = r->of_run,
 	};

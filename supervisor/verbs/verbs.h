@@ -36,7 +36,7 @@ void verb_merge(struct request *request);
 void verb_fsck(struct request *request);
 /* verbs_ranks.c */
 void verb_ranks(struct request *request);
-int verb_ranks_register(struct daemon *daemon);	/* answer the question "ranks" of other nodes */
+int verb_ranks_register(struct jobs *jobs);	/* answer the question "ranks" of other nodes */
 /* verbs_tree.c */
 void verb_dump(struct request *request);
 void verb_restore(struct request *request);

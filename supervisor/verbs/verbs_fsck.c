@@ -90,7 +90,7 @@ static void verb_fsck_add(struct fsck_request *f, const struct job *job)
 
 static json_t *verb_fsck_parse(struct request *request, struct fsck_request *f)
 {
-	struct jobs *jobs = request->daemon->jobs;
+	struct jobs *jobs = request->jobs;
 	int deep = 0, repair = 0;
 	json_t *outcome = NULL;
 	json_error_t why;

@@ -363,7 +363,7 @@ void verb_run(struct request *request)
 	}
 	run->request = request;
 	run->client = -1;
-	err = jobs_create(request->daemon->jobs, record, &run->job, why, sizeof(why));
+	err = jobs_create(request->jobs, record, &run->job, why, sizeof(why));
 	if (!err) {
 		run->job->busy = "start";
 		if (json_object_get(json_object_get(run->job->record, "ranks"), "nodes"))
@@ -387,7 +387,7 @@ void verb_run(struct request *request)
 
 void verb_ps(struct request *request)
 {
-	struct jobs *jobs = request->daemon->jobs;
+	struct jobs *jobs = request->jobs;
 	json_t *list = json_array();
 	json_error_t why;
 	struct job *job;

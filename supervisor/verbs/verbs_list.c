@@ -17,6 +17,7 @@
 #include "supervisor/job/jobs.h"
 #include "supervisor/auto/pruner.h"
 #include "supervisor/auto/merger.h"
+#include "supervisor/auto/services.h"
 #include "supervisor/storage/levels_remove.h"
 #include "supervisor/storage/levels_report.h"
 #include "supervisor/catalog/listing.h"
@@ -110,7 +111,7 @@ static json_t *drop_index(const struct request *request)
 void verb_list(struct request *request)
 {
 	struct worker_spec spec = { .name = "ckptd-list", .run = list_run };
-	struct jobs *jobs = request->daemon->jobs;
+	struct jobs *jobs = request->jobs;
 	struct list *list = calloc(1, sizeof(*list));
 	json_t *outcome = NULL;
 	struct job *job;
@@ -330,8 +331,8 @@ static void on_rm(json_t *outcome, void *arg)
 	rm->job->busy = NULL;
 	verb_list_note_number(rm, outcome);
 	tombstone_note_end(&rm->note, rm->job, outcome);
-	flusher_changed(rm->request->daemon->flusher, rm->label);
-	flusher_release(rm->request->daemon->flusher);
+	flusher_changed(rm->request->services->flusher, rm->label);
+	flusher_release(rm->request->services->flusher);
 	if (outcome_is_ok(outcome) && !rm->request->daemon->config.image_dir_shared)
 		parts_forget(rm->job, &forget);
 	if (outcome_is_ok(outcome) && rm->whole) {
@@ -563,10 +564,10 @@ void verb_rm(struct request *request)
 	if (rm && !dry_run && !outcome)
 		outcome = tombstone_write(rm);
 	if (rm && !outcome) {
-		pruner_stop(request->daemon->pruner, job->id);
-		merger_stop(request->daemon->merger, job->id, true);
+		pruner_stop(request->services->pruner, job->id);
+		merger_stop(request->services->merger, job->id, true);
 		job->busy = "removal";
-		if (flusher_hold(request->daemon->flusher, rm_start, rm))
+		if (flusher_hold(request->services->flusher, rm_start, rm))
 			rm_start(rm);
 		return;
 	}

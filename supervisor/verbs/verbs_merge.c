@@ -11,6 +11,7 @@
 
 #include "supervisor/job/jobs.h"
 #include "supervisor/auto/merger.h"
+#include "supervisor/auto/services.h"
 #include "base/outcome.h"
 
 static json_t *verb_merge_check(const struct job *job)
@@ -59,5 +60,5 @@ void verb_merge(struct request *request)
 	if (outcome)
 		request_answer(request, outcome);
 	else
-		merger_merge(request->daemon->merger, request, job, generation, dry_run);
+		merger_merge(request->services->merger, request, job, generation, dry_run);
 }

@@ -16,6 +16,7 @@
 #include "base/cleanup.h"
 #include "supervisor/job/jobs.h"
 #include "supervisor/auto/pruner.h"
+#include "supervisor/auto/services.h"
 #include "base/outcome.h"
 #include "supervisor/parts/parts.h"
 #include "supervisor/catalog/pin.h"
@@ -237,7 +238,7 @@ static json_t *check_rule(const struct retention_rule *rule)
 
 static json_t *find_targets(struct request *request, json_t *targets)
 {
-	struct jobs *jobs = request->daemon->jobs;
+	struct jobs *jobs = request->jobs;
 	json_t *outcome = NULL;
 	struct job *job;
 
@@ -270,7 +271,7 @@ void verb_prune(struct request *request)
 	if (!outcome)
 		outcome = check_rule(&rule);
 	if (!outcome) {
-		pruner_prune(request->daemon->pruner, request, targets, &rule, dry_run);
+		pruner_prune(request->services->pruner, request, targets, &rule, dry_run);
 		return;
 	}
 	json_decref(targets);

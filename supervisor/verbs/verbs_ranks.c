@@ -321,9 +321,9 @@ static void verb_ranks_on_question(struct peer_question *question, void *arg)
 	peer_question_answer(question, outcome);
 }
 
-int verb_ranks_register(struct daemon *daemon)
+int verb_ranks_register(struct jobs *jobs)
 {
-	struct peer_asks *asks = nodes_asks(daemon->nodes);
+	struct peer_asks *asks = nodes_asks(jobs_daemon(jobs)->nodes);
 
-	return asks ? peer_verb(asks, "ranks", verb_ranks_on_question, daemon) : 0;
+	return asks ? peer_verb(asks, "ranks", verb_ranks_on_question, jobs) : 0;
 }

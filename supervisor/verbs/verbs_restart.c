@@ -25,6 +25,7 @@
 
 #include "image/reader.h"
 #include "supervisor/auto/fetching.h"
+#include "supervisor/auto/services.h"
 #include "supervisor/job/jobs.h"
 #include "supervisor/auto/pruner.h"
 #include "supervisor/auto/merger.h"
@@ -103,10 +104,10 @@ static json_t *take_claim(struct request *request, struct job **job)
 				     (long long)id, holder);
 	if (err)
 		return outcome_error(err, "%s: %s", (*job)->image_dir, strerror(-err));
-	merger_stop(daemon->merger, id, true);
-	outcome = pruner_yield(daemon->pruner, id);
+	merger_stop(request->services->merger, id, true);
+	outcome = pruner_yield(request->services->pruner, id);
 	if (!outcome)
-		*job = jobs_reconcile(daemon->jobs, id, &outcome);
+		*job = jobs_reconcile(request->jobs, id, &outcome);
 	/* whoever had the claim before may have restarted it meanwhile */
 	if (!outcome)
 		outcome = precheck_not_running(*job, force);
@@ -143,7 +144,7 @@ static void on_restart_fetched(const json_t *result, void *arg)
 static bool wants_deep(const struct attempt *a, const json_t *outcome)
 {
 	const struct daemon *daemon = a->request->daemon;
-	const struct job *job = jobs_lookup(daemon->jobs, attempt_job(a));
+	const struct job *job = jobs_lookup(a->request->jobs, attempt_job(a));
 	int err = outcome_errno(outcome);
 
 	return (err == -EBADMSG || image_is_unreadable(err)) && !a->deep &&
@@ -206,7 +207,7 @@ static void on_fetched(json_t *outcome, void *arg)
 {
 	struct attempt *a = arg;
 	const json_t *result = json_object_get(outcome, "result");
-	struct job *job = a->known ? jobs_lookup(a->request->daemon->jobs, attempt_job(a)) : NULL;
+	struct job *job = a->known ? jobs_lookup(a->request->jobs, attempt_job(a)) : NULL;
 
 	json_decref(a->first);
 	a->first = NULL;
@@ -248,6 +249,7 @@ static bool verb_restart_fetch(struct attempt *a, struct job *job)
 	struct request *request = a->request;
 	const struct config *config = &request->daemon->config;
 	struct fetching_options options = {
+		.flusher = request->services->flusher,
 		.id = attempt_job(a), .job = job,
 		.generation = a->asked, .deep = a->deep, .uid = request->uid,
 		.dry_run = verb_restart_is_dry_run(a),

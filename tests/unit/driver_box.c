@@ -189,7 +189,7 @@ static bool deliver(void)
 	if (!nr_messages && nr_questions) {
 		q = questions[0];
 		memmove(questions, questions + 1, --nr_questions * sizeof(q));
-		q.verb(&q, &box->node[q.node].daemon);
+		q.verb(&q, &box->node[q.node]);
 		return true;
 	}
 	if (!nr_messages)
@@ -201,7 +201,7 @@ static bool deliver(void)
 	msg.node = m.from;
 	msg.data = &m.msg;
 	msg.len = m.len;
-	on_message(&msg, &box->node[m.to].daemon);
+	on_message(&msg, &box->node[m.to]);
 	return true;
 }
 
@@ -536,7 +536,7 @@ struct box *box_make(void)
 		n->parts = (struct parts) {
 			.job = &n->job, .daemon = &n->daemon, .node = i, .nr = BOX_NODES,
 		};
-		coord_peer_register(&n->daemon);
+		coord_peer_register((struct jobs *)n);
 	}
 	return b;
 }

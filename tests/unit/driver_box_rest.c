@@ -43,9 +43,9 @@ const char *parts_first_ended(const struct parts *parts)
 	return !parts->node && !home[1].job.init ? "n2" : NULL;
 }
 
-struct job *parts_job(struct daemon *daemon, int64_t id, uint64_t run)
+struct job *parts_job(struct jobs *jobs, int64_t id, uint64_t run)
 {
-	return &box_node_of(daemon)->job;
+	return &box_node_of(jobs)->job;
 }
 
 const char *job_label(const struct job *job, char *buf)

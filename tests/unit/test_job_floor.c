@@ -16,6 +16,7 @@
 struct box {
 	struct disk *disk;
 	struct daemon daemon;
+	struct jobs *jobs;
 	struct job *job;
 	char why[512];
 };
@@ -44,8 +45,8 @@ static int setup(void **state)
 	assert_int_equal(config_set(&box->daemon.config, "state_dir", box->disk->dir), 0);
 	box->daemon.catalog = box->disk->catalog;
 	assert_int_equal(reactor_create(&box->daemon.reactor), 0);
-	assert_int_equal(jobs_open(&box->daemon, &no_ops, false, &box->daemon.jobs), 0);
-	assert_int_equal(jobs_draft(box->daemon.jobs, 1, json_pack("{s:i, s:s, s:s, s:i, s:s, s:b}",
+	assert_int_equal(jobs_open(&box->daemon, &no_ops, false, &box->jobs), 0);
+	assert_int_equal(jobs_draft(box->jobs, 1, json_pack("{s:i, s:s, s:s, s:i, s:s, s:b}",
 				    "job", 1, "uuid", "0123456789abcdef", "name", "x", "uid", 0,
 				    "state", "running", "host_ns", 0), &box->job), 0);
 	*state = box;
@@ -58,7 +59,7 @@ static int teardown(void **state)
 	void *disk = box->disk;
 
 	job_draft_free(box->job);
-	jobs_close(box->daemon.jobs);
+	jobs_close(box->jobs);
 	reactor_destroy(box->daemon.reactor);
 	config_done(&box->daemon.config);
 	free(box);

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The services of auto/ as the rooms above find them: parts/, restart/ and verbs/ hold, stop and
+ * tell them by name, with the jobs that they are about.
+ *
+ * daemon.c owns the struct and fills it. @jobs is set before parts/ registers its questions; the
+ * others before the event loop runs, and NULL again once they are closed.
+ */
+#ifndef STILLPOINT_SERVICES_H
+#define STILLPOINT_SERVICES_H
+
+struct flusher;
+struct jobs;
+struct merger;
+struct pruner;
+
+struct services {
+	struct jobs *jobs;
+	struct pruner *pruner;
+	struct flusher *flusher;
+	struct merger *merger;
+};
+
+#endif /* STILLPOINT_SERVICES_H */
