@@ -107,9 +107,9 @@ static void ckptd_on_signal(int signo, void *arg)
 {
 	struct daemon *daemon = arg;
 
-	log_info(&daemon->log, "signal %d: leaving; the jobs run on", signo);
+	log_info(&daemon->common.log, "signal %d: leaving; the jobs run on", signo);
 	sd_notify(0, "STOPPING=1");
-	reactor_stop(daemon->reactor);
+	reactor_stop(daemon->common.reactor);
 }
 
 /* Before any thread is made. */
@@ -117,7 +117,7 @@ static void come_first(struct daemon *daemon)
 {
 	int nice = priority_get();
 
-	daemon->workers.nice = nice > 0 ? nice : 0;
+	daemon->common.workers.nice = nice > 0 ? nice : 0;
 	if (nice > PRIORITY_DAEMON)
 		priority_set(PRIORITY_DAEMON);
 }
@@ -133,18 +133,18 @@ static int ckptd_serve(struct daemon *daemon)
 	sigaddset(&set, SIGINT);
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
-	err = reactor_signals(daemon->reactor, &set, ckptd_on_signal, daemon, &source);
+	err = reactor_signals(daemon->common.reactor, &set, ckptd_on_signal, daemon, &source);
 	if (err)
 		return err;
-	log_info(&daemon->log, "node %s, images in %s", daemon->config.node,
-		 daemon->config.image_dir);
+	log_info(&daemon->common.log, "node %s, images in %s", daemon->common.config.node,
+		 daemon->common.config.image_dir);
 	sd_notify(0, "READY=1\nSTATUS=serving");
-	return reactor_run(daemon->reactor);
+	return reactor_run(daemon->common.reactor);
 }
 
 int main(int argc, char **argv)
 {
-	struct daemon daemon = { .lock = -1, .state_lock = -1, .name_lock = -1 };
+	struct daemon daemon = { .lock = -1, .state_lock = -1, .common.name_lock = -1 };
 	struct ckptd_args args;
 	int err = parse_args(argc, argv, &args);
 
@@ -153,16 +153,16 @@ int main(int argc, char **argv)
 		       1	      : 0;
 	if (err)
 		return 2;
-	log_init(&daemon.log, "ckptd");
-	err = ckptd_configure(&daemon.config, &args);
+	log_init(&daemon.common.log, "ckptd");
+	err = ckptd_configure(&daemon.common.config, &args);
 	if (err || args.check) {
-		config_done(&daemon.config);
+		config_done(&daemon.common.config);
 		return err ? 2 : 0;
 	}
-	daemon.log.level = daemon.config.log_level;
+	daemon.common.log.level = daemon.common.config.log_level;
 	if (geteuid() != 0) {
 		ckptd_complain("%s", "must be run as root");
-		config_done(&daemon.config);
+		config_done(&daemon.common.config);
 		return 1;
 	}
 	come_first(&daemon);
@@ -170,6 +170,6 @@ int main(int argc, char **argv)
 	if (!err)
 		err = ckptd_serve(&daemon);
 	daemon_stop(&daemon);
-	config_done(&daemon.config);
+	config_done(&daemon.common.config);
 	return err ? 1 : 0;
 }

@@ -61,13 +61,13 @@ static int make_directory(const char *path, mode_t mode)
 }
 
 /* Warn if others may write in the image directory: they could redirect ckptd's writes. */
-static void daemon_check_owner(const struct daemon *daemon)
+static void daemon_check_owner(const struct common *common)
 {
-	const char *dir = daemon->config.image_dir;
+	const char *dir = common->config.image_dir;
 	struct stat st;
 
 	if (!stat(dir, &st) && is_of_others(&st))
-		log_warning(&daemon->log,
+		log_warning(&common->log,
 			    "%s is user %u's, mode %04o: whoever may write there decides where "
 			    "images and records go; make it root's, mode 0711",
 			    dir, st.st_uid, st.st_mode & 07777);
@@ -77,9 +77,9 @@ static void daemon_check_owner(const struct daemon *daemon)
  * Make the image directory, but not its parents.  If the parent is missing, the images' disk is
  * perhaps not mounted: ckptd must neither exit then, nor make directories and fill the disk below.
  */
-static void make_image_directory(const struct daemon *daemon)
+static void make_image_directory(const struct common *common)
 {
-	const char *dir = daemon->config.image_dir;
+	const char *dir = common->config.image_dir;
 	int err = 0;
 
 	if (!strcmp(dir, CONFIG_IMAGES_DEFAULT))
@@ -87,14 +87,14 @@ static void make_image_directory(const struct daemon *daemon)
 	else if (mkdir(dir, 0711) && errno != EEXIST)
 		err = -errno;
 	if (err)
-		log_warning(&daemon->log, "%s cannot be used: %s%s; no job can be run or restarted",
+		log_warning(&common->log, "%s cannot be used: %s%s; no job can be run or restarted",
 			    dir, strerror(-err), err == -ENOENT ?
 			    " (its parent is not made by itself; is that to be mounted?)" : "");
 }
 
-static int make_directories(const struct daemon *daemon)
+static int make_directories(const struct common *common)
 {
-	const struct config *config = &daemon->config;
+	const struct config *config = &common->config;
 	char run[PATH_MAX];
 	char *slash;
 	int err;
@@ -106,10 +106,10 @@ static int make_directories(const struct daemon *daemon)
 	if (!err)
 		err = make_directory(config->state_dir, 0711);
 	if (!err)
-		make_image_directory(daemon);
-	daemon_check_owner(daemon);
+		make_image_directory(common);
+	daemon_check_owner(common);
 	if (err)
-		log_error(&daemon->log, "cannot make the directories for %s and %s: %s",
+		log_error(&common->log, "cannot make the directories for %s and %s: %s",
 			  config->socket, config->state_dir, strerror(-err));
 	return err;
 }
@@ -126,7 +126,7 @@ static void daemon_read_holder(int fd, char *holder, size_t size)
 }
 
 /* Lock the file @path; @what is locked by it, for messages. */
-static int take_lock(const struct daemon *daemon, const char *path, const char *what, int *ret_lock)
+static int take_lock(const struct common *common, const char *path, const char *what, int *ret_lock)
 {
 	_cleanup_fd_ int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	unsigned int waited_ms = 0;
@@ -139,18 +139,18 @@ static int take_lock(const struct daemon *daemon, const char *path, const char *
 	if (err) {
 		if (err == -EWOULDBLOCK) {
 			daemon_read_holder(fd, holder, sizeof(holder));
-			log_error(&daemon->log, "another ckptd (%s) is running on %s", holder,
+			log_error(&common->log, "another ckptd (%s) is running on %s", holder,
 				  what);
 		} else {
-			log_error(&daemon->log, "%s cannot be locked: %s", path, strerror(-err));
+			log_error(&common->log, "%s cannot be locked: %s", path, strerror(-err));
 		}
 		return err;
 	}
 	n = snprintf(holder, sizeof(holder), "pid %d on node %s\n", (int)getpid(),
-		     daemon->config.node);
+		     common->config.node);
 	/* The text is for people only: the lock is what counts. */
 	if (ftruncate(fd, 0) || pwrite(fd, holder, (size_t)n, 0) != n)
-		log_debug(&daemon->log, "%s cannot be written", path);
+		log_debug(&common->log, "%s cannot be written", path);
 	*ret_lock = take_fd(&fd);
 	return 0;
 }
@@ -158,91 +158,92 @@ static int take_lock(const struct daemon *daemon, const char *path, const char *
 /* Lock the socket and the state directory (running jobs): only one ckptd may use either. */
 static int take_locks(struct daemon *daemon)
 {
+	struct common *common = &daemon->common;
 	char path[PATH_MAX];
 	int err;
 
-	snprintf(path, sizeof(path), "%s.lock", daemon->config.socket);
-	err = take_lock(daemon, path, daemon->config.socket, &daemon->lock);
+	snprintf(path, sizeof(path), "%s.lock", common->config.socket);
+	err = take_lock(common, path, common->config.socket, &daemon->lock);
 	if (err)
 		return err;
-	snprintf(path, sizeof(path), "%s/.lock", daemon->config.state_dir);
-	return take_lock(daemon, path, daemon->config.state_dir, &daemon->state_lock);
+	snprintf(path, sizeof(path), "%s/.lock", common->config.state_dir);
+	return take_lock(common, path, common->config.state_dir, &daemon->state_lock);
 }
 
 /* Lock our node name in the image directory: needed to read or make jobs.  -EBUSY if taken. */
-static int has_images(struct daemon *daemon, char *why, size_t size)
+static int has_images(struct common *common, char *why, size_t size)
 {
-	return name_lock_take(daemon->config.image_dir, daemon->config.node, &daemon->name_lock,
+	return name_lock_take(common->config.image_dir, common->config.node, &common->name_lock,
 			      why, size);
 }
 
-static int check_images(struct daemon *daemon)
+static int check_images(struct common *common)
 {
 	unsigned int waited_ms = 0;
 	char why[512];
 	int err;
 
 	do {
-		err = has_images(daemon, why, sizeof(why));
+		err = has_images(common, why, sizeof(why));
 	} while (leftover_wait(err, &waited_ms));
 	if (err)
-		log_error(&daemon->log, "%s", why);
+		log_error(&common->log, "%s", why);
 	return err;
 }
 
 static void key_name(void *arg, char ret_name[NODES_KEY_NAME])
 {
-	struct daemon *daemon = arg;
+	struct common *common = arg;
 
 	_Static_assert(NODES_KEY_NAME == FIRST_KEY_NAME, "the same name");
-	first_key_name(&daemon->catalog, ret_name);
+	first_key_name(&common->catalog, ret_name);
 }
 
 static const char *own_partner(void *arg)
 {
-	struct daemon *daemon = arg;
+	struct common *common = arg;
 	const char *name;
 
-	return partner_of_owner(daemon, daemon->config.node, &name) ? NULL : name;
+	return partner_of_owner(common, common->config.node, &name) ? NULL : name;
 }
 
-static int open_nodes(struct daemon *daemon)
+static int open_nodes(struct common *common)
 {
 	const struct nodes_options options = {
-		.reactor = daemon->reactor, .log = &daemon->log, .node = daemon->config.node,
-		.hosts = daemon->config.hosts, .node_key = daemon->config.node_key,
-		.image_key = daemon->catalog.key, .listen = daemon->config.listen,
-		.arg = daemon, .key_name = key_name, .partner = own_partner,
+		.reactor = common->reactor, .log = &common->log, .node = common->config.node,
+		.hosts = common->config.hosts, .node_key = common->config.node_key,
+		.image_key = common->catalog.key, .listen = common->config.listen,
+		.arg = common, .key_name = key_name, .partner = own_partner,
 	};
 
-	return nodes_open(&options, &daemon->nodes);
+	return nodes_open(&options, &common->nodes);
 }
 
 /*
  * Check the levels' groups of nodes now, so that errors are reported at the start, and not only
  * at the first flush.
  */
-static void prepare_levels(struct daemon *daemon)
+static void prepare_levels(struct common *common)
 {
-	struct level_configs *levels = &daemon->config.levels;
+	struct level_configs *levels = &common->config.levels;
 	struct ckpt_error error;
 	unsigned int t;
 
-	daemon->site = (struct level_site) {
-		.node = daemon->config.node, .socket = daemon->config.socket,
-		.catalog = &daemon->catalog, .log = &daemon->log,
+	common->site = (struct level_site) {
+		.node = common->config.node, .socket = common->config.socket,
+		.catalog = &common->catalog, .log = &common->log,
 	};
-	daemon->site.nodes = nodes_list(daemon->nodes, &daemon->site.nr_nodes);
-	daemon->site.silent = calloc(daemon->site.nr_nodes + 1, 1);
-	level_configs_set_site(levels, &daemon->site);
+	common->site.nodes = nodes_list(common->nodes, &common->site.nr_nodes);
+	common->site.silent = calloc(common->site.nr_nodes + 1, 1);
+	level_configs_set_site(levels, &common->site);
 	for (t = 0; t < levels->nr; t++) {
 		if (!level_config_is_group(&levels->conf[t]))
 			continue;
 		if (level_config_group_check(&levels->conf[t], &error))
-			log_error(&daemon->log, "level %s cannot be used: %s", levels->conf[t].name,
+			log_error(&common->log, "level %s cannot be used: %s", levels->conf[t].name,
 				  error.text);
-		else if (!daemon->config.store)
-			log_warning(&daemon->log,
+		else if (!common->config.store)
+			log_warning(&common->log,
 				    "level %s: without store = DIRECTORY this node keeps no "
 				    "parity, and no other can get its images for that",
 				    levels->conf[t].name);
@@ -253,27 +254,28 @@ static void prepare_levels(struct daemon *daemon)
  * Where image directories are not shared, the nodes take turns in numbering jobs, by their order
  * in the hosts file.
  */
-static void number_jobs(struct daemon *daemon)
+static void number_jobs(struct common *common)
 {
 	const struct levels_node *list;
 	unsigned int i, nr;
 
-	if (daemon->config.image_dir_shared)
+	if (common->config.image_dir_shared)
 		return;
-	list = nodes_list(daemon->nodes, &nr);
+	list = nodes_list(common->nodes, &nr);
 	for (i = 0; i < nr; i++) {
-		if (strcmp(list[i].name, daemon->config.node))
+		if (strcmp(list[i].name, common->config.node))
 			continue;
-		daemon->catalog.step = nr;
-		daemon->catalog.rest = (i + 1) % nr;
+		common->catalog.step = nr;
+		common->catalog.rest = (i + 1) % nr;
 	}
 }
 
 static int open_socket(struct daemon *daemon)
 {
+	struct common *common = &daemon->common;
 	const struct ctl_options options = {
-		.reactor = daemon->reactor, .log = &daemon->log, .socket = daemon->config.socket,
-		.idle_timeout_ms = daemon->config.idle_timeout_ms, .daemon = daemon,
+		.reactor = common->reactor, .log = &common->log, .socket = common->config.socket,
+		.idle_timeout_ms = common->config.idle_timeout_ms, .common = common,
 		.jobs = daemon->services.jobs, .services = &daemon->services, .find = verb_find,
 	};
 
@@ -307,7 +309,7 @@ static const struct job_ops job_ops = {
 /* Subscribers get each event of jobs in the order of these calls. */
 static int open_jobs(struct daemon *daemon, bool keyless)
 {
-	int err = jobs_open(daemon, &job_ops, keyless, &daemon->services.jobs);
+	int err = jobs_open(&daemon->common, &job_ops, keyless, &daemon->services.jobs);
 
 	if (!err)
 		err = schedule_open(daemon->services.jobs, &daemon->schedule);
@@ -320,37 +322,38 @@ static int open_jobs(struct daemon *daemon, bool keyless)
 
 int daemon_start(struct daemon *daemon)
 {
+	struct common *common = &daemon->common;
 	bool keyless = false;
 	int err;
 
 	daemon->lock = -1;
 	daemon->state_lock = -1;
-	daemon->name_lock = -1;
-	daemon->catalog = (struct catalog) {
-		.dir = daemon->config.image_dir, .key = daemon->config.key,
-		.secret = daemon->config.encryption_key,
+	common->name_lock = -1;
+	common->catalog = (struct catalog) {
+		.dir = common->config.image_dir, .key = common->config.key,
+		.secret = common->config.encryption_key,
 	};
-	err = identity_boot(daemon->boot);
+	err = identity_boot(common->boot);
 	if (!err)
-		err = make_directories(daemon);
+		err = make_directories(common);
 	if (!err)
 		err = take_locks(daemon);
 	if (!err)
-		err = check_images(daemon);
+		err = check_images(common);
 	/* Without a key ckptd still answers requests for information, and ends jobs. */
 	if (!err)
-		keyless = first_key_make(&daemon->catalog, &daemon->log);
+		keyless = first_key_make(&common->catalog, &common->log);
 	if (!err)
-		err = reactor_create(&daemon->reactor);
-	daemon->workers.reactor = daemon->reactor;
+		err = reactor_create(&common->reactor);
+	common->workers.reactor = common->reactor;
 	if (!err)
-		err = open_nodes(daemon);
+		err = open_nodes(common);
 	if (!err)
-		number_jobs(daemon);
+		number_jobs(common);
 	if (!err)
-		prepare_levels(daemon);
+		prepare_levels(common);
 	if (!err)
-		err = partner_server_open(daemon, &daemon->store);
+		err = partner_server_open(common, &daemon->store);
 	if (!err)
 		err = open_jobs(daemon, keyless);
 	if (!err)
@@ -371,12 +374,13 @@ int daemon_start(struct daemon *daemon)
 		err = open_socket(daemon);
 	/* The module's events are hints only: everything works without them. */
 	if (!err && kevents_open(daemon, &daemon->kevents))
-		log_debug(&daemon->log, "no events of the module");
+		log_debug(&common->log, "no events of the module");
 	return err;
 }
 
 void daemon_stop(struct daemon *daemon)
 {
+	struct common *common = &daemon->common;
 	kevents_close(daemon->kevents);
 	ctl_close(daemon->ctl);
 	schedule_close(daemon->schedule);
@@ -391,11 +395,11 @@ void daemon_stop(struct daemon *daemon)
 	jobs_close(daemon->services.jobs);
 	parts_fetch_close(daemon->fetches);
 	partner_server_close(daemon->store);
-	nodes_close(daemon->nodes);
-	free(daemon->site.silent);
-	reactor_destroy(daemon->reactor);
-	if (daemon->name_lock >= 0)
-		close(daemon->name_lock);
+	nodes_close(common->nodes);
+	free(common->site.silent);
+	reactor_destroy(common->reactor);
+	if (common->name_lock >= 0)
+		close(common->name_lock);
 	if (daemon->state_lock >= 0)
 		close(daemon->state_lock);
 	if (daemon->lock >= 0)

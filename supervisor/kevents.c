@@ -57,7 +57,7 @@ static int kevents_on_event(struct nl_msg *msg, void *arg)
 		value = nla_get_u64(attrs[CKPT_EVENT_A_VALUE]);
 	if (attrs[CKPT_EVENT_A_PID])
 		pid = nla_get_u32(attrs[CKPT_EVENT_A_PID]);
-	log_line(&kevents->daemon->log,
+	log_line(&kevents->daemon->common.log,
 		 hdr->cmd == CKPT_EVENT_EXPIRED || hdr->cmd == CKPT_EVENT_LOST ?
 		 LOG_LEVEL_WARNING : LOG_LEVEL_DEBUG,
 		 "module: context %llu of pid %u: %s (%llu)",
@@ -74,7 +74,7 @@ static void kevents_on_readable(uint32_t events, void *arg)
 	/* Overrun: some events are lost, which is harmless. */
 	if (err >= 0 || err == -NLE_NOMEM || err == -NLE_AGAIN)
 		return;
-	log_debug(&kevents->daemon->log, "module: no more events: %s", nl_geterror(err));
+	log_debug(&kevents->daemon->common.log, "module: no more events: %s", nl_geterror(err));
 	reactor_remove(kevents->source);
 	kevents->source = NULL;
 }
@@ -107,7 +107,7 @@ int kevents_open(struct daemon *daemon, struct kevents **ret_kevents)
 	if (!err) {
 		nl_socket_modify_cb(kevents->sock, NL_CB_VALID, NL_CB_CUSTOM,
 				    kevents_on_event, kevents);
-		err = reactor_fd(daemon->reactor, nl_socket_get_fd(kevents->sock),
+		err = reactor_fd(daemon->common.reactor, nl_socket_get_fd(kevents->sock),
 				 EPOLLIN, kevents_on_readable, kevents, &kevents->source);
 	}
 	if (err) {

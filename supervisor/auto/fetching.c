@@ -21,7 +21,7 @@
 #include "supervisor/control/worker.h"
 
 struct fetching {
-	struct daemon *daemon;
+	struct common *daemon;
 	struct worker *worker;
 	struct fetching_options options;
 	char label[64];		/* of the job; "": L1 has no record of it */
@@ -31,7 +31,7 @@ struct fetching {
 	bool holds;		/* this fetch holds the flusher */
 };
 
-bool fetching_is_on(const struct daemon *daemon)
+bool fetching_is_on(const struct common *daemon)
 {
 	return daemon->config.levels.nr > 0 || !daemon->config.image_dir_shared;
 }
@@ -46,7 +46,7 @@ static void fetching_report(uint64_t done, uint64_t total, void *arg)
 static json_t *fetching_run(struct channel_reporter *reporter, void *arg)
 {
 	const struct fetching *g = arg;
-	const struct daemon *daemon = g->daemon;
+	const struct common *daemon = g->daemon;
 	json_t *hosts = nodes_names(daemon->nodes), *outcome;
 	const struct fetch fetch = {
 		.catalog = &daemon->catalog, .levels = &daemon->config.levels,
@@ -114,7 +114,7 @@ static void fetching_on_held(void *arg)
 		fetching_on_outcome(outcome_error(err, "no worker: %s", strerror(-err)), g);
 }
 
-int fetching_start(struct daemon *daemon, const struct fetching_options *options,
+int fetching_start(struct common *daemon, const struct fetching_options *options,
 		   const struct fetching_ops *fetching_ops, void *arg)
 {
 	struct fetching *g = calloc(1, sizeof(*g));

@@ -53,7 +53,7 @@ struct waiter {
 };
 
 struct flusher {
-	struct daemon *daemon;
+	struct common *daemon;
 	struct jobs *jobs;
 	struct job_events_subscriber subscriber;
 	struct worker *worker;
@@ -395,7 +395,7 @@ static json_t *flusher_tombstones(const struct flusher *p, const struct job *job
 static json_t *make_targets(struct flusher *p)
 {
 	json_t *targets = json_array(), *busy = json_object();
-	const struct daemon *daemon = p->daemon;
+	const struct common *daemon = p->daemon;
 	struct job *job;
 	char label[64];
 

@@ -13,8 +13,6 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-#include "supervisor/daemon.h"
-
 struct job;
 struct jobs;
 struct flusher;

@@ -39,7 +39,7 @@ struct merger_run {
 };
 
 struct merger {
-	struct daemon *daemon;
+	struct common *daemon;
 	struct jobs *jobs;
 	struct flusher *flusher;
 	struct merger_run *runs;
@@ -105,7 +105,7 @@ static int merger_look(const struct merger_run *run, const struct merge_request 
 static json_t *merger_run(struct channel_reporter *reporter, void *arg)
 {
 	const struct merger_run *run = arg;
-	const struct daemon *daemon = run->merger->daemon;
+	const struct common *daemon = run->merger->daemon;
 	struct merge_request r = {
 		.catalog = &daemon->catalog,
 		.node = daemon->config.node,
@@ -195,7 +195,7 @@ void merger_log(const struct log *log, int64_t job, int64_t generation, int64_t 
 
 static void take_outcome(const struct merger_run *run, const json_t *outcome)
 {
-	struct daemon *daemon = run->merger->daemon;
+	struct common *daemon = run->merger->daemon;
 	struct job *job = jobs_lookup(run->merger->jobs, run->job);
 	const json_t *result = json_object_get(outcome, "result");
 
@@ -271,7 +271,7 @@ static int merger_start(struct merger *merger, struct request *request, const st
 /* Merge the next pending job. A busy job is dropped: its next commit makes it pending again. */
 static void start_pending(struct merger *merger)
 {
-	const struct daemon *daemon = merger->daemon;
+	const struct common *daemon = merger->daemon;
 	const struct merger_run *run;
 	const char *id;
 	json_t *unused;

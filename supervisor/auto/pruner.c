@@ -37,7 +37,7 @@ struct pruner_run {
 };
 
 struct pruner {
-	struct daemon *daemon;
+	struct common *daemon;
 	struct jobs *jobs;
 	struct pruner_run *runs;
 	struct job_events_subscriber subscriber;
@@ -75,7 +75,7 @@ static json_t *prune_target(const struct pruner_run *run, const struct listing *
 static json_t *prune_run(struct channel_reporter *reporter, void *arg)
 {
 	const struct pruner_run *run = arg;
-	const struct daemon *daemon = run->pruner->daemon;
+	const struct common *daemon = run->pruner->daemon;
 	struct op_env env = { .key = daemon->config.key,
 				    .secret = daemon->config.encryption_key };
 	struct listing listing = {
@@ -291,7 +291,7 @@ json_t *pruner_check(const struct job *job)
 
 void pruner_add(const struct job *job, json_t *targets)
 {
-	const struct daemon *daemon = jobs_daemon(job->jobs);
+	const struct common *daemon = jobs_daemon(job->jobs);
 	json_t *target, *no = pruner_check(job);
 	char label[64];
 

@@ -48,7 +48,7 @@ struct schedule_entry {
 };
 
 struct schedule {
-	struct daemon *daemon;
+	struct common *daemon;
 	struct jobs *jobs;
 	struct reactor_source *timer;
 	int64_t timer_ms;

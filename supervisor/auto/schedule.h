@@ -21,7 +21,6 @@
 #include <stdint.h>
 
 #include "supervisor/auto/advice.h"
-#include "supervisor/daemon.h"
 
 struct schedule_entry;
 struct job;

@@ -21,7 +21,7 @@
 
 struct coord_driver {
 	struct job *job;
-	struct daemon *daemon;
+	struct common *daemon;
 	struct coord *coord;
 	void *memory;
 	struct ranks ranks;

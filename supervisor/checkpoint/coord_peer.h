@@ -13,10 +13,13 @@
 #ifndef STILLPOINT_COORD_PEER_H
 #define STILLPOINT_COORD_PEER_H
 
+#include <jansson.h>
+#include <stdint.h>
+
 #include "coord/coord_msg.h"
-#include "supervisor/daemon.h"
 
 struct coord_driver;
+struct jobs;
 
 /* Call once, after jobs_open(). */
 int coord_peer_register(struct jobs *jobs);

@@ -26,7 +26,7 @@
 #define END_LOOKS	500
 
 struct checkpoint {
-	struct daemon *daemon;
+	struct common *daemon;
 	struct job *job;
 	const struct job_checkpoint_ops *ops;
 	void *arg;
@@ -216,7 +216,7 @@ static int64_t job_floor(const struct job *job)
  */
 static void build_upon(struct checkpoint *c, const struct job_checkpoint_options *o)
 {
-	const struct daemon *daemon = c->daemon;
+	const struct common *daemon = c->daemon;
 	unsigned int chain = daemon->config.incremental;
 	int64_t last = catalog_last(&daemon->catalog, c->job->id);
 	char *dir = NULL;
@@ -236,7 +236,7 @@ static void build_upon(struct checkpoint *c, const struct job_checkpoint_options
 static struct checkpoint *checkpoint_new(struct job *job, const struct job_checkpoint_options *o)
 {
 	struct checkpoint *c = calloc(1, sizeof(*c));
-	struct daemon *daemon = jobs_daemon(job->jobs);
+	struct common *daemon = jobs_daemon(job->jobs);
 	const struct config *config = &daemon->config;
 	char label[64];
 

@@ -291,7 +291,7 @@ static struct request *ctl_parse(struct ctl_connection *c, const char *body,
 	if (request->next)
 		request->next->link = &request->next;
 	c->ctl->requests = request;
-	request->daemon = c->ctl->options.daemon;
+	request->common = c->ctl->options.common;
 	request->jobs = c->ctl->options.jobs;
 	request->services = c->ctl->options.services;
 	request->connection = c;

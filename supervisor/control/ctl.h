@@ -18,7 +18,7 @@ struct ctl_options {
 	const char *socket;		/* path; a dead ckptd's socket there is removed */
 	unsigned int idle_timeout_ms;	/* close a connection without a request; 0: never */
 	/* passed to requests; ctl.c does not use them */
-	struct daemon *daemon;
+	struct common *common;
 	struct jobs *jobs;
 	struct services *services;
 	request_fn (*find)(const char *verb);	/* NULL: there is no such verb */

@@ -17,13 +17,13 @@
 #include "libckptctl/wire.h"
 
 struct ctl_connection;
-struct daemon;
+struct common;
 struct jobs;
 struct services;
 
 struct request {
 	/* what verbs work with, as given to ctl_open() */
-	struct daemon *daemon;
+	struct common *common;
 	struct jobs *jobs;
 	struct services *services;
 	struct ctl_connection *connection;	/* NULL: gone */

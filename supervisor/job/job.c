@@ -141,7 +141,7 @@ int job_raise_floor(struct job *job, int64_t top, char *why, size_t size)
 
 int job_set_state(struct job *job, enum job_state state, char *why, size_t size)
 {
-	const struct daemon *daemon = jobs_daemon(job->jobs);
+	const struct common *daemon = jobs_daemon(job->jobs);
 
 	job->state = state;
 	json_object_set_new(job->record, "state", json_string(job_state_name(state)));
@@ -427,7 +427,7 @@ void job_take(struct job *job)
 /* Open the job's part on this node and take the job. False: this node has no part of it. */
 static bool recover_part(struct job *job)
 {
-	const struct daemon *daemon = jobs_daemon(job->jobs);
+	const struct common *daemon = jobs_daemon(job->jobs);
 	bool cut_off = job->state == JOB_STARTING;
 	int number = rank_record_node_index(json_object_get(job->record, "ranks"),
 					    daemon->config.node);
@@ -452,7 +452,7 @@ static bool recover_part(struct job *job)
 
 void job_recover(struct job *job)
 {
-	const struct daemon *daemon = jobs_daemon(job->jobs);
+	const struct common *daemon = jobs_daemon(job->jobs);
 	const char *node = json_string_value(json_object_get(job->record, "node"));
 	int err;
 

@@ -39,7 +39,7 @@ enum hold_byte { HOLD_CAPTURED = 'c', HOLD_STORED = 's', HOLD_GO = 'g', HOLD_NO 
 
 struct job_dump {
 	struct job *job;	/* do not use after an abort: the job may have been freed */
-	struct daemon *daemon;
+	struct common *daemon;
 	int64_t id;		/* of the job */
 	int node;		/* index of the job's part here; -1: it is on one node */
 	const struct job_dump_ops *ops;
@@ -280,7 +280,7 @@ static void job_dump_on_progress(json_t *progress, void *arg)
 
 static void job_dump_remove_image(const struct job_dump *d)
 {
-	const struct daemon *daemon = d->daemon;
+	const struct common *daemon = d->daemon;
 	int64_t generation = json_integer_value(json_object_get(d->args, "generation"));
 	char why[512];
 
@@ -371,7 +371,7 @@ static const struct channel_ops worker_ops = { job_dump_on_progress, job_dump_on
 int job_dump_start(struct job *job, const struct job_dump_options *options,
 		   const struct job_dump_ops *ops, void *arg, struct job_dump **ret_dump)
 {
-	struct daemon *daemon = jobs_daemon(job->jobs);
+	struct common *daemon = jobs_daemon(job->jobs);
 	struct worker_spec spec = {
 		.name = "ckptd-dump",
 		.run = dump_run,

@@ -27,7 +27,7 @@
 #define LOOK_MS	5000	/* until jobs here without a readable record are looked for again */
 
 struct jobs {
-	struct daemon *daemon;
+	struct common *daemon;
 	const struct job_ops *ops;
 	struct job *first;	/* ascending ids */
 	struct reactor_source *look;	/* timer of on_look() */
@@ -36,7 +36,7 @@ struct jobs {
 	bool missed;		/* some job runs here without a record, and that was logged */
 };
 
-struct daemon *jobs_daemon(const struct jobs *jobs)
+struct common *jobs_daemon(const struct jobs *jobs)
 {
 	return jobs->daemon;
 }
@@ -195,7 +195,7 @@ static struct job *jobs_refresh(struct jobs *jobs, struct job *job)
 /* True if the key can be loaded. If not, log that once, and not an error for each record. */
 static bool has_key(struct jobs *jobs)
 {
-	struct daemon *daemon = jobs->daemon;
+	struct common *daemon = jobs->daemon;
 	struct ckpt_error error = {};
 	struct image_key *key = NULL;
 	int err = image_key_load(daemon->config.key, &key, &error);
@@ -383,7 +383,7 @@ int jobs_create(struct jobs *jobs, json_t *record, struct job **ret_job, char *w
 	return err;
 }
 
-int jobs_open(struct daemon *daemon, const struct job_ops *ops, bool keyless,
+int jobs_open(struct common *daemon, const struct job_ops *ops, bool keyless,
 	      struct jobs **ret_jobs)
 {
 	struct jobs *jobs = calloc(1, sizeof(*jobs));

@@ -30,7 +30,7 @@ json_t *launch_spec(const struct job *job, json_t *restore)
 		"job", "uid", "gid", "groups", "host_ns", "stdio", "window",
 		"argv", "env", "cwd", "umask", "limits",
 	};
-	const struct daemon *daemon = jobs_daemon(job->jobs);
+	const struct common *daemon = jobs_daemon(job->jobs);
 	json_t *spec = json_pack("{s:s, s:s, s:s, s:s*, s:i}", "state_dir", job->state_dir,
 				 "image_dir", job->image_dir, "key", daemon->config.key,
 				 "encryption_key", daemon->config.encryption_key,
@@ -151,7 +151,7 @@ int launch_start(struct job *job, const json_t *spec, int attach,
 		 const struct channel_ops *ops, void *arg,
 		 struct channel **ret_channel)
 {
-	const struct daemon *daemon = jobs_daemon(job->jobs);
+	const struct common *daemon = jobs_daemon(job->jobs);
 	int report[2] = { -1, -1 };
 	int file, err;
 

@@ -14,7 +14,7 @@
 #include "supervisor/job/job_events.h"
 #include "supervisor/storage/tombstone.h"
 
-static const struct daemon *daemon_of(const struct job *job)
+static const struct common *daemon_of(const struct job *job)
 {
 	return jobs_daemon(job->jobs);
 }

@@ -175,7 +175,7 @@ static void parts_release(struct parts *p)
 
 int parts_open(struct job *job, bool fresh, char *why, size_t size)
 {
-	struct daemon *daemon = jobs_daemon(job->jobs);
+	struct common *daemon = jobs_daemon(job->jobs);
 	struct parts *p = calloc(1, sizeof(*p));
 	unsigned int i;
 	int err;

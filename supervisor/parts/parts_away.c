@@ -250,7 +250,7 @@ static void parts_away_on_signal(struct peer_question *q, void *arg)
 
 static void on_ask_run(struct peer_question *q, void *arg)
 {
-	const struct daemon *daemon = jobs_daemon(arg);
+	const struct common *daemon = jobs_daemon(arg);
 	const json_t *args = peer_question_args(q);
 	json_t *record = NULL;
 	json_int_t run = 0;

@@ -81,7 +81,7 @@ struct gathering_node {
 };
 
 struct gathering {
-	struct daemon *daemon;
+	struct common *daemon;
 	json_t *names, *was, *of_run, *steps, *failure;
 	json_int_t run;
 	bool in_l1;
@@ -181,7 +181,7 @@ static void parts_fetch_on_answer(const json_t *outcome, void *arg)
 
 static void parts_fetch_ask(struct gathering_node *node)
 {
-	struct daemon *daemon = node->gathering->daemon;
+	struct common *daemon = node->gathering->daemon;
 	struct peer *peer = nodes_peer(daemon->nodes);
 	int host = peer ? peer_find(peer, node->name) : -ENOTCONN, err = host;
 	json_t *no;
@@ -301,7 +301,7 @@ struct away_fetch {
 };
 
 struct parts_fetches {
-	struct daemon *daemon;
+	struct common *daemon;
 	struct services *services;
 	struct away_fetch *first;
 };
@@ -355,7 +355,7 @@ static json_int_t run_here(const struct jobs *jobs, int64_t id, const json_t *re
 
 static int begin_fetch(struct away_fetch *f, const json_t *args)
 {
-	struct daemon *daemon = f->fetches->daemon;
+	struct common *daemon = f->fetches->daemon;
 	const json_t *names = json_object_get(json_object_get(f->record, "ranks"), "nodes");
 	struct fetching_options options = {
 		.flusher = f->fetches->services->flusher,
@@ -444,7 +444,7 @@ static void on_fetch(struct peer_question *q, void *arg)
 
 int parts_fetch_register(struct services *services, struct parts_fetches **ret_fetches)
 {
-	struct daemon *daemon = jobs_daemon(services->jobs);
+	struct common *daemon = jobs_daemon(services->jobs);
 	struct parts_fetches *fetches = calloc(1, sizeof(*fetches));
 
 	if (!fetches)

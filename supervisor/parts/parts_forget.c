@@ -19,13 +19,14 @@
 #include "base/outcome.h"
 #include "supervisor/catalog/pin.h"
 #include "supervisor/auto/flusher.h"
+#include "supervisor/auto/services.h"
 #include "supervisor/job/tombstone_note.h"
 #include "supervisor/control/worker.h"
 
 /* ----------------------------------------------------------------- asking */
 
 struct asked_node {
-	struct daemon *daemon;
+	struct common *daemon;
 	int64_t job;
 	char name[64];
 };
@@ -43,7 +44,7 @@ static void on_forgotten(const json_t *outcome, void *arg)
 	free(asked);
 }
 
-static void parts_forget_ask(struct daemon *daemon, unsigned int host, int64_t job, json_t *args)
+static void parts_forget_ask(struct common *daemon, unsigned int host, int64_t job, json_t *args)
 {
 	struct asked_node *asked = calloc(1, sizeof(*asked));
 	struct peer_node who;
@@ -69,7 +70,7 @@ static void parts_forget_ask(struct daemon *daemon, unsigned int host, int64_t j
 
 void parts_forget(const struct job *job, const struct parts_forget *how)
 {
-	struct daemon *daemon = jobs_daemon(job->jobs);
+	struct common *daemon = jobs_daemon(job->jobs);
 	struct peer *peer = nodes_peer(daemon->nodes);
 	int i, nr = peer ? (int)peer_nr_nodes(peer) : 0;
 
@@ -89,7 +90,7 @@ void parts_forget(const struct job *job, const struct parts_forget *how)
 
 struct forgetting {
 	struct peer_question *question;
-	struct daemon *daemon;
+	struct common *daemon;
 	struct services *services;
 	struct worker *worker;
 	struct job *job;
@@ -243,7 +244,7 @@ static struct job *parts_forget_find(struct jobs *jobs, const json_t *args,
 static void on_forget(struct peer_question *q, void *arg)
 {
 	struct services *services = arg;
-	struct daemon *daemon = jobs_daemon(services->jobs);
+	struct common *daemon = jobs_daemon(services->jobs);
 	const json_t *args = peer_question_args(q);
 	json_t *outcome = NULL;
 	char why[512];
@@ -279,7 +280,7 @@ static void on_forget(struct peer_question *q, void *arg)
 
 int parts_forget_register(struct services *services)
 {
-	struct daemon *daemon = jobs_daemon(services->jobs);
+	struct common *daemon = jobs_daemon(services->jobs);
 
 	return peer_verb(nodes_asks(daemon->nodes), "forget", on_forget, services);
 }

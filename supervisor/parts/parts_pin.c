@@ -72,7 +72,7 @@ static void parts_pin_on_answer(const json_t *outcome, void *arg)
 	parts_pin_settle(node->pinning);
 }
 
-static void parts_pin_ask(struct daemon *daemon, struct pinning_node *node, json_t *args)
+static void parts_pin_ask(struct common *daemon, struct pinning_node *node, json_t *args)
 {
 	struct peer *peer = nodes_peer(daemon->nodes);
 	int host = peer ? peer_find(peer, node->name) : -ENOTCONN, err = host;
@@ -108,7 +108,7 @@ static void parts_pin_add_names(json_t *names, const json_t *more, const char *s
 
 json_t *parts_pin_nodes(const struct job *job, int64_t generation)
 {
-	const struct daemon *daemon = jobs_daemon(job->jobs);
+	const struct common *daemon = jobs_daemon(job->jobs);
 	json_t *names = json_array(), *parts = NULL;
 	char why[512];
 
@@ -156,7 +156,7 @@ void parts_pin(const struct job *job, json_t *names, const struct parts_pin *how
 /* ------------------------------------------------------------ another node */
 
 /* Return: 0, -ENOENT if this node has no part of the generation, or negative errno with @why. */
-static int parts_pin_change(const struct daemon *daemon, const struct parts_pin *how, int64_t job,
+static int parts_pin_change(const struct common *daemon, const struct parts_pin *how, int64_t job,
 			    char *why, size_t size)
 {
 	_cleanup_fd_ int lock = -1;

@@ -36,7 +36,7 @@ json_t *parts_check_place(const struct job *job)
 			     job->image_dir, strerror(errno));
 }
 
-json_t *parts_check_key(const struct daemon *daemon, const struct peer_question *q)
+json_t *parts_check_key(const struct common *daemon, const struct peer_question *q)
 {
 	const char *theirs = json_string_value(json_object_get(peer_question_args(q), "key"));
 	char ours[FIRST_KEY_NAME];
@@ -87,7 +87,7 @@ static int parts_place_write_record(const struct catalog *catalog, int64_t id, c
 	return err;
 }
 
-json_t *parts_make_place(const struct daemon *daemon, int64_t id, const json_t *record,
+json_t *parts_make_place(const struct common *daemon, int64_t id, const json_t *record,
 			 json_int_t run)
 {
 	char *dir = catalog_job_dir(&daemon->catalog, id), why[512] = "out of memory";

@@ -219,7 +219,7 @@ static json_t *parts_start_enter(struct jobs *jobs, json_int_t id, const json_t 
 	return NULL;
 }
 
-bool parts_is_home(const struct daemon *daemon, const struct peer_question *q,
+bool parts_is_home(const struct common *daemon, const struct peer_question *q,
 		   const json_t *record, int node)
 {
 	const json_t *names = json_object_get(json_object_get(record, "ranks"), "nodes");
@@ -233,7 +233,7 @@ bool parts_is_home(const struct daemon *daemon, const struct peer_question *q,
 static void parts_start_on_start(struct peer_question *q, void *arg)
 {
 	struct jobs *jobs = arg;
-	const struct daemon *daemon = jobs_daemon(jobs);
+	const struct common *daemon = jobs_daemon(jobs);
 	json_int_t id = 0, run = 0;
 	json_t *record = NULL, *how = NULL, *outcome;
 	struct job *job;

@@ -101,7 +101,7 @@ static void parts_try_on_tried(const json_t *outcome, void *arg)
 }
 
 /* Return: NULL if parts_try_on_tried() will be called, or an outcome. */
-static json_t *parts_try_ask(struct daemon *daemon, const struct job *job, const json_t *how,
+static json_t *parts_try_ask(struct common *daemon, const struct job *job, const json_t *how,
 			     unsigned int number, struct try_node *node)
 {
 	struct peer *peer = nodes_peer(daemon->nodes);
@@ -127,7 +127,7 @@ static json_t *parts_try_ask(struct daemon *daemon, const struct job *job, const
 
 void parts_try(const struct job *job, const json_t *how, json_t *own, parts_tried_fn fn, void *arg)
 {
-	struct daemon *daemon = jobs_daemon(job->jobs);
+	struct common *daemon = jobs_daemon(job->jobs);
 	json_t *names = json_object_get(json_object_get(job->record, "ranks"), "nodes");
 	unsigned int i, nr = (unsigned int)json_array_size(names);
 	struct try *t = nr ? calloc(1, sizeof(*t) + nr * sizeof(t->node[0])) : NULL;
@@ -152,7 +152,7 @@ void parts_try(const struct job *job, const json_t *how, json_t *own, parts_trie
 	parts_try_settle(t);
 }
 
-json_t *parts_check_names(const struct daemon *daemon, const json_t *names)
+json_t *parts_check_names(const struct common *daemon, const json_t *names)
 {
 	struct peer *peer = nodes_peer(daemon->nodes);
 	const json_t *name;
@@ -214,7 +214,7 @@ static json_t *parts_try_begin(struct jobs *jobs, struct peer_question *q, json_
 static void on_try(struct peer_question *q, void *arg)
 {
 	struct jobs *jobs = arg;
-	const struct daemon *daemon = jobs_daemon(jobs);
+	const struct common *daemon = jobs_daemon(jobs);
 	json_t *record = NULL, *how = NULL, *outcome;
 	const struct job *job;
 	json_int_t id = 0;

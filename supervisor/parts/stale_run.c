@@ -28,7 +28,7 @@
 #define ASK_NODES	8	/* nodes asked per look while a node is silent */
 
 struct stale_run {
-	struct daemon *daemon;
+	struct common *daemon;
 	struct jobs *jobs;
 	struct reactor_source *timer;
 	struct worker *worker;
@@ -176,7 +176,7 @@ static void on_run(const json_t *outcome, void *arg)
 
 static void stale_run_ask_node(const struct job *job, unsigned int host)
 {
-	struct daemon *daemon = jobs_daemon(job->jobs);
+	struct common *daemon = jobs_daemon(job->jobs);
 	struct asked *asked = malloc(sizeof(*asked));
 
 	if (!asked)
@@ -194,7 +194,7 @@ static void stale_run_ask_node(const struct job *job, unsigned int host)
  */
 static bool stale_run_is_apart(const struct job *job)
 {
-	struct daemon *daemon = jobs_daemon(job->jobs);
+	struct common *daemon = jobs_daemon(job->jobs);
 	struct peer *peer = nodes_peer(daemon->nodes);
 
 	return peer && peer_nr_nodes(peer) > 1 &&

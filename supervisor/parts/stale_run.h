@@ -13,8 +13,6 @@
 #ifndef STILLPOINT_STALE_RUN_H
 #define STILLPOINT_STALE_RUN_H
 
-#include "supervisor/daemon.h"
-
 struct job;
 struct jobs;
 struct stale_run;

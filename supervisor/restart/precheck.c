@@ -53,7 +53,7 @@ json_t *precheck_not_running(const struct job *job, bool node_lost)
 }
 
 /* Nothing is to be placed: no nodes were named, or only this one. */
-static bool is_here(const json_t *nodes, const struct daemon *daemon)
+static bool is_here(const json_t *nodes, const struct common *daemon)
 {
 	return !nodes || (json_array_size(nodes) == 1 &&
 			  !strcmp(json_string_value(json_array_get(nodes, 0)) ?: "",
@@ -64,7 +64,7 @@ static bool is_here(const json_t *nodes, const struct daemon *daemon)
  * "ranks" as the generation had them, a new reference. NULL with an outcome on errors; NULL
  * without an outcome if the job has no ranks.
  */
-static json_t *ranks_of(const struct daemon *daemon, const struct job *job, int64_t generation,
+static json_t *ranks_of(const struct common *daemon, const struct job *job, int64_t generation,
 			const json_t *nodes, json_t **ret_outcome)
 {
 	const json_t *record = json_object_get(job->record, "ranks");
@@ -88,7 +88,7 @@ static json_t *ranks_of(const struct daemon *daemon, const struct job *job, int6
 	return NULL;
 }
 
-json_t *precheck_place(const struct daemon *daemon, const struct job *job, int64_t generation,
+json_t *precheck_place(const struct common *daemon, const struct job *job, int64_t generation,
 		     json_t *nodes, json_t *map, json_t **ret_outcome)
 {
 	json_t *ranks = ranks_of(daemon, job, generation, nodes, ret_outcome);
@@ -163,7 +163,7 @@ static void on_abandoned(void *arg)
 			parts_abandon(job->parts);
 		}
 		err = p->looks++ >= (p->ending ? END_LOOKS : LOST_LOOKS) ? -ETIMEDOUT :
-		      reactor_timer(request->daemon->reactor, END_LOOK_MS, on_abandoned, p, &timer);
+		      reactor_timer(request->common->reactor, END_LOOK_MS, on_abandoned, p, &timer);
 		if (!err)
 			return;
 		request_answer(request, not_abandoned(p, err));
@@ -187,7 +187,7 @@ static void precheck_on_over(void *arg)
 	struct reactor_source *timer;
 
 	if (job && is_ending(job) && p->looks++ < OVER_LOOKS &&
-	    !reactor_timer(request->daemon->reactor, END_LOOK_MS, precheck_on_over, p, &timer))
+	    !reactor_timer(request->common->reactor, END_LOOK_MS, precheck_on_over, p, &timer))
 		return;
 	p->then(request);
 	free(p);
@@ -214,7 +214,7 @@ bool precheck_await_over(struct request *request, const struct job *job,
  */
 static json_t *check_wanted(const struct request *request, const struct job *job)
 {
-	const struct daemon *daemon = request->daemon;
+	const struct common *daemon = request->common;
 	json_int_t generation = json_integer_value(json_object_get(request->args, "generation"));
 	json_t *outcome, *ranks;
 

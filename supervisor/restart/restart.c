@@ -124,14 +124,14 @@ static void restart_back(struct restart *r)
 	/* If another node had the job, only its images are known to be left. */
 	if (job_set_state(job, r->before == JOB_ELSEWHERE ? JOB_LOST : r->before,
 			  why, sizeof(why)))
-		log_error(&r->request->daemon->log, "%s", why);
+		log_error(&r->request->common->log, "%s", why);
 	job_answer_waiters(job);
 }
 
 /* Takes over @failure. */
 static void give_up(struct restart *r, json_t *failure)
 {
-	log_warning(&r->request->daemon->log, "job %lld: no restart from generation %lld: %s",
+	log_warning(&r->request->common->log, "job %lld: no restart from generation %lld: %s",
 		    (long long)r->job->id, (long long)r->generation,
 		    json_string_value(json_object_get(json_object_get(failure, "error"), "text")));
 	restart_back(r);
@@ -148,7 +148,7 @@ static void on_gone(void *arg)
 	if (r->nothing_left || !job_is_alive(r->job))
 		give_up(r, r->failure);
 	else if (r->looks++ >= END_LOOKS ||
-		 reactor_timer(r->request->daemon->reactor, END_LOOK_MS, on_gone, r, &timer))
+		 reactor_timer(r->request->common->reactor, END_LOOK_MS, on_gone, r, &timer))
 		restart_finish(r, r->failure);	/* the job's end will be noticed later */
 }
 
@@ -157,10 +157,10 @@ static void restart_remember(const struct restart *r)
 {
 	json_t *row = history_restart_row(json_object_get(r->outcome, "result"), r->generation,
 					  time(NULL));
-	int err = history_append(&r->request->daemon->catalog, r->job->id, row);
+	int err = history_append(&r->request->common->catalog, r->job->id, row);
 
 	if (err)
-		log_warning(&r->request->daemon->log,
+		log_warning(&r->request->common->log,
 			    "job %lld: what the restart took cannot be written down: %s",
 			    (long long)r->job->id, strerror(-err));
 	json_decref(row);
@@ -179,8 +179,8 @@ static void restart_settle(struct restart *r)
 		return;
 	}
 	if (r->job->parts && job_set_state(r->job, JOB_RUNNING, why, sizeof(why)))
-		log_error(&r->request->daemon->log, "%s", why);
-	log_info(&r->request->daemon->log, "job %lld runs again from generation %lld",
+		log_error(&r->request->common->log, "%s", why);
+	log_info(&r->request->common->log, "job %lld runs again from generation %lld",
 		 (long long)r->job->id, (long long)r->generation);
 	/* Without ranks or other nodes to wait for, the job ran as soon as it was restored. */
 	if (r->job->parts || coord_driver_wanted(r->job))
@@ -243,7 +243,7 @@ static void restart_adopt(struct restart *r)
 		job->state = JOB_RUNNING;
 		job_recover(job);
 	} else if (job_set_state(job, JOB_RUNNING, why, sizeof(why))) {
-		log_error(&r->request->daemon->log, "%s", why);
+		log_error(&r->request->common->log, "%s", why);
 	}
 }
 
@@ -254,7 +254,7 @@ static json_t *of_node(const struct restart *r, json_t *outcome)
 
 	if (!is_of_nodes(r->job))
 		return outcome;
-	named = outcome_of_node(outcome, r->request->daemon->config.node);
+	named = outcome_of_node(outcome, r->request->common->config.node);
 	json_decref(outcome);
 	return named;
 }
@@ -271,7 +271,7 @@ static void on_restored(json_t *outcome, void *arg)
 		give_up(r, of_node(r, outcome));
 		return;
 	}
-	log_info(&r->request->daemon->log, "job %lld restored from generation %lld",
+	log_info(&r->request->common->log, "job %lld restored from generation %lld",
 		 (long long)job->id, (long long)r->generation);
 	restart_adopt(r);
 	r->outcome = outcome;
@@ -306,7 +306,7 @@ static json_int_t next_run(const struct restart *r)
 	json_int_t run = json_integer_value(json_object_get(r->job->record, "run"));
 	json_int_t now = time(NULL);
 
-	if (!r->request->daemon->config.image_dir_shared &&
+	if (!r->request->common->config.image_dir_shared &&
 	    json_is_true(json_object_get(r->request->args, "node_lost")))
 		now += LOST_SECONDS;
 
@@ -317,7 +317,7 @@ static json_int_t next_run(const struct restart *r)
 /* Reading and asking may have taken hours; another node may have taken over the job meanwhile. */
 static json_t *check_claim(const struct job *job)
 {
-	const struct daemon *daemon = jobs_daemon(job->jobs);
+	const struct common *daemon = jobs_daemon(job->jobs);
 	char holder[80];
 
 	if (catalog_claimed(&daemon->catalog, job->id, holder, sizeof(holder)) &&
@@ -455,10 +455,10 @@ static struct restart *restart_parse(struct request *request, struct job *job, j
 		return NULL;
 	}
 	*ret_outcome = rank_record_check_env(json_object_get(job->record, "ranks"), env) ?:
-		       precheck_choose(&request->daemon->catalog, job, &generation);
+		       precheck_choose(&request->common->catalog, job, &generation);
 	if (*ret_outcome)
 		return NULL;
-	ranks = precheck_place(request->daemon, job, generation, nodes, map, ret_outcome);
+	ranks = precheck_place(request->common, job, generation, nodes, map, ret_outcome);
 	r = *ret_outcome ? NULL : calloc(1, sizeof(*r));
 	if (!r) {
 		json_decref(ranks);
@@ -520,7 +520,7 @@ static void on_parts_fetched(json_t *outcome, void *arg)
 /* False: no node needs to fetch anything, as image directories are shared or there are no ranks. */
 static bool fetch_parts(struct restart *r)
 {
-	const struct daemon *daemon = r->request->daemon;
+	const struct common *daemon = r->request->common;
 	struct parts_fetch how = {
 		.flusher = r->request->services->flusher,
 		.generation = r->generation, .deep = r->deep, .dry_run = restart_is_dry_run(r),

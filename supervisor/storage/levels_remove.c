@@ -233,7 +233,7 @@ static int most_parts(const struct run *r, bool to_go)
 
 static bool is_good_in_l1(const struct run *r)
 {
-	const struct daemon *daemon = r->o->daemon;
+	const struct common *daemon = r->o->daemon;
 	const struct op_env env = { .key = daemon->config.key,
 				    .secret = daemon->config.encryption_key };
 	const struct listing listing = {

@@ -9,10 +9,10 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-#include "supervisor/daemon.h"
+#include "supervisor/storage/common.h"
 
 struct levels_removal {
-	const struct daemon *daemon;
+	const struct common *daemon;
 	int64_t job;
 	const char *label;
 	const json_t *generations;	/* numbers; NULL: all */

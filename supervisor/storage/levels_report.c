@@ -138,7 +138,7 @@ static void add_to_job(const struct level_configs *levels, const json_t *scan, c
 	json_decref(seen);
 }
 
-void levels_report_list(const struct daemon *daemon, json_t *jobs, bool one)
+void levels_report_list(const struct common *daemon, json_t *jobs, bool one)
 {
 	struct inventory_scope scope = {
 		.levels = &daemon->config.levels, .node = daemon->config.node,
@@ -196,7 +196,7 @@ static const char *advice_for(int err)
 	}
 }
 
-static const char *levels_report_remark(const struct daemon *daemon,
+static const char *levels_report_remark(const struct common *daemon,
 					const struct level_config *conf)
 {
 	struct stat l1, there;
@@ -208,7 +208,7 @@ static const char *levels_report_remark(const struct daemon *daemon,
 	return ", on the file system of image_dir";
 }
 
-static json_t *levels_report_check_level(const struct daemon *daemon,
+static json_t *levels_report_check_level(const struct common *daemon,
 					 const struct level_config *conf,
 					 const struct image_key *key)
 {
@@ -244,7 +244,7 @@ static json_t *levels_report_check_level(const struct daemon *daemon,
 				      levels_report_remark(daemon, conf)));
 }
 
-void levels_report_check(const struct daemon *daemon, json_t *checks)
+void levels_report_check(const struct common *daemon, json_t *checks)
 {
 	const struct level_configs *levels = &daemon->config.levels;
 	struct image_key *key = NULL;

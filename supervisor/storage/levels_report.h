@@ -7,7 +7,7 @@
 
 #include <jansson.h>
 
-#include "supervisor/daemon.h"
+#include "supervisor/storage/common.h"
 
 /*
  * levels_report_list() - add the state of each generation on every level, as
@@ -17,9 +17,9 @@
  * A generation that only a level has gets a row, {"generation", "created", "bytes_stored",
  * "levels"}. Without levels in the configuration nothing is changed.
  */
-void levels_report_list(const struct daemon *daemon, json_t *jobs, bool one);
+void levels_report_list(const struct common *daemon, json_t *jobs, bool one);
 
 /* Append one check for each level, as op_doctor() has them, to @checks. */
-void levels_report_check(const struct daemon *daemon, json_t *checks);
+void levels_report_check(const struct common *daemon, json_t *checks);
 
 #endif /* STILLPOINT_LEVELS_REPORT_H */

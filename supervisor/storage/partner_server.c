@@ -54,7 +54,7 @@ struct session {
 };
 
 struct partner_server {
-	struct daemon *daemon;
+	struct common *daemon;
 	struct partner_listener *door;	/* NULL: this node keeps no images */
 	struct ticket *tickets;
 	struct session sessions[PARTNER_SESSIONS_MAX];
@@ -383,7 +383,7 @@ static void partner_server_sweep(struct partner_server *store)
 
 static int partner_server_serve(struct partner_server *store)
 {
-	struct daemon *daemon = store->daemon;
+	struct common *daemon = store->daemon;
 	int err;
 
 	store->coming = mmap(NULL, PARTNER_SESSIONS_MAX * sizeof(*store->coming),
@@ -410,7 +410,7 @@ static int partner_server_serve(struct partner_server *store)
 	return err == -ENOMEM ? err : 0;
 }
 
-int partner_server_open(struct daemon *daemon, struct partner_server **ret_store)
+int partner_server_open(struct common *daemon, struct partner_server **ret_store)
 {
 	struct partner_server *store = calloc(1, sizeof(*store));
 	int err;

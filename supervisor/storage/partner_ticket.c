@@ -69,7 +69,7 @@ static void partner_ticket_on_answer(const json_t *outcome, void *arg)
 	free(a);
 }
 
-int partner_ticket_ask(struct daemon *daemon, const char *node, const char *owner, bool read_only,
+int partner_ticket_ask(struct common *daemon, const char *node, const char *owner, bool read_only,
 	      partner_ticket_fn fn, void *arg)
 {
 	struct peer *peer = nodes_peer(daemon->nodes);
@@ -102,7 +102,7 @@ int partner_ticket_ask(struct daemon *daemon, const char *node, const char *owne
 	return err;
 }
 
-int partner_of_owner(struct daemon *daemon, const char *owner, const char **ret_name)
+int partner_of_owner(struct common *daemon, const char *owner, const char **ret_name)
 {
 	unsigned int nr;
 	const struct levels_node *nodes = nodes_list(daemon->nodes, &nr);

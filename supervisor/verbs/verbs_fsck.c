@@ -30,7 +30,7 @@ struct fsck_request {
 static json_t *fsck_run(struct channel_reporter *reporter, void *arg)
 {
 	const struct fsck_request *f = arg;
-	const struct daemon *daemon = f->request->daemon;
+	const struct common *daemon = f->request->common;
 	_cleanup_free_ char *path = listing_index_path(daemon->config.state_dir);
 	struct op_env env = { .key = daemon->config.key,
 				    .secret = daemon->config.encryption_key };
@@ -136,7 +136,7 @@ void verb_fsck(struct request *request)
 	spec.arg = f;
 	outcome = verb_fsck_parse(request, f);
 	if (!outcome) {
-		err = worker_start(&request->daemon->workers, &spec, &ops, f, &f->worker);
+		err = worker_start(&request->common->workers, &spec, &ops, f, &f->worker);
 		if (!err) {
 			if (!f->repair)
 				request_on_abandon(request, worker_on_abandon, f->worker);

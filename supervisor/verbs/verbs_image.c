@@ -32,8 +32,8 @@ static json_t *image_run(struct channel_reporter *reporter, void *arg)
 {
 	struct image_request *r = arg;
 	struct op_env env = {
-		.key = r->request->daemon->config.key,
-		.secret = r->request->daemon->config.encryption_key,
+		.key = r->request->common->config.key,
+		.secret = r->request->common->config.encryption_key,
 		.progress = channel_report_progress,
 		.progress_arg = reporter,
 	};
@@ -70,7 +70,7 @@ static void verb_image_start(struct request *request, json_t *args, image_fn op)
 			.request = request, .args = json_incref(args), .op = op,
 		};
 		spec.arg = r;
-		err = worker_start(&request->daemon->workers, &spec, &ops, r, &r->worker);
+		err = worker_start(&request->common->workers, &spec, &ops, r, &r->worker);
 		if (!err) {
 			request_on_abandon(request, worker_on_abandon, r->worker);
 			return;
@@ -178,10 +178,10 @@ static json_t *verb_image_resolve(struct request *request, json_t *args,
 	json_object_del(request->args, "job");
 	if (!job)
 		return outcome;
-	if (!catalog_has(&request->daemon->catalog, id, generation))
+	if (!catalog_has(&request->common->catalog, id, generation))
 		return outcome_error(-ENOENT, "job %lld has no generation %lld",
 				     id, generation);
-	outcome = generation_parts(&request->daemon->catalog, id, generation, &parts);
+	outcome = generation_parts(&request->common->catalog, id, generation, &parts);
 	if (!outcome)
 		outcome = verb_image_place(job, generation, text[n] ? text + n + 1 : NULL, parts,
 					   !strcmp(request->verb, "verify"), args, name);

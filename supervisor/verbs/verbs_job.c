@@ -106,7 +106,7 @@ static json_t *add_limits(const struct request *request, json_t *record)
 				     "ckptd, cannot be read: %s",
 				     (int)request->pid,
 				     err == -ESRCH ? "it has ended" : strerror(-err));
-	log_warning(&request->daemon->log,
+	log_warning(&request->common->log,
 		    "a job of root gets ckptd's resource limits: those of process %d cannot be "
 		    "read: %s",
 		    (int)request->pid, strerror(-err));
@@ -159,7 +159,7 @@ static json_t *add_ranks(const struct request *request, const json_t *ranks, jso
 		if (how && !strcmp(how, SPEC_TTY))
 			return verb_job_bad("ranks have no terminal");
 	}
-	kept = rank_record_make(ranks, &request->daemon->config, &outcome);
+	kept = rank_record_make(ranks, &request->common->config, &outcome);
 	if (kept) {
 		json_object_set_new(record, "ranks", kept);
 		/* Remains of another job that had the same number then count as an earlier run. */
@@ -247,7 +247,7 @@ static void on_run_progress(json_t *progress, void *arg)
 /* Nothing is left of a job that did not start. */
 static void verb_job_discard(struct job *job)
 {
-	const struct daemon *daemon = jobs_daemon(job->jobs);
+	const struct common *daemon = jobs_daemon(job->jobs);
 	int64_t id = job->id;
 
 	job_unprepare(job);
@@ -266,7 +266,7 @@ static void on_parts_started(json_t *outcome, void *arg)
 	job->busy = NULL;
 	if (outcome_is_ok(outcome)) {
 		if (job_set_state(job, JOB_RUNNING, why, sizeof(why)))
-			log_error(&run->request->daemon->log, "%s", why);
+			log_error(&run->request->common->log, "%s", why);
 		json_decref(outcome);
 		outcome = outcome_ok(job_describe(job));
 		client = take_fd(&run->client);
@@ -310,7 +310,7 @@ static void on_run_outcome(json_t *outcome, void *arg)
 	if (!outcome)
 		outcome = outcome_error(-ECHILD, "the job's shim ended without a word");
 	if (outcome_is_ok(outcome)) {
-		log_info(&run->request->daemon->log, "job %lld (%s) started",
+		log_info(&run->request->common->log, "job %lld (%s) started",
 			 (long long)job->id, job->name);
 		json_decref(outcome);
 		outcome = job_started(job);

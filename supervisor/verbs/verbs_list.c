@@ -41,7 +41,7 @@ struct list {
 static json_t *list_run(struct channel_reporter *reporter, void *arg)
 {
 	struct list *list = arg;
-	const struct daemon *daemon = list->request->daemon;
+	const struct common *daemon = list->request->common;
 	struct op_env env = { .key = daemon->config.key,
 				    .secret = daemon->config.encryption_key };
 	struct listing listing = {
@@ -87,14 +87,14 @@ static void add_listed(struct list *list, const struct job *job)
 
 	json_object_set_new(entry, "label", json_string(job_label(job, label)));
 	json_object_set_new(entry, "generations",
-			    catalog_generations(&list->request->daemon->catalog, job->id));
+			    catalog_generations(&list->request->common->catalog, job->id));
 	json_array_append_new(list->jobs, entry);
 }
 
 /* Check all arguments; with "rebuild" drop the index, to be made anew. NULL, or an outcome. */
 static json_t *drop_index(const struct request *request)
 {
-	_cleanup_free_ char *path = listing_index_path(request->daemon->config.state_dir);
+	_cleanup_free_ char *path = listing_index_path(request->common->config.state_dir);
 	int err, rebuild = 0;
 	json_int_t id;
 
@@ -139,7 +139,7 @@ void verb_list(struct request *request)
 		}
 	}
 	if (!outcome) {
-		err = worker_start(&request->daemon->workers, &spec, &list_ops, list,
+		err = worker_start(&request->common->workers, &spec, &list_ops, list,
 				   &list->worker);
 		if (!err) {
 			request_on_abandon(request, worker_on_abandon, list->worker);
@@ -181,7 +181,7 @@ static void rm_free(struct rm *rm)
 
 static json_t *check_own(const struct rm *rm)
 {
-	const struct daemon *daemon = rm->request->daemon;
+	const struct common *daemon = rm->request->common;
 	const struct op_env env = { .key = daemon->config.key,
 				    .secret = daemon->config.encryption_key };
 	const struct listing listing = {
@@ -194,7 +194,7 @@ static json_t *check_own(const struct rm *rm)
 /* NULL, or an outcome. */
 static json_t *rm_from_l1(const struct rm *rm)
 {
-	const struct catalog *catalog = &rm->request->daemon->catalog;
+	const struct catalog *catalog = &rm->request->common->catalog;
 	_cleanup_fd_ int lock = -1;
 	json_t *outcome = check_own(rm);
 	char why[512], holder[80];
@@ -209,7 +209,7 @@ static json_t *rm_from_l1(const struct rm *rm)
 				     "generations are being removed or pinned just now; try again" :
 				     strerror(-err));
 	if (!rm->force && catalog_claimed(catalog, rm->job->id, holder, sizeof(holder)) &&
-	    strcmp(holder, rm->request->daemon->config.node))
+	    strcmp(holder, rm->request->common->config.node))
 		return outcome_error(-EBUSY,
 				     "job %lld is being restarted on node %s; if that node is off, "
 				     "use --force",
@@ -231,7 +231,7 @@ static json_t *rm_from_l1(const struct rm *rm)
 static json_t *rm_from_levels(const struct rm *rm, json_t **ret_levels)
 {
 	const struct levels_removal removal = {
-		.daemon = rm->request->daemon, .job = rm->job->id, .label = rm->label,
+		.daemon = rm->request->common, .job = rm->job->id, .label = rm->label,
 		.generations = rm->whole ? NULL : rm->generations,
 		.level = rm->level[0] ? rm->level : NULL, .force = rm->force,
 		.ended = rm->job->state == JOB_ENDED,
@@ -239,7 +239,7 @@ static json_t *rm_from_levels(const struct rm *rm, json_t **ret_levels)
 	json_t *outcome;
 
 	*ret_levels = NULL;
-	if (!rm->request->daemon->config.levels.nr || !strcmp(rm->level, LEVEL_CONFIG_L1))
+	if (!rm->request->common->config.levels.nr || !strcmp(rm->level, LEVEL_CONFIG_L1))
 		return NULL;
 	outcome = levels_remove(&removal);
 	if (!outcome_is_ok(outcome))
@@ -267,7 +267,7 @@ static json_t *check_foreign(const struct rm *rm)
 	char name[NAME_MAX + 1];
 
 	if (!rm->whole ||
-	    !catalog_job_foreign(&rm->request->daemon->catalog, rm->job->id, name, sizeof(name)))
+	    !catalog_job_foreign(&rm->request->common->catalog, rm->job->id, name, sizeof(name)))
 		return NULL;
 	return outcome_error(-ENOTEMPTY,
 			     "%s/%s is none of our files: nothing was removed; move it away, or "
@@ -278,7 +278,7 @@ static json_t *check_foreign(const struct rm *rm)
 static json_t *rm_run(struct channel_reporter *reporter, void *arg)
 {
 	const struct rm *rm = arg;
-	const struct catalog *catalog = &rm->request->daemon->catalog;
+	const struct catalog *catalog = &rm->request->common->catalog;
 	json_t *outcome = check_foreign(rm), *levels = NULL, *result;
 	int err;
 
@@ -317,7 +317,7 @@ static void verb_list_note_number(struct rm *rm, const json_t *outcome)
 		return;
 	if (job_raise_floor(rm->job, json_integer_value(json_array_get(rm->generations, 0)), why,
 			    sizeof(why)))
-		log_error(&rm->request->daemon->log, "%s", why);
+		log_error(&rm->request->common->log, "%s", why);
 }
 
 static void on_rm(json_t *outcome, void *arg)
@@ -333,7 +333,7 @@ static void on_rm(json_t *outcome, void *arg)
 	tombstone_note_end(&rm->note, rm->job, outcome);
 	flusher_changed(rm->request->services->flusher, rm->label);
 	flusher_release(rm->request->services->flusher);
-	if (outcome_is_ok(outcome) && !rm->request->daemon->config.image_dir_shared)
+	if (outcome_is_ok(outcome) && !rm->request->common->config.image_dir_shared)
 		parts_forget(rm->job, &forget);
 	if (outcome_is_ok(outcome) && rm->whole) {
 		job_unprepare(rm->job);
@@ -359,7 +359,7 @@ static bool verb_list_contains(const json_t *all, int64_t generation)
 /* Has the job another undamaged generation than @than to restart from? */
 static bool has_other(const struct job *job, const json_t *all, int64_t than)
 {
-	const struct daemon *daemon = jobs_daemon(job->jobs);
+	const struct common *daemon = jobs_daemon(job->jobs);
 	const struct op_env env = { .key = daemon->config.key,
 				    .secret = daemon->config.encryption_key };
 	size_t i = json_array_size(all);
@@ -407,7 +407,7 @@ static json_t *may_remove(const struct job *job, json_t *all, int64_t generation
  */
 static json_t *verb_list_check_pins(const struct job *job, const json_t *all, int64_t generation)
 {
-	const struct daemon *daemon = jobs_daemon(job->jobs);
+	const struct common *daemon = jobs_daemon(job->jobs);
 	json_t *pins, *number, *outcome = NULL;
 	size_t i;
 
@@ -476,10 +476,10 @@ static json_t *tombstone_write(struct rm *rm)
 static struct rm *parse_rm(struct request *request, struct job *job, bool *ret_dry_run,
 			   json_t **ret_outcome)
 {
-	json_t *all = catalog_generations(&request->daemon->catalog, job->id);
+	json_t *all = catalog_generations(&request->common->catalog, job->id);
 	json_int_t id, generation = 0;
-	const struct level_configs *levels = &request->daemon->config.levels;
-	int force = 0, dry_run = 0, err = catalog_readable(&request->daemon->catalog, job->id);
+	const struct level_configs *levels = &request->common->config.levels;
+	int force = 0, dry_run = 0, err = catalog_readable(&request->common->catalog, job->id);
 	const char *level = NULL;
 	struct rm *rm = NULL;
 	json_error_t why;
@@ -537,7 +537,7 @@ static void rm_start(void *arg)
 		.killed = "what it had removed by then is gone: ckptctl list shows what is left, "
 			  "and removing it again is harmless",
 	};
-	int err = worker_start(&rm->request->daemon->workers, &spec, &rm_ops, rm, &rm->worker);
+	int err = worker_start(&rm->request->common->workers, &spec, &rm_ops, rm, &rm->worker);
 
 	if (err)
 		on_rm(outcome_error(err, "no worker: %s", strerror(-err)), rm);

@@ -27,7 +27,7 @@ static json_t *verb_merge_check(const struct job *job)
 static json_t *verb_merge_parse(const struct request *request, const struct job *job,
 				json_int_t *ret_generation, bool *ret_dry_run)
 {
-	const struct catalog *catalog = &request->daemon->catalog;
+	const struct catalog *catalog = &request->common->catalog;
 	json_int_t id, generation = 0;
 	json_error_t why;
 	int dry_run = 0;

@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "supervisor/daemon.h"
+#include "supervisor/storage/common.h"
 #include "supervisor/net/nodes.h"
 #include "base/outcome.h"
 
@@ -18,13 +18,13 @@ static void on_probed(void *arg)
 {
 	struct request *request = arg;
 
-	request_answer(request, outcome_ok(nodes_describe(request->daemon->nodes)));
+	request_answer(request, outcome_ok(nodes_describe(request->common->nodes)));
 }
 
 void verb_nodes(struct request *request)
 {
-	struct nodes *nodes = request->daemon->nodes;
-	const struct config *config = &request->daemon->config;
+	struct nodes *nodes = request->common->nodes;
+	const struct config *config = &request->common->config;
 	int err;
 
 	if (json_object_size(request->args)) {

@@ -20,7 +20,7 @@
 #include "base/error.h"
 #include "levels/partner.h"
 #include "levels/source.h"
-#include "supervisor/daemon.h"
+#include "supervisor/storage/common.h"
 #include "base/outcome.h"
 #include "supervisor/storage/partner_server.h"
 #include "supervisor/control/worker.h"
@@ -163,7 +163,7 @@ static json_t *store_run(struct channel_reporter *reporter, void *arg)
 		.progress = verb_partner_report, .cancelled = worker_is_to_stop, .arg = reporter,
 		.bucket = &r->bucket,
 	};
-	err = image_key_load(r->request->daemon->config.key, &r->key, &error);
+	err = image_key_load(r->request->common->config.key, &r->key, &error);
 	o.key = r->key;
 	if (!err)
 		err = level_partner_open(&o, &r->level, &error);
@@ -221,7 +221,7 @@ static void verb_partner_on_abandon(struct request *request, void *arg)
 	struct store_request *r = arg;
 
 	worker_kill(r->worker, SIGTERM);
-	if (reactor_timer(request->daemon->reactor, ABANDON_MS, verb_partner_on_patience_over, r,
+	if (reactor_timer(request->common->reactor, ABANDON_MS, verb_partner_on_patience_over, r,
 			  &r->patience))
 		worker_kill(r->worker, SIGKILL);
 }
@@ -240,7 +240,7 @@ static void verb_partner_on_ticket(const struct partner_ticket *ticket, json_t *
 
 	if (!no && !request_abandoned(r->request)) {
 		r->ticket = *ticket;
-		err = worker_start(&r->request->daemon->workers, &spec, &ops, r, &r->worker);
+		err = worker_start(&r->request->common->workers, &spec, &ops, r, &r->worker);
 		sodium_memzero(r->ticket.token, sizeof(r->ticket.token));
 		if (!err) {
 			request_on_abandon(r->request, verb_partner_on_abandon, r);
@@ -303,7 +303,7 @@ static json_t *why_not(const struct request *request, const char *node, int err)
 void verb_store(struct request *request)
 {
 	struct store_request *r = calloc(1, sizeof(*r));
-	const struct config *config = &request->daemon->config;
+	const struct config *config = &request->common->config;
 	json_t *outcome;
 	bool reads;
 	int err;
@@ -317,7 +317,7 @@ void verb_store(struct request *request)
 	if (!outcome) {
 		reads = r->op != PUT && r->op != DELETE;
 		r->owner = r->owner ? r->owner : config->node;
-		err = partner_ticket_ask(request->daemon, r->node, r->owner, reads,
+		err = partner_ticket_ask(request->common, r->node, r->owner, reads,
 					 verb_partner_on_ticket, r);
 		if (!err)
 			return;

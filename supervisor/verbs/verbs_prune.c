@@ -27,7 +27,7 @@
 static json_t *verb_prune_choose(const struct request *request, const struct job *job,
 				 json_int_t *ret_generation)
 {
-	const struct catalog *catalog = &request->daemon->catalog;
+	const struct catalog *catalog = &request->common->catalog;
 	json_int_t id, generation = 0;
 	json_error_t why;
 
@@ -43,7 +43,7 @@ static json_t *verb_prune_choose(const struct request *request, const struct job
 static int verb_prune_change(const struct request *request, const struct job *job,
 			     json_int_t generation, bool pin, char *why, size_t size)
 {
-	const struct daemon *daemon = request->daemon;
+	const struct common *daemon = request->common;
 	int err;
 
 	if (pin)
@@ -63,7 +63,7 @@ static int change_here(const struct request *request, const struct job *job, jso
 		       bool pin, char *why, size_t size)
 {
 	_cleanup_fd_ int lock = -1;
-	int err = catalog_lock(&request->daemon->catalog, job->id, &lock);
+	int err = catalog_lock(&request->common->catalog, job->id, &lock);
 
 	if (!err)
 		return verb_prune_change(request, job, generation, pin, why, size);
@@ -209,7 +209,7 @@ void verb_unpin(struct request *request)
 static json_t *parse_rule(const struct request *request, struct retention_rule *ret_rule,
 			  bool *ret_dry_run)
 {
-	struct retention_rule rule = request->daemon->config.retain;
+	struct retention_rule rule = request->common->config.retain;
 	json_int_t id, keep = rule.keep, every = rule.keep_every, size = (json_int_t)rule.max_size;
 	int dry_run = 0;
 	json_error_t why;

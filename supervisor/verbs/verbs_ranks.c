@@ -258,7 +258,7 @@ static void ask_nodes(struct asked *a, const struct job *job)
 static json_t *verb_ranks_begin(struct asked *a, const struct job *job)
 {
 	struct worker_spec spec = { .name = "ckptd-ranks", .run = ranks_run, .arg = a };
-	struct daemon *daemon = jobs_daemon(job->jobs);
+	struct common *daemon = jobs_daemon(job->jobs);
 	int err;
 
 	a->job = job->id;

@@ -73,8 +73,8 @@ static void attempt_answer(struct attempt *a, json_t *outcome, int fd)
 	json_t *to = json_object_get(outcome, outcome_is_ok(outcome) ? "result" : "error");
 
 	if (a->claimed)
-		catalog_unclaim(&a->request->daemon->catalog, attempt_job(a),
-				a->request->daemon->config.node);
+		catalog_unclaim(&a->request->common->catalog, attempt_job(a),
+				a->request->common->config.node);
 	if (a->steps) {
 		json_array_extend(a->steps, json_object_get(to, "steps"));
 		json_object_set(to, "steps", a->steps);
@@ -88,7 +88,7 @@ static void attempt_answer(struct attempt *a, json_t *outcome, int fd)
 /* Claim the job, so that no other node restarts it; *@job becomes the job as it is then. */
 static json_t *take_claim(struct request *request, struct job **job)
 {
-	const struct daemon *daemon = request->daemon;
+	const struct common *daemon = request->common;
 	bool force = json_is_true(json_object_get(request->args, "node_lost"));
 	int64_t id = (*job)->id;
 	json_t *outcome = NULL;
@@ -143,7 +143,7 @@ static void on_restart_fetched(const json_t *result, void *arg)
 /* Did the restore find damage that the first check missed? Then try again, with a deep check. */
 static bool wants_deep(const struct attempt *a, const json_t *outcome)
 {
-	const struct daemon *daemon = a->request->daemon;
+	const struct common *daemon = a->request->common;
 	const struct job *job = jobs_lookup(a->request->jobs, attempt_job(a));
 	int err = outcome_errno(outcome);
 
@@ -247,7 +247,7 @@ static bool verb_restart_fetch(struct attempt *a, struct job *job)
 {
 	static const struct fetching_ops ops = { on_fetch_progress, on_fetched };
 	struct request *request = a->request;
-	const struct config *config = &request->daemon->config;
+	const struct config *config = &request->common->config;
 	struct fetching_options options = {
 		.flusher = request->services->flusher,
 		.id = attempt_job(a), .job = job,
@@ -255,14 +255,14 @@ static bool verb_restart_fetch(struct attempt *a, struct job *job)
 		.dry_run = verb_restart_is_dry_run(a),
 	};
 
-	if (!fetching_is_on(request->daemon))
+	if (!fetching_is_on(request->common))
 		return false;
 	/* Only the first node's image: which other images this node needs is not known yet. */
 	if (!config->image_dir_shared && !a->first)
 		a->first = json_pack("[i]", 0);
 	options.parts = a->first;
 	restart_times_begin(&a->times, clock_monotonic_ns());
-	if (fetching_start(request->daemon, &options, &ops, a))
+	if (fetching_start(request->common, &options, &ops, a))
 		return false;
 	a->known = job;
 	if (job)

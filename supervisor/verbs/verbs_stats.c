@@ -51,7 +51,7 @@ static json_t *find_row(const json_t *rows, int64_t n)
 /* The manifest's figures as a row; NULL if the manifest cannot be read. */
 static json_t *row_of_manifest(const struct stats *s, int64_t n)
 {
-	const struct daemon *daemon = s->request->daemon;
+	const struct common *daemon = s->request->common;
 	struct op_env env = { .key = daemon->config.key,
 				    .secret = daemon->config.encryption_key };
 	json_t *outcome = generation_describe(&env, &daemon->catalog, s->job, n, s->label);
@@ -107,7 +107,7 @@ static void verb_stats_sort(json_t *rows)
 /* Rows of history and manifests; "kept" marks existing generations. Restarts come first. */
 static json_t *all_rows(struct stats *s)
 {
-	json_t *rows = history_read(&s->request->daemon->catalog, s->job), *number, *row;
+	json_t *rows = history_read(&s->request->common->catalog, s->job), *number, *row;
 	size_t i;
 
 	json_array_foreach(s->generations, i, number) {
@@ -190,14 +190,14 @@ static struct stats *stats_new(struct request *request, const struct job *job)
 	s->job = job->id;
 	s->answer = answer_stats;
 	job_label(job, s->label);
-	s->generations = catalog_generations(&request->daemon->catalog, job->id);
+	s->generations = catalog_generations(&request->common->catalog, job->id);
 	return s;
 }
 
 static void verb_stats_start(struct stats *s)
 {
 	const struct worker_spec spec = { .name = "ckptd-stats", .run = stats_run, .arg = s };
-	int err = worker_start(&s->request->daemon->workers, &spec, &ops, s, &s->worker);
+	int err = worker_start(&s->request->common->workers, &spec, &ops, s, &s->worker);
 
 	if (!err) {
 		request_on_abandon(s->request, worker_on_abandon, s->worker);

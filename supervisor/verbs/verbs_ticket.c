@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "supervisor/daemon.h"
+#include "supervisor/storage/common.h"
 #include "base/outcome.h"
 #include "supervisor/storage/partner_server.h"
 #include "supervisor/storage/ticket.h"
@@ -50,7 +50,7 @@ static json_t *our_own(const struct config *config, const char *owner)
 
 static json_t *verb_ticket_ask(struct request *request)
 {
-	struct daemon *daemon = request->daemon;
+	struct common *daemon = request->common;
 	const char *node = NULL, *owner;
 	json_error_t why;
 	int read_only, err = 0;

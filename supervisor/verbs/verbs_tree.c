@@ -46,11 +46,11 @@ static json_t *op_run(struct channel_reporter *reporter, void *arg)
 {
 	struct tree_request *t = arg;
 	struct op_env env = {
-		.key = t->request->daemon->config.key,
-		.secret = t->request->daemon->config.encryption_key,
+		.key = t->request->common->config.key,
+		.secret = t->request->common->config.encryption_key,
 		.progress = channel_report_progress,
 		.progress_arg = reporter,
-		.memory = t->request->daemon->config.pipeline_memory,
+		.memory = t->request->common->config.pipeline_memory,
 	};
 	struct externals externals;
 	json_t *outcome = t->job ? job_externals_open(t->job, &externals, &env) : NULL;
@@ -59,7 +59,7 @@ static json_t *op_run(struct channel_reporter *reporter, void *arg)
 		return outcome;
 	outcome = t->op(&env, t->args);
 	if (t->nodes)
-		levels_report_check(t->request->daemon,
+		levels_report_check(t->request->common,
 				    json_object_get(json_object_get(outcome, "result"), "checks"));
 	return outcome;
 }
@@ -84,7 +84,7 @@ static void on_nodes(void *arg)
 	struct tree_request *t = arg;
 	json_t *result = json_object_get(t->outcome, "result");
 
-	nodes_check(t->request->daemon->nodes, json_object_get(result, "checks"));
+	nodes_check(t->request->common->nodes, json_object_get(result, "checks"));
 	verb_tree_answer(t);
 }
 
@@ -97,7 +97,7 @@ static void verb_tree_on_outcome(json_t *outcome, void *arg)
 		json_object_set_new(json_object_get(outcome, "result"), "job",
 				    json_integer(t->job_id));
 	if (!t->nodes || !outcome_is_ok(outcome) ||
-	    nodes_probe(t->request->daemon->nodes, on_nodes, t))
+	    nodes_probe(t->request->common->nodes, on_nodes, t))
 		verb_tree_answer(t);
 }
 
@@ -132,7 +132,7 @@ static void verb_tree_start(struct request *request, json_t *args, const struct 
 			spec.killed = "if the image was complete by then it stays (ckptctl "
 				      "verify), and with --kill the tree may have ended";
 		spec.arg = t;
-		err = worker_start(&request->daemon->workers, &spec, &ops, t, &t->worker);
+		err = worker_start(&request->common->workers, &spec, &ops, t, &t->worker);
 		if (!err)
 			return;
 		json_decref(t->args);
@@ -159,8 +159,8 @@ static json_t *restore_run(struct channel_reporter *reporter, void *arg)
 	struct tree_request *t = arg;
 	struct engine_external externals[3];
 	struct op_env env = {
-		.key = t->request->daemon->config.key,
-		.secret = t->request->daemon->config.encryption_key,
+		.key = t->request->common->config.key,
+		.secret = t->request->common->config.encryption_key,
 		.progress = channel_report_progress,
 		.progress_arg = reporter,
 		.externals = externals,
@@ -265,7 +265,7 @@ void verb_restore(struct request *request)
 	t->args = json_incref(request->args);
 	spec.arg = t;
 	spec.keep = keep;
-	err = worker_start(&request->daemon->workers, &spec, &ops, t, &t->worker);
+	err = worker_start(&request->common->workers, &spec, &ops, t, &t->worker);
 	if (!err)
 		return;
 	json_decref(t->args);
@@ -282,7 +282,7 @@ void verb_doctor(struct request *request)
 	struct job *job = NULL;
 
 	json_object_set_new(args, "image_dir",
-			    json_string(request->daemon->config.image_dir));
+			    json_string(request->common->config.image_dir));
 	if (json_object_size(request->args) > 1) {
 		outcome = outcome_usage("doctor: bad arguments: a job, or a pid, or neither");
 	} else if (json_object_get(request->args, "job")) {

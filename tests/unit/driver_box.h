@@ -32,7 +32,7 @@ struct job_dump {
 };
 
 struct box_node {
-	struct daemon daemon;
+	struct common daemon;
 	struct job job;
 	struct parts parts;
 	struct job_dump *dump;

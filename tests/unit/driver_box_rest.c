@@ -16,7 +16,7 @@ void log_line(const struct log *log, enum log_level level, const char *format, .
 {
 }
 
-struct daemon *jobs_daemon(const struct jobs *jobs)
+struct common *jobs_daemon(const struct jobs *jobs)
 {
 	return &box_node_of(jobs)->daemon;
 }

@@ -42,7 +42,7 @@ static struct worker worker;
 static unsigned int started, looked_at;
 static reactor_timer_fn timer_fn;
 static void *timer_arg;
-static struct daemon daemon_of_test;
+static struct common daemon_of_test;
 static int part;		/* of this node, of each job */
 static json_t *in_memory, *on_disk;	/* their record */
 static json_t *targets;		/* what the last worker got */
@@ -126,7 +126,7 @@ void job_events_unsubscribe(struct jobs *jobs, struct job_events_subscriber *sub
 {
 }
 
-struct daemon *jobs_daemon(const struct jobs *jobs)
+struct common *jobs_daemon(const struct jobs *jobs)
 {
 	return &daemon_of_test;
 }

@@ -15,13 +15,13 @@
 
 struct box {
 	struct disk *disk;
-	struct daemon daemon;
+	struct common daemon;
 	struct jobs *jobs;
 	struct job *job;
 	char why[512];
 };
 
-static int has_images(struct daemon *daemon, char *why, size_t size)
+static int has_images(struct common *daemon, char *why, size_t size)
 {
 	(void)daemon;
 	(void)why;

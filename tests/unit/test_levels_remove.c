@@ -15,7 +15,7 @@
 
 struct box {
 	struct disk *d;
-	struct daemon daemon;
+	struct common daemon;
 	struct levels_removal rm;
 	json_t *asked;
 	char text[512];

@@ -28,7 +28,7 @@
 #include "supervisor/storage/level_config_group.h"
 #include "supervisor/control/worker.h"
 
-static struct daemon daemon_of_test = { .config = { .node = "n1", .store = "/nowhere",
+static struct common daemon_of_test = { .config = { .node = "n1", .store = "/nowhere",
 	.store_encrypt = true } };
 static struct partner_server *store;
 static peer_verb_fn on_store;
