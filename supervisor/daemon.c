@@ -331,7 +331,7 @@ int daemon_start(struct daemon *daemon)
 	common->name_lock = -1;
 	common->catalog = (struct catalog) {
 		.dir = common->config.image_dir, .key = common->config.key,
-		.secret = common->config.encryption_key,
+		.secret = common->config.encryption_key, .log = &common->log,
 	};
 	err = identity_boot(common->boot);
 	if (!err)

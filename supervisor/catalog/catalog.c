@@ -2,7 +2,8 @@
 /*
  * Jobs and their generations on disk; see catalog.h.
  *
- * Keeps nothing in memory. mkdir(2) decides which node gets a job number, and an image
+ * Keeps nothing in memory. job_number.c has the highest number, under whose lock directories
+ * of jobs are made; where there are no locks, mkdir(2) decides who gets a number. An image
  * appears and disappears by one rename(2), so several nodes may share the directory.
  */
 #include "supervisor/catalog/catalog.h"
@@ -22,6 +23,7 @@
 #include "base/error.h"
 #include "image/writer.h"
 #include "supervisor/catalog/history.h"
+#include "supervisor/catalog/job_number.h"
 #include "supervisor/catalog/pin.h"
 #include "supervisor/catalog/private.h"
 #include "supervisor/catalog/seal.h"
@@ -163,7 +165,21 @@ static int64_t last_of(json_t *array)
 
 /* ------------------------------------------------------------------ jobs */
 
-int catalog_job_make(const struct catalog *catalog, int64_t job, bool *ret_made)
+static int64_t catalog_highest(const struct catalog *catalog)
+{
+	return last_of(catalog_numbers(catalog->dir, ""));
+}
+
+/* Give @job to no other job later. */
+static int catalog_raise_number(const struct catalog *catalog, int64_t job)
+{
+	_cleanup_fd_ int lock = -1;
+	int err = job_number_lock(catalog, &lock);
+
+	return err ? err : job_number_raise(catalog, catalog_highest(catalog), job);
+}
+
+static int make_job(const struct catalog *catalog, int64_t job, bool *ret_made)
 {
 	_cleanup_free_ char *path = catalog_job_dir(catalog, job);
 	int err;
@@ -181,17 +197,40 @@ int catalog_job_make(const struct catalog *catalog, int64_t job, bool *ret_made)
 	return err;
 }
 
+int catalog_job_make(const struct catalog *catalog, int64_t job, bool *ret_made)
+{
+	int err = make_job(catalog, job, ret_made);
+
+	if (!*ret_made)
+		return err;
+	err = catalog_raise_number(catalog, job);
+	if (err) {
+		_cleanup_free_ char *path = catalog_job_dir(catalog, job);
+
+		if (path)
+			rmdir(path);
+		*ret_made = false;
+	}
+	return err;
+}
+
 int catalog_job_create(const struct catalog *catalog, int64_t *ret_job)
 {
-	int64_t job = last_of(catalog_numbers(catalog->dir, "")) + 1, step = catalog->step ?: 1;
+	int64_t job, step = catalog->step ?: 1;
+	_cleanup_fd_ int lock = -1;
+	int err = job_number_lock(catalog, &lock);
 
+	if (err)
+		return err;
+	job = job_number_last(catalog, catalog_highest(catalog)) + 1;
 	while (job % step != catalog->rest)
 		job++;
-	/* mkdir decides, also between nodes that share the directory. */
 	for (; job < CATALOG_NUMBERS; job += step) {
-		bool made;
-		int err = catalog_job_make(catalog, job, &made);
+		bool made = false;
 
+		err = job_number_write(catalog, job);
+		if (!err)
+			err = make_job(catalog, job, &made);
 		if (made)
 			*ret_job = job;
 		if (made || err)
@@ -381,6 +420,9 @@ int catalog_job_remove(const struct catalog *catalog, int64_t job)
 		return -ENOMEM;
 	if (catalog_last(catalog, job))
 		return -ENOTEMPTY;
+	err = catalog_raise_number(catalog, job);
+	if (err)
+		return err;
 	remove_leftovers(catalog, job, path);
 	err = remove_files(path);
 	if (!err && rmdir(path))

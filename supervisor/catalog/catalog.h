@@ -2,6 +2,7 @@
 /*
  * The catalog: jobs and their generations on disk.
  *
+ *	IMAGE_DIR/.job-number		the highest number ever given (job_number.h)
  *	IMAGE_DIR/ID/job.json		the job's record (sealed)
  *	IMAGE_DIR/ID/gen-N/		an image; the note in its manifest holds what belongs
  *					to it: lengths of the logs, main process
@@ -23,6 +24,8 @@
 /* Job and generation numbers are below this; a directory named by a higher number is ignored. */
 #define CATALOG_NUMBERS	1000000000LL
 
+struct log;
+
 struct catalog {
 	const char *dir;	/* IMAGE_DIR */
 	const char *key;	/* path of the key */
@@ -33,6 +36,7 @@ struct catalog {
 	 * all numbers.
 	 */
 	unsigned int rest, step;
+	const struct log *log;	/* NULL: nothing is logged */
 };
 
 /* Directory of a job, or of a generation; the caller frees it; NULL: no memory. */
@@ -64,11 +68,16 @@ int catalog_generation_parts(const struct catalog *catalog, int64_t job, int64_t
 int catalog_part_drop(const struct catalog *catalog, int64_t job, int64_t generation,
 		      unsigned int part);
 
-/* Take the next free job number that this node may give, by making its directory. */
+/*
+ * catalog_job_create() - take a job number, above all that were ever given, by making its
+ *	directory
+ *
+ * -EBUSY: another process keeps the numbers locked (job_number.h); -ENOSPC: no number is left.
+ */
 int catalog_job_create(const struct catalog *catalog, int64_t *ret_job);
 /*
  * Make the directory of a job whose number is given; durable. 0 also if it exists: then
- * *@ret_made is false.
+ * *@ret_made is false. The number is not given to another job later.
  */
 int catalog_job_make(const struct catalog *catalog, int64_t job, bool *ret_made);
 
@@ -95,7 +104,8 @@ int catalog_job_read(const struct catalog *catalog, int64_t job,
 bool catalog_job_foreign(const struct catalog *catalog, int64_t job, char *ret_name, size_t size);
 /*
  * Remove the job with everything; only if no generation is left. -ENOTEMPTY: a foreign file
- * is there, and the record still exists.
+ * is there, and the record still exists. The number is not given again; -EBUSY or the like if
+ * that cannot be noted, and then nothing was removed.
  */
 int catalog_job_remove(const struct catalog *catalog, int64_t job);
 

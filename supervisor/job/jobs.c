@@ -362,7 +362,9 @@ int jobs_create(struct jobs *jobs, json_t *record, struct job **ret_job, char *w
 	err = catalog_job_create(&jobs->daemon->catalog, &id);
 	if (err) {
 		snprintf(why, size, "no directory for the job in %s: %s",
-			 jobs->daemon->catalog.dir, strerror(-err));
+			 jobs->daemon->catalog.dir, err == -EBUSY ?
+			 "another ckptd keeps the job numbers locked (see the log); try again" :
+			 strerror(-err));
 		json_decref(record);
 		return err;
 	}

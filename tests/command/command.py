@@ -81,6 +81,15 @@ def asked(node, verb, args):
         return answer(s)
 
 
+def logged(node, what):
+    """What ckptd logs meanwhile."""
+    before = os.path.getsize(node.log.name)
+    what()
+    with open(node.log.name) as f:
+        f.seek(before)
+        return f.read()
+
+
 # ----------------------------------------------------------------- UTF-8
 
 @test
@@ -411,6 +420,32 @@ def more_nodes_than_there_are(node):
         request(s, 'run', args)
         refused = answer(s)['error']
         check('more than there may be' in json.dumps(refused), refused)
+
+
+# ----------------------------------------------------------------- numbers and keys
+
+@test
+def number_never_again(node):
+    """the number of a removed job is given to no other one, also after a restart of ckptd"""
+    number = f'{node.images}/.job-number'
+    for job in (1, 2):
+        equal(node.run('true'), job, 'number')
+        equal(node.wait(job), 0, 'status')
+        ends(0, '', command(node, 'rm', str(job)))
+    node.leave()
+    node.start()
+    equal(node.run('true'), 3, 'number')
+    node.wait(3)
+    # of an earlier version; then damaged
+    os.remove(number)
+    said = logged(node, lambda: equal(node.run('true'), 4, 'number'))
+    check(f'{number}, the highest job number ever given, is not there' in said, said)
+    node.wait(4)
+    os.truncate(number, 3)
+    said = logged(node, lambda: ends(0, '', command(node, 'rm', '4')))
+    check(f'{number}, the highest job number ever given, is damaged' in said, said)
+    said = logged(node, lambda: equal(node.run('true'), 5, 'number'))
+    check(number not in said, said)
 
 
 # ----------------------------------------------------------------- doctor

@@ -15,13 +15,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/error.h"
 #include "base/atomic_json.h"
+#include "base/log.h"
 #include "image/key.h"
 #include "supervisor/catalog/catalog.h"
 #include "supervisor/catalog/first_key.h"
+#include "supervisor/catalog/job_number.h"
 #include "supervisor/catalog/private.h"
 #include "supervisor/catalog/generation.h"
 #include "supervisor/catalog/name_lock.h"
@@ -101,6 +104,142 @@ static void test_job_numbers(void **state)
 	assert_int_equal(job, 55);
 	d->catalog.dir = "/nonexistent";
 	assert_int_equal(catalog_job_create(&d->catalog, &job), -ENOENT);
+}
+
+static int64_t given(const struct disk *d)
+{
+	int64_t job = 0;
+
+	assert_int_equal(catalog_job_create(&d->catalog, &job), 0);
+	return job;
+}
+
+static void number_file(const struct disk *d, const char *text)
+{
+	char path[128];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/" JOB_NUMBER_FILE, d->images);
+	f = text ? fopen(path, "w") : NULL;
+	if (!f) {
+		assert_int_equal(unlink(path), 0);
+		return;
+	}
+	fputs(text, f);
+	fclose(f);
+}
+
+static void test_job_number_not_again(void **state)
+{
+	struct disk *d = *state;
+	bool made;
+
+	assert_int_equal(given(d), 1);
+	assert_int_equal(given(d), 2);
+	assert_int_equal(catalog_job_remove(&d->catalog, 2), 0);
+	assert_int_equal(given(d), 3);
+	assert_int_equal(catalog_job_remove(&d->catalog, 3), 0);
+	assert_int_equal(catalog_job_remove(&d->catalog, 1), 0);
+	assert_int_equal(given(d), 4);
+	/* another node's, which was fetched and removed here */
+	assert_int_equal(catalog_job_make(&d->catalog, 30, &made), 0);
+	assert_int_equal(catalog_job_remove(&d->catalog, 30), 0);
+	assert_int_equal(given(d), 31);
+	/* a directory of an earlier version: the first thing here is a removal */
+	make(d, "50", true);
+	number_file(d, NULL);
+	assert_int_equal(catalog_job_remove(&d->catalog, 50), 0);
+	assert_int_equal(given(d), 51);
+}
+
+static void test_job_number_lost(void **state)
+{
+	static const char *const bad[] = {
+		NULL, "", "{\"la", "[]", "{\"last\": \"7\"}", "{\"last\": -3}",
+		"{\"last\": 1000000000}", "{\"last\": 99999999999999999999}",
+	};
+	struct disk *d = *state;
+	char text[512] = "";
+	struct log log;
+	int64_t job = 0;
+	int saved = dup(2);
+	FILE *said;
+	size_t i;
+
+	make(d, "7", true);
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		said = tmpfile();
+		dup2(fileno(said), 2);
+		log_init(&log, "test");
+		d->catalog.log = &log;
+		if (i)
+			number_file(d, bad[i]);
+		job = given(d);
+		dup2(saved, 2);
+		memset(text, 0, sizeof(text));
+		rewind(said);
+		fread(text, 1, sizeof(text) - 1, said);
+		fclose(said);
+		assert_int_equal(job, 8 + i);
+		assert_non_null(strstr(text, JOB_NUMBER_FILE));
+		assert_non_null(strstr(text, i ? "damaged" : "not there"));
+	}
+	close(saved);
+	d->catalog.log = NULL;
+	/* left by a crash before its rename: the old number holds */
+	make(d, "." JOB_NUMBER_FILE ".new", false);
+	assert_int_equal(given(d), job + 1);
+	number_file(d, "{\"last\": 999999999}");
+	assert_int_equal(catalog_job_create(&d->catalog, &job), -ENOSPC);
+}
+
+/* Nodes that share the directory: each makes and removes jobs. */
+static void test_job_number_shared(void **state)
+{
+	enum { NODES = 4, JOBS = 25 };
+	struct disk *d = *state;
+	char seen[NODES * JOBS + 1] = "";
+	int out[2], i, status, n = 0;
+	int64_t job;
+
+	assert_int_equal(pipe(out), 0);
+	for (i = 0; i < NODES; i++) {
+		if (fork())
+			continue;
+		for (n = 0; n < JOBS; n++) {
+			if (catalog_job_create(&d->catalog, &job) ||
+			    catalog_job_remove(&d->catalog, job) ||
+			    write(out[1], &job, sizeof(job)) != sizeof(job))
+				_exit(1);
+		}
+		_exit(0);
+	}
+	close(out[1]);
+	while (read(out[0], &job, sizeof(job)) == sizeof(job)) {
+		assert_in_range(job, 1, NODES * JOBS);
+		assert_int_equal(seen[job], 0);
+		seen[job] = 1;
+		n++;
+	}
+	close(out[0]);
+	for (i = 0; i < NODES; i++) {
+		assert_true(wait(&status) > 0);
+		assert_int_equal(status, 0);
+	}
+	assert_int_equal(n, NODES * JOBS);
+}
+
+static void test_job_number_locked(void **state)
+{
+	struct disk *d = *state;
+	int64_t job = given(d);
+	int lock;
+
+	assert_int_equal(job_number_lock(&d->catalog, &lock), 0);
+	assert_int_equal(catalog_job_create(&d->catalog, &job), -EBUSY);
+	assert_int_equal(catalog_job_remove(&d->catalog, job), -EBUSY);
+	close(lock);
+	assert_int_equal(catalog_job_remove(&d->catalog, job), 0);
 }
 
 static void test_job_record(void **state)
@@ -625,6 +764,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		test(test_job_numbers),
+		test(test_job_number_not_again),
+		test(test_job_number_lost),
+		test(test_job_number_shared),
+		test(test_job_number_locked),
 		test(test_job_record),
 		test(test_other_jobs_record),
 		test(test_secret_record),

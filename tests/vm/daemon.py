@@ -111,7 +111,8 @@ class Node:
 
     def left(self):
         """What is in the image directory, but for what ckptds hold there."""
-        return [n for n in os.listdir(self.images) if not n.startswith('.ckptd-')]
+        return [n for n in os.listdir(self.images)
+                if not n.startswith(('.ckptd-', '.job-number'))]
 
     def kill(self):
         """SIGKILL; the jobs run on."""
