@@ -23,8 +23,7 @@ static void cli_call_progress(const char *phase, uint64_t done, uint64_t total, 
 	cli_progress(&p, arg);
 }
 
-/* The one that the library takes. */
-static const char *socket_path(const struct cli *cli)
+const char *cli_socket_path(const struct cli *cli)
 {
 	const char *path = cli->socket ? cli->socket : secure_getenv("CKPTD_SOCKET");
 
@@ -57,7 +56,7 @@ struct ckpt *cli_connect(struct cli *cli, json_t **ret_outcome)
 		handle_set_wait(cli->connection, cli_wait, cli);
 		return cli->connection;
 	}
-	*ret_outcome = outcome_error(err, "cannot connect to ckptd: %s: %s%s", socket_path(cli),
+	*ret_outcome = outcome_error(err, "cannot connect to ckptd: %s: %s%s", cli_socket_path(cli),
 				     strerror(-err), cli_call_advice(err));
 	return NULL;
 }

@@ -8,6 +8,8 @@
 #include "ckptctl/cli.h"
 #include "engine/op/op.h"
 
+/* The path of ckptd's socket, as the library takes it. */
+const char *cli_socket_path(const struct cli *cli);
 /* Open the connection on first use; NULL: *ret_outcome has the error. */
 struct ckpt *cli_connect(struct cli *cli, json_t **ret_outcome);
 void cli_disconnect(struct cli *cli);

@@ -37,6 +37,52 @@ int cli_job_operand(struct cli *cli, int argc, char **argv, json_t *args)
 	return 0;
 }
 
+/* Name the jobs of @unreadable that are, or are not, of another key. */
+static void say_unreadable(const json_t *unreadable, bool other_key)
+{
+	char numbers[256] = "";
+	const json_t *row, *first = NULL;
+	size_t i, len = 0, nr = 0;
+
+	json_array_foreach(unreadable, i, row) {
+		if (json_is_true(json_object_get(row, "other_key")) != other_key)
+			continue;
+		first = first ?: row;
+		nr++;
+		if (len < sizeof(numbers) - 32)
+			len += (size_t)snprintf(numbers + len, sizeof(numbers) - len, "%s%lld",
+						len ? ", " : "",
+						(long long)cli_int(row, "job"));
+		else if (numbers[len - 1] != '.')
+			len += (size_t)snprintf(numbers + len, sizeof(numbers) - len, ", ...");
+	}
+	if (!nr)
+		return;
+	if (other_key)
+		cli_say("%zu job%s of another key: %s; put that key back for %s (ckptctl doctor)",
+			nr, nr == 1 ? "" : "s", numbers, nr == 1 ? "it" : "them");
+	else
+		cli_say("%zu job%s cannot be read: %s; %s", nr, nr == 1 ? "" : "s", numbers,
+			cli_str(first, "error"));
+}
+
+int cli_job_list_finish(struct cli *cli, json_t *outcome,
+			void (*print)(struct cli *cli, json_t *result))
+{
+	json_t *result = json_object_get(outcome, "result");
+	json_t *unreadable = json_incref(json_object_get(result, "unreadable"));
+	bool whole = !json_array_size(unreadable);
+	int status = cli_finish(cli, outcome, print);
+
+	if (!whole) {
+		fflush(stdout);
+		say_unreadable(unreadable, true);
+		say_unreadable(unreadable, false);
+	}
+	json_decref(unreadable);
+	return status == CLI_DONE && !whole ? CLI_FAILED : status;
+}
+
 const char *cli_job_phases(const json_t *row, char text[CLI_PHASES])
 {
 	static const char *const names[][2] = {

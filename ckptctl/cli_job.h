@@ -18,6 +18,13 @@ int cli_job_nodes(struct cli *cli, const char *option, char *list, json_t *args)
  */
 int cli_job_map(struct cli *cli, char *list, json_t *args, long long *ret_n);
 
+/*
+ * As cli_finish(), for a list of jobs: names those that could not be read ("unreadable") on
+ * standard error, and then returns CLI_FAILED, as the list is not whole.
+ */
+int cli_job_list_finish(struct cli *cli, json_t *outcome,
+			void (*print)(struct cli *cli, json_t *result));
+
 #define CLI_PHASES	192
 /* The phases of a restart, " (restore 80 ms, ranks up 2.1 s)"; "" where there are none. */
 const char *cli_job_phases(const json_t *row, char text[CLI_PHASES]);

@@ -4,11 +4,14 @@
  *
  * Exit status 0 when nothing stands in the way, 3 when something does; the
  * reasons are those that a checkpoint would be refused with.  A tree is frozen
- * for a moment to find out.
+ * for a moment to find out.  Without ckptd this process looks at what it can, and that
+ * ckptd does not answer is a finding.
  */
-#include "ckptctl/cli.h"
+#include "ckptctl/cli_call.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/outcome.h"
 
@@ -57,11 +60,36 @@ static int cmd_doctor_finish(struct cli *cli, json_t *outcome)
 	return tree_status ? tree_status : status;
 }
 
+/* ckptd does not answer, as @refused says (taken over): its line is one of the findings. */
+static json_t *cmd_doctor_alone(struct cli *cli, json_t *refused, int pid)
+{
+	json_t *args = pid ? json_pack("{s:i}", "pid", pid) : json_object();
+	json_t *outcome = cli_local(cli, "doctor", args);
+	json_t *result = json_object_get(outcome, "result");
+	int err = outcome_errno(refused);
+
+	json_decref(refused);
+	if (!outcome_is_ok(outcome))
+		return outcome;
+	json_array_insert_new(json_object_get(result, "checks"), 0,
+			      json_pack("{s:s, s:b, s:o, s:b, s:s}", "check", "ckptd", "ok", 0,
+					"found", json_sprintf("%s: %s", cli_socket_path(cli),
+							      strerror(-err)),
+					"required", 1, "advice", err == -EAGAIN ?
+					"it takes no connections; is it stopped? systemctl status "
+					"ckptd" :
+					"start it: systemctl start ckptd; if it does not stay: "
+					"ckptd --check, journalctl -u ckptd"));
+	json_object_set_new(result, "ready", json_false());
+	return outcome;
+}
+
 static int cmd_doctor_run(struct cli *cli, int argc, char **argv)
 {
 	json_t *args = json_object();
 	int64_t job, generation;
 	long long pid = 0;
+	json_t *outcome;
 	int c;
 
 	while ((c = cli_getopt(cli, argc, argv, "p:", longs)) != -1) {
@@ -92,7 +120,10 @@ static int cmd_doctor_run(struct cli *cli, int argc, char **argv)
 		json_decref(args);
 		return cli_usage(cli, "%s is no job, or too much", argv[optind]);
 	}
-	return cmd_doctor_finish(cli, cli_call(cli, "doctor", args));
+	outcome = cli_call(cli, "doctor", args);
+	if (!cli->standalone && cli->unanswered)
+		outcome = cmd_doctor_alone(cli, outcome, (int)pid);
+	return cmd_doctor_finish(cli, outcome);
 }
 
 const struct cli_verb cmd_doctor = {

@@ -172,7 +172,7 @@ static int cmd_list_run(struct cli *cli, int argc, char **argv)
 		json_decref(args);
 		return status;
 	}
-	return cli_finish(cli, cli_call(cli, "list", args), cmd_list_print);
+	return cli_job_list_finish(cli, cli_call(cli, "list", args), cmd_list_print);
 }
 
 const struct cli_verb cmd_list = {

@@ -165,7 +165,8 @@ static int cmd_ps_run(struct cli *cli, int argc, char **argv)
 		return run_ranks(cli, argc, argv);
 	if (optind < argc)
 		return cli_usage(cli, "%s is too much", argv[optind]);
-	return cli_finish(cli, cli_call(cli, "ps", json_pack("{s:b}", "all", all)), cmd_ps_print);
+	return cli_job_list_finish(cli, cli_call(cli, "ps", json_pack("{s:b}", "all", all)),
+				   cmd_ps_print);
 }
 
 const struct cli_verb cmd_ps = {

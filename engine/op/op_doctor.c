@@ -107,6 +107,7 @@ static void check_key(struct doctor *d, const struct op_env *env)
 	else
 		op_doctor_found(d, "key", true, json_sprintf("%s: %s", path,
 						   error.text[0] ? error.text : strerror(-err)),
+		      err == -EACCES && geteuid() ? "only root can look at it: run as root" :
 		      "make it a file of root, mode 0600, of 32 bytes");
 }
 

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <sodium.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,7 @@
 #include "base/outcome.h"
 
 #define MAC_BYTES	32
+#define ID_BYTES	16
 #define CONTEXT		"stillpoint sealed record v1    "	/* 31 characters and NUL */
 
 static int seal_compute(const struct image_key *key, const char *purpose,
@@ -40,6 +42,14 @@ static int seal_compute(const struct image_key *key, const char *purpose,
 	return 0;
 }
 
+static void seal_key_id(const struct image_key *key, char ret_hex[2 * ID_BYTES + 1])
+{
+	uint8_t id[ID_BYTES];
+
+	image_key_id(key, id);
+	sodium_bin2hex(ret_hex, 2 * ID_BYTES + 1, id, sizeof(id));
+}
+
 static int load_key(const char *path, bool writes, struct image_key **ret_key,
 		    char *why, size_t size)
 {
@@ -58,7 +68,7 @@ static int load_key(const char *path, bool writes, struct image_key **ret_key,
 int seal_write(const char *dir, const char *name, const char *purpose,
 	       const char *key_path, const json_t *record, char *why, size_t size)
 {
-	char hex[2 * MAC_BYTES + 1];
+	char hex[2 * MAC_BYTES + 1], id[2 * ID_BYTES + 1];
 	struct image_key *key;
 	json_t *sealed;
 	int err;
@@ -67,16 +77,28 @@ int seal_write(const char *dir, const char *name, const char *purpose,
 	if (err)
 		return err;
 	err = seal_compute(key, purpose, record, hex);
+	seal_key_id(key, id);
 	image_key_destroy(key);
 	if (err)
 		return err;
-	sealed = json_pack("{s:O, s:s}", "sealed", (json_t *)record, "mac", hex);
+	sealed = json_pack("{s:O, s:s, s:s}", "sealed", (json_t *)record, "mac", hex,
+			   "key", id);
 	err = sealed ? atomic_json_write(dir, name, sealed) : -ENOMEM;
 	json_decref(sealed);
 	if (err)
 		snprintf(why, size, "%s/%s cannot be written: %s", dir, name,
 			 strerror(-err));
 	return err;
+}
+
+/* Does the file say that another key has sealed it? */
+static bool seal_is_others(const struct image_key *key, const json_t *sealed)
+{
+	const char *says = json_string_value(json_object_get(sealed, "key"));
+	char id[2 * ID_BYTES + 1];
+
+	seal_key_id(key, id);
+	return says && strcmp(says, id);
 }
 
 static int seal_check(const struct image_key *key, const char *purpose, json_t *sealed,
@@ -93,7 +115,7 @@ static int seal_check(const struct image_key *key, const char *purpose, json_t *
 	if (err)
 		return err;
 	if (sodium_memcmp(hex, mac, 2 * MAC_BYTES))
-		return -EBADMSG;
+		return seal_is_others(key, sealed) ? -EKEYREJECTED : -EBADMSG;
 	*ret_record = json_incref(record);
 	return 0;
 }
@@ -115,7 +137,9 @@ int seal_read(const char *dir, const char *name, const char *purpose,
 	if (!err) {
 		err = seal_check(key, purpose, sealed, ret_record);
 		if (err)
-			snprintf(why, size, "%s/%s is damaged, forged, or of another key than %s",
+			snprintf(why, size, err == -EKEYREJECTED ?
+				 "%s/%s is of another key than %s" :
+				 "%s/%s is damaged, forged, or of another key than %s",
 				 dir, name, key_path);
 	}
 	image_key_destroy(key);

@@ -4,8 +4,9 @@
  * disk that was elsewhere can hold anything, so a restart believes (whose job it is, what
  * runs as whom) only records that this key has sealed.
  *
- * A sealed file is {"sealed": {...}, "mac": "hex"}: keyed BLAKE2b over the compact, sorted
- * form of "sealed" and the purpose it was sealed for.
+ * A sealed file is {"sealed": {...}, "mac": "hex", "key": "hex"}: keyed BLAKE2b over the
+ * compact, sorted form of "sealed" and the purpose it was sealed for. "key" is the id of the
+ * key, for people only; earlier versions wrote none.
  */
 #ifndef STILLPOINT_SEAL_H
 #define STILLPOINT_SEAL_H
@@ -23,8 +24,9 @@ int seal_write(const char *dir, const char *name, const char *purpose,
 /*
  * seal_read() - read and check a record
  *
- * -ENOENT: no such file; -EBADMSG: damaged, forged, or sealed with another key; other
- * negative errno. @why is a text for people.
+ * -ENOENT: no such file; -EKEYREJECTED: says that it was sealed with another key; -EBADMSG:
+ * damaged, forged, or sealed with another key by an earlier version; other negative errno.
+ * @why is a text for people.
  */
 int seal_read(const char *dir, const char *name, const char *purpose,
 	      const char *key, json_t **ret_record, char *why, size_t size);

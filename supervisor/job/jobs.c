@@ -34,6 +34,7 @@ struct jobs {
 	struct job_events_subscriber *subscribers;
 	bool keyless;		/* the key cannot be used; the log says why */
 	bool missed;		/* some job runs here without a record, and that was logged */
+	json_t *unreadable;	/* jobs_unreadable() */
 };
 
 struct common *jobs_daemon(const struct jobs *jobs)
@@ -192,43 +193,71 @@ static struct job *jobs_refresh(struct jobs *jobs, struct job *job)
 	return jobs_load(jobs, id, &job, why, sizeof(why)) ? NULL : job;
 }
 
-/* True if the key can be loaded. If not, log that once, and not an error for each record. */
-static bool has_key(struct jobs *jobs)
+/* 0 if the key can be loaded. If not, log that once, and not an error for each record. */
+static int check_key(struct jobs *jobs, struct ckpt_error *error)
 {
 	struct common *daemon = jobs->daemon;
-	struct ckpt_error error = {};
 	struct image_key *key = NULL;
-	int err = image_key_load(daemon->config.key, &key, &error);
+	int err = image_key_load(daemon->config.key, &key, error);
 
 	if (err && !jobs->keyless)
-		log_error(&daemon->log, "no job's record can be read: %s", error.text);
+		log_error(&daemon->log, "no job's record can be read: %s", error->text);
 	jobs->keyless = err;
 	image_key_destroy(key);
-	return !err;
+	return err;
+}
+
+static bool has_key(struct jobs *jobs)
+{
+	struct ckpt_error error = {};
+
+	return !check_key(jobs, &error);
+}
+
+static void jobs_note_unreadable(struct jobs *jobs, int64_t id, int err, const char *why)
+{
+	/* The job has gone since its directory was seen, or is just ending. */
+	if (err != -ENOENT && err != -EAGAIN)
+		json_array_append_new(jobs->unreadable,
+				      json_pack("{s:I, s:b, s:s}", "job", (json_int_t)id,
+						"other_key", err == -EKEYREJECTED, "error", why));
 }
 
 void jobs_reconcile_all(struct jobs *jobs)
 {
-	json_t *ids = catalog_jobs(&jobs->daemon->catalog);
+	json_t *ids = catalog_jobs(&jobs->daemon->catalog), *number;
+	struct ckpt_error error = {};
+	int err, keyless = check_key(jobs, &error);
 	struct job *job, *next;
 	char why[512];
 	size_t i;
 
-	if (!has_key(jobs)) {
-		json_decref(ids);
-		return;
-	}
-	for (job = jobs->first; job; job = next) {
+	json_array_clear(jobs->unreadable);
+	for (job = keyless ? NULL : jobs->first; job; job = next) {
 		next = job->next;
 		jobs_refresh(jobs, job);
 	}
-	for (i = 0; i < json_array_size(ids); i++) {
-		int64_t id = json_integer_value(json_array_get(ids, i));
+	json_array_foreach(ids, i, number) {
+		int64_t id = json_integer_value(number);
 
-		if (!jobs_lookup(jobs, id) && jobs_load(jobs, id, &job, why, sizeof(why)))
-			log_warning(&jobs->daemon->log, "%s", why);
+		if (jobs_lookup(jobs, id))
+			continue;
+		if (keyless) {
+			jobs_note_unreadable(jobs, id, -ENOKEY, error.text);
+			continue;
+		}
+		err = jobs_load(jobs, id, &job, why, sizeof(why));
+		if (!err)
+			continue;
+		log_warning(&jobs->daemon->log, "%s", why);
+		jobs_note_unreadable(jobs, id, err, why);
 	}
 	json_decref(ids);
+}
+
+const json_t *jobs_unreadable(const struct jobs *jobs)
+{
+	return jobs->unreadable;
 }
 
 struct job *jobs_reconcile(struct jobs *jobs, int64_t id, json_t **ret_outcome)
@@ -397,6 +426,7 @@ int jobs_open(struct common *daemon, const struct job_ops *ops, bool keyless,
 	jobs->daemon = daemon;
 	jobs->ops = ops;
 	jobs->keyless = keyless;
+	jobs->unreadable = json_array();
 	*ret_jobs = jobs;
 	return 0;
 }
@@ -414,5 +444,6 @@ void jobs_close(struct jobs *jobs)
 	reactor_remove(jobs->look);
 	while (jobs->first)
 		jobs_forget(jobs->first);
+	json_decref(jobs->unreadable);
 	free(jobs);
 }

@@ -119,6 +119,11 @@ struct job *jobs_reconcile(struct jobs *jobs, int64_t id, json_t **ret_outcome);
 struct job *jobs_reconcile_for(struct request *request, json_t **ret_outcome);
 /* jobs_reconcile() of every job of the registry and of the catalog. */
 void jobs_reconcile_all(struct jobs *jobs);
+/*
+ * The jobs that the last jobs_reconcile_all() could not read: [{"job": number, "other_key": the
+ * record says that another key has sealed it, "error": text}], ascending; stays @jobs's.
+ */
+const json_t *jobs_unreadable(const struct jobs *jobs);
 /* The registry's jobs by ascending number: start with NULL. */
 struct job *jobs_next(struct jobs *jobs, struct job *after);
 

@@ -408,7 +408,10 @@ void verb_ps(struct request *request)
 		if (all || job_is_alive(job) || job->busy)
 			json_array_append_new(list, job_describe(job));
 	}
-	request_answer(request, outcome_ok(json_pack("{s:o}", "jobs", list)));
+	list = json_pack("{s:o}", "jobs", list);
+	if (all && json_array_size(jobs_unreadable(jobs)))
+		json_object_set(list, "unreadable", (json_t *)jobs_unreadable(jobs));
+	request_answer(request, outcome_ok(list));
 }
 
 /* ------------------------------------------------------------------ kill */

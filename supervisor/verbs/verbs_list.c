@@ -35,6 +35,7 @@ struct list {
 	struct request *request;
 	struct worker *worker;
 	json_t *jobs;		/* [{"job": …, "label": …, "generations": [n, …]}] */
+	bool all;		/* of all jobs, not of one */
 };
 
 /* In the worker: list the generations as their manifests, or the index of these, have them. */
@@ -49,7 +50,7 @@ static json_t *list_run(struct channel_reporter *reporter, void *arg)
 		.index = listing_index_open(daemon->config.state_dir, &daemon->catalog,
 					    &daemon->log),
 	};
-	json_t *entry;
+	json_t *entry, *result;
 	size_t i;
 
 	json_array_foreach(list->jobs, i, entry) {
@@ -62,7 +63,10 @@ static json_t *list_run(struct channel_reporter *reporter, void *arg)
 	levels_report_list(daemon, list->jobs, json_object_get(list->request->args, "job"));
 	json_array_foreach(list->jobs, i, entry)
 		json_object_del(entry, "label");
-	return outcome_ok(json_pack("{s:O}", "jobs", list->jobs));
+	result = json_pack("{s:O}", "jobs", list->jobs);
+	if (list->all && json_array_size(jobs_unreadable(daemon->jobs)))
+		json_object_set(result, "unreadable", (json_t *)jobs_unreadable(daemon->jobs));
+	return outcome_ok(result);
 }
 
 static void verb_list_on_no_progress(json_t *progress, void *arg)
@@ -133,6 +137,7 @@ void verb_list(struct request *request)
 			add_listed(list, job);
 	} else {
 		jobs_reconcile_all(jobs);
+		list->all = true;
 		for (job = jobs_next(jobs, NULL); job; job = jobs_next(jobs, job)) {
 			if (request->uid == 0 || request->uid == job->uid)
 				add_listed(list, job);

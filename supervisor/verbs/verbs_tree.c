@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "libckptctl/version.h"
 #include "shim/proto.h"
 #include "supervisor/job/job_externals.h"
 #include "supervisor/job/jobs.h"
@@ -71,6 +72,79 @@ static void verb_tree_on_progress(json_t *progress, void *arg)
 	request_progress(t->request, progress);
 }
 
+/* ------------------------------------------------------- doctor: ckptd itself */
+
+/* Add a check that has to pass. @advice: NULL: passed; else taken over, as @found is. */
+static void doctor_add(json_t *result, size_t at, const char *check, json_t *found, json_t *advice)
+{
+	json_t *row = json_pack("{s:s, s:b, s:o, s:b}", "check", check, "ok", !advice, "found",
+				found, "required", 1);
+
+	if (advice) {
+		json_object_set_new(row, "advice", advice);
+		json_object_set_new(result, "ready", json_false());
+	}
+	json_array_insert_new(json_object_get(result, "checks"), at, row);
+}
+
+/* The numbers of the jobs that are, or are not, of another key; "": there is none. */
+static size_t doctor_numbers(const json_t *unreadable, bool other_key, char *text, size_t size)
+{
+	const json_t *row;
+	size_t i, nr = 0, len = 0;
+
+	text[0] = '\0';
+	json_array_foreach(unreadable, i, row) {
+		if (json_is_true(json_object_get(row, "other_key")) != other_key)
+			continue;
+		if (len + 32 < size)
+			len += (size_t)snprintf(text + len, size - len, "%s%lld", nr ? ", " : "",
+						(long long)json_integer_value(
+							json_object_get(row, "job")));
+		else
+			snprintf(text + len, size - len, ", ...");
+		nr++;
+	}
+	return nr;
+}
+
+/* Jobs whose records cannot be read are in no other list. */
+static void doctor_add_jobs(const struct daemon *daemon, json_t *result)
+{
+	const json_t *unreadable = jobs_unreadable(daemon->jobs);
+	size_t n, at = json_array_size(json_object_get(result, "checks"));
+	char numbers[256];
+
+	n = doctor_numbers(unreadable, true, numbers, sizeof(numbers));
+	if (n)
+		doctor_add(result, at++, "jobs",
+			   json_sprintf("%zu job%s of another key: %s", n, n == 1 ? "" : "s",
+					numbers),
+			   json_sprintf("put the key that wrote them back at %s, or move their "
+					"directories out of %s", daemon->config.key,
+					daemon->config.image_dir));
+	n = doctor_numbers(unreadable, false, numbers, sizeof(numbers));
+	if (n)
+		doctor_add(result, at, "jobs",
+			   json_sprintf("%zu job%s cannot be read: %s", n, n == 1 ? "" : "s",
+					numbers),
+			   json_string("ckptctl list JOB tells the reason: a damaged record, or "
+				       "the key of another node"));
+}
+
+static void doctor_add_own(const struct tree_request *t)
+{
+	const struct daemon *daemon = t->request->daemon;
+	json_t *result = json_object_get(t->outcome, "result");
+
+	doctor_add(result, 0, "ckptd",
+		   json_sprintf("version " CKPT_VERSION ", pid %d, node %s", (int)getpid(),
+				daemon->config.node),
+		   NULL);
+	if (t->nodes)
+		doctor_add_jobs(daemon, result);
+}
+
 static void verb_tree_answer(struct tree_request *t)
 {
 	request_answer(t->request, t->outcome);
@@ -93,6 +167,8 @@ static void verb_tree_on_outcome(json_t *outcome, void *arg)
 	struct tree_request *t = arg;
 
 	t->outcome = outcome;
+	if (t->op == op_doctor && outcome_is_ok(outcome))
+		doctor_add_own(t);
 	if (t->job_id)
 		json_object_set_new(json_object_get(outcome, "result"), "job",
 				    json_integer(t->job_id));
@@ -295,6 +371,8 @@ void verb_doctor(struct request *request)
 		json_object_set(args, "pid", (json_t *)pid);
 	} else if (json_object_size(request->args)) {
 		outcome = outcome_usage("doctor: bad arguments");
+	} else {
+		jobs_reconcile_all(request->daemon->jobs);
 	}
 	if (outcome)
 		request_answer(request, outcome);

@@ -448,7 +448,79 @@ def number_never_again(node):
     check(number not in said, said)
 
 
+def checks_of(done):
+    """The checks of doctor --json by their names."""
+    return {c['check']: c for c in json.loads(done.stdout)['result']['checks']}
+
+
+@test
+def jobs_of_another_key(node):
+    """list, ps -a and doctor name jobs of another valid key, and jobs that are damaged"""
+    jobs = [node.run('true') for _ in range(3)]
+    for job in jobs:
+        node.wait(job)
+    other = f'{node.base}/other-key'
+    with open(other, 'wb') as f:
+        os.fchmod(f.fileno(), 0o600)
+        f.write(os.urandom(32))
+    with open(f'{node.images}/3/job.json', 'r+') as f:
+        f.truncate(20)
+    restarted_with(node, key=other)
+    mine = node.run('sleep', '1000')
+    for verb in (('list',), ('ps', '--all')):
+        done = ends(1, '2 jobs of another key: 1, 2;', command(node, *verb))
+        check(b'1 job cannot be read: 3; ' in done.stderr, done.stderr)
+        check(verb[0] == 'list' or b'sleep 1000' in done.stdout, done.stdout)
+        result = json.loads(ends(1, '', command(node, *verb, '--json')).stdout)['result']
+        equal([(j['job'], j['other_key']) for j in result['unreadable']],
+              [(1, True), (2, True), (3, False)], 'in JSON')
+        equal([j['job'] for j in result['jobs']], [mine], 'jobs')
+    done = ends(3, '', command(node, 'doctor'))
+    check(b'jobs      NO   2 jobs of another key: 1, 2\n' in done.stdout and
+          b'jobs      NO   1 job cannot be read: 3\n' in done.stdout and
+          other.encode() in done.stdout, done.stdout)
+    found = checks_of(ends(3, '', command(node, 'doctor', '--json')))['jobs']
+    equal((found['ok'], found['required']), (False, True), 'doctor --json')
+    ends(0, '', command(node, 'ps'))
+    ends(0, '', command(node, 'list', str(mine)))
+    # the good key again
+    shutil.rmtree(f'{node.images}/3')
+    restarted_with(node)
+    for verb in (('list',), ('ps', '--all')):
+        ends(1, f'1 job of another key: {mine};', command(node, *verb))
+    node.ctl('kill', str(mine), 'KILL', check=False)
+    shutil.rmtree(f'{node.images}/{mine}')
+    for verb in (('list',), ('ps', '--all')):
+        equal(ends(0, '', command(node, *verb)).stderr, b'', verb)
+
+
 # ----------------------------------------------------------------- doctor
+
+@test
+def doctor_alone(node):
+    """doctor without ckptd prints its table, of which ckptd is a line; with ckptd as well"""
+    found = checks_of(command(node, 'doctor', '--json'))['ckptd']
+    equal(found['ok'], True, 'ckptd runs')
+    check(f'pid {node.daemon.pid}, node {node.name}' in found['found'], found)
+    job = node.run('sleep', '100')
+    check(checks_of(command(node, 'doctor', '--json', str(job)))['ckptd']['ok'], 'of a job')
+    node.leave()
+    for operand in ((), (str(job),)):
+        done = ends(3, '', command(node, 'doctor', *operand))
+        lines = done.stdout.decode().split('\n')
+        equal(lines[0], f'ckptd     NO   {node.socket}: No such file or directory', 'ckptd')
+        check('systemctl start ckptd' in lines[1], lines)
+        check([line for line in lines if line.startswith('module ')] and
+              [line for line in lines if line.startswith('key ')], lines)
+        done = ends(3, '', command(node, 'doctor', '--json', *operand))
+        result = json.loads(done.stdout)['result']
+        equal((result['ready'], checks_of(done)['ckptd']['ok']), (False, False), 'in JSON')
+    done = ends(3, '', command(node, 'doctor', user=USER))
+    check(b'ckptd     NO ' in done.stdout, done.stdout)
+    done = command(node, '--standalone', 'doctor')
+    check(b'ckptd ' not in done.stdout, done.stdout)
+    node.start()
+
 
 @test
 def doctor_json(node):

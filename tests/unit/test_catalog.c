@@ -374,7 +374,17 @@ static void test_forged_record(void **state)
 	snprintf(other_key, sizeof(other_key), "%s/key2", d->dir);
 	assert_int_equal(image_key_create(other_key, NULL), 0);
 	d->catalog.key = other_key;
+	assert_int_equal(catalog_job_read(&d->catalog, job, &read, why, sizeof(why)),
+			 -EKEYREJECTED);
+	/* of an earlier version, which did not name its key */
+	assert_int_equal(atomic_json_read(one, "job.json", &sealed), 0);
+	assert_int_equal(json_object_del(sealed, "key"), 0);
+	assert_int_equal(atomic_json_write(one, "job.json", sealed), 0);
+	json_decref(sealed);
 	assert_int_equal(catalog_job_read(&d->catalog, job, &read, why, sizeof(why)), -EBADMSG);
+	d->catalog.key = d->key;
+	assert_int_equal(catalog_job_read(&d->catalog, job, &read, why, sizeof(why)), 0);
+	json_decref(read);
 	d->catalog.key = "/nonexistent/key";
 	assert_int_equal(catalog_job_read(&d->catalog, job, &read, why, sizeof(why)), -ENOENT);
 	assert_non_null(strstr(why, "key"));

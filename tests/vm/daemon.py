@@ -1304,7 +1304,7 @@ def forged_record(node):
         json.dump(record, f)
     node.start()
     node.fails(1, 'forged', 'wait', str(job))
-    equal(node.jobs('--all'), {}, 'jobs')
+    node.fails(1, f'1 job cannot be read: {job}; ', 'ps', '--all')
 
 
 # -------------------------------------------------------------- two nodes
