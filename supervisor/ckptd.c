@@ -19,13 +19,14 @@
 #include "libckptctl/version.h"
 #include "base/priority.h"
 #include "supervisor/daemon.h"
+#include "supervisor/self_check.h"
 
 static const char usage[] =
 	"usage: ckptd [--config FILE] [--set NAME=VALUE]... [--check]\n"
 	"\n"
 	"  -c, --config FILE     default " CONFIG_DEFAULT "\n"
 	"  -s, --set NAME=VALUE  a setting, after those of the file; see ckptd(8)\n"
-	"      --check           check the configuration and leave\n"
+	"      --check           check the configuration and the files it names, and leave\n"
 	"  -h, --help\n"
 	"  -V, --version\n";
 
@@ -103,6 +104,21 @@ static int ckptd_configure(struct config *config, const struct ckptd_args *args)
 	return 0;
 }
 
+/* Print what the configured node lacks; the exit status. */
+static int ckptd_check(const struct config *config)
+{
+	json_t *all = self_check_find(config, false), *row;
+	int status = json_array_size(all) ? 1 : 0;
+	size_t i;
+
+	json_array_foreach(all, i, row)
+		fprintf(stderr, "ckptd: %s; %s\n",
+			json_string_value(json_object_get(row, "found")),
+			json_string_value(json_object_get(row, "advice")));
+	json_decref(all);
+	return status;
+}
+
 static void ckptd_on_signal(int signo, void *arg)
 {
 	struct daemon *daemon = arg;
@@ -139,6 +155,7 @@ static int ckptd_serve(struct daemon *daemon)
 	log_info(&daemon->common.log, "node %s, images in %s", daemon->common.config.node,
 		 daemon->common.config.image_dir);
 	sd_notify(0, "READY=1\nSTATUS=serving");
+	self_check_start(daemon);
 	return reactor_run(daemon->common.reactor);
 }
 
@@ -156,8 +173,9 @@ int main(int argc, char **argv)
 	log_init(&daemon.common.log, "ckptd");
 	err = ckptd_configure(&daemon.common.config, &args);
 	if (err || args.check) {
+		err = err ? 2 : ckptd_check(&daemon.common.config);
 		config_done(&daemon.common.config);
-		return err ? 2 : 0;
+		return err;
 	}
 	daemon.common.log.level = daemon.common.config.log_level;
 	if (geteuid() != 0) {

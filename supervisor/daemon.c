@@ -26,6 +26,7 @@
 #include "supervisor/job/jobs.h"
 #include "supervisor/auto/pruner.h"
 #include "supervisor/kevents.h"
+#include "supervisor/self_check.h"
 #include "base/leftover.h"
 #include "supervisor/auto/merger.h"
 #include "supervisor/catalog/name_lock.h"
@@ -381,6 +382,7 @@ int daemon_start(struct daemon *daemon)
 void daemon_stop(struct daemon *daemon)
 {
 	struct common *common = &daemon->common;
+	self_check_stop(daemon);
 	kevents_close(daemon->kevents);
 	ctl_close(daemon->ctl);
 	schedule_close(daemon->schedule);

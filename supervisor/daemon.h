@@ -15,6 +15,7 @@ struct parts_fetches;
 struct stale_run;
 struct schedule;
 struct partner_server;
+struct worker;
 
 struct daemon {
 	struct common common;
@@ -26,6 +27,7 @@ struct daemon {
 	struct parts_fetches *fetches;
 	struct schedule *schedule;
 	struct partner_server *store;
+	struct worker *self_check;	/* looks for what this node lacks; NULL: is over */
 	int lock;			/* lock on the socket: one ckptd at a time */
 	int state_lock;			/* lock on the state directory */
 };

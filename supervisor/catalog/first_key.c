@@ -10,6 +10,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -36,48 +37,52 @@ static bool has_jobs(const struct catalog *catalog)
 	return has;
 }
 
-/* Check the key now: the first checkpoint may come just before the power goes. */
-static int first_key_check(const struct catalog *catalog, const struct log *log)
-{
-	struct ckpt_error error = {};
-	struct image_key *key;
-	int err = image_key_load(catalog->key, &key, &error);
-
-	if (err)
-		log_error(log,
-			  "the node's key cannot be used: %s; nothing is started, checkpointed or "
-			  "restarted until it can be",
-			  error.text);
-	else
-		image_key_destroy(key);
-	return err;
-}
-
-int first_key_make(const struct catalog *catalog, const struct log *log)
+int first_key_look(const struct catalog *catalog, char *why, size_t size)
 {
 	_cleanup_dir_ DIR *images = NULL;
 	struct ckpt_error error = {};
+	struct image_key *key = NULL;
 	int err;
 
-	if (!access(catalog->key, F_OK) || errno != ENOENT)
-		return first_key_check(catalog, log);
+	if (!access(catalog->key, F_OK) || errno != ENOENT) {
+		err = image_key_load(catalog->key, &key, &error);
+		image_key_destroy(key);
+		if (err)
+			snprintf(why, size,
+				 "the node's key cannot be used: %s; nothing is started, "
+				 "checkpointed or restarted until it can be",
+				 error.text);
+		return err;
+	}
 	images = opendir(catalog->dir);
 	if (!images) {
-		log_error(log,
-			  "the key %s does not exist, and ckptd makes no new one because it "
-			  "cannot read whether %s has jobs: %s; put the key back, or restart "
-			  "ckptd when that directory is there",
-			  catalog->key, catalog->dir, strerror(errno));
+		snprintf(why, size,
+			 "the key %s does not exist, and ckptd makes no new one because it cannot "
+			 "read whether %s has jobs: %s; put the key back, or restart ckptd when "
+			 "that directory is there",
+			 catalog->key, catalog->dir, strerror(errno));
 		return -ENOENT;
 	}
-	if (has_jobs(catalog)) {
-		log_error(log,
-			  "the key %s is gone, and %s has jobs that were written with it: put it "
-			  "back, or copy it from another node; without it nothing is checkpointed "
-			  "or restarted",
-			  catalog->key, catalog->dir);
-		return -ENOENT;
-	}
+	if (!has_jobs(catalog))
+		return FIRST_KEY_NONE;
+	snprintf(why, size,
+		 "the key %s is gone, and %s has jobs that were written with it: put it back, or "
+		 "copy it from another node; without it nothing is checkpointed or restarted",
+		 catalog->key, catalog->dir);
+	return -ENOENT;
+}
+
+/* Checks an existing key now: the first checkpoint may come just before the power goes. */
+int first_key_make(const struct catalog *catalog, const struct log *log)
+{
+	struct ckpt_error error = {};
+	char why[2 * PATH_MAX + 512];
+	int err = first_key_look(catalog, why, sizeof(why));
+
+	if (err < 0)
+		log_error(log, "%s", why);
+	if (err != FIRST_KEY_NONE)
+		return err;
 	err = op_key_make(catalog->key, &error);
 	if (!err)
 		log_warning(log,

@@ -327,18 +327,19 @@ bool nodes_check(const struct nodes *nodes, json_t *checks)
 
 /* ----------------------------------------------------------------- whole */
 
-static int nodes_load(struct nodes *nodes, struct node_key *key)
+/* The index of this node in the hosts file, or negative errno with a text in @problem. */
+static int nodes_load(const struct nodes_options *options, struct hosts *hosts,
+		      struct node_key *key, char *problem, size_t size)
 {
-	const struct nodes_options *options = &nodes->options;
 	struct ckpt_error error = {};
 	int err, self;
 
-	err = hosts_load(options->hosts, &nodes->hosts, nodes->problem, sizeof(nodes->problem));
+	err = hosts_load(options->hosts, hosts, problem, size);
 	if (err)
 		return err;
-	self = hosts_find(&nodes->hosts, options->node);
+	self = hosts_find(hosts, options->node);
 	if (self < 0) {
-		snprintf(nodes->problem, sizeof(nodes->problem),
+		snprintf(problem, size,
 			 "%s has no node %s, the name of this one: add the line that ckptctl "
 			 "keygen --show prints, or set node in ckptd.conf",
 			 options->hosts, options->node);
@@ -346,10 +347,32 @@ static int nodes_load(struct nodes *nodes, struct node_key *key)
 	}
 	err = node_key_load(options->node_key, key, &error);
 	if (err) {
-		snprintf(nodes->problem, sizeof(nodes->problem), "%s", error.text);
+		snprintf(problem, size, "%s", error.text);
 		return err;
 	}
-	return self;
+	if (!memcmp(hosts->host[self].key, key->public, sizeof(key->public)))
+		return self;
+	node_key_wipe(key);
+	snprintf(problem, size,
+		 "%s has another public key for this node than the one of %s: put in the "
+		 "line that ckptctl keygen --show prints",
+		 options->hosts, options->node_key);
+	return -EKEYREJECTED;
+}
+
+int nodes_check_files(const struct nodes_options *options, char *problem, size_t size)
+{
+	struct hosts hosts = {};
+	struct node_key key;
+	int self;
+
+	if (access(options->hosts, F_OK) && errno == ENOENT)
+		return 0;
+	self = nodes_load(options, &hosts, &key, problem, size);
+	if (self >= 0)
+		node_key_wipe(&key);
+	hosts_done(&hosts);
+	return self < 0 ? self : 0;
 }
 
 static int make_list(struct nodes *nodes)
@@ -378,12 +401,7 @@ static int nodes_start_asking(struct nodes *nodes, const struct node_key *key, u
 	do {
 		err = peer_zmq_open(&config, &nodes->peer);
 	} while (leftover_wait(err, &waited_ms));
-	if (err == -EKEYREJECTED)
-		snprintf(nodes->problem, sizeof(nodes->problem),
-			 "%s has another public key for this node than the one of %s: put in the "
-			 "line that ckptctl keygen --show prints",
-			 options->hosts, options->node_key);
-	else if (err)
+	if (err)
 		snprintf(nodes->problem, sizeof(nodes->problem),
 			 "cannot listen for other nodes on %s, port %u: %s", options->listen,
 			 nodes->hosts.host[self].port, strerror(-err));
@@ -414,7 +432,7 @@ int nodes_open(const struct nodes_options *options, struct nodes **ret_nodes)
 	*ret_nodes = nodes;
 	if (access(options->hosts, F_OK) && errno == ENOENT)
 		return 0;
-	self = nodes_load(nodes, &key);
+	self = nodes_load(options, &nodes->hosts, &key, nodes->problem, sizeof(nodes->problem));
 	if (self >= 0) {
 		if (nodes_start_asking(nodes, &key, (unsigned int)self) == -ENOMEM)
 			return -ENOMEM;

@@ -40,6 +40,11 @@ struct nodes_options {
  * shown to users (nodes_problem()); jobs on this node alone need none of them. -ENOMEM.
  */
 int nodes_open(const struct nodes_options *options, struct nodes **ret_nodes);
+/*
+ * Check hosts file and key as nodes_open() loads them, of @options "node", "hosts" and
+ * "node_key". 0, also without a hosts file; negative errno with a text in @problem.
+ */
+int nodes_check_files(const struct nodes_options *options, char *problem, size_t size);
 void nodes_close(struct nodes *nodes);		/* NULL is fine */
 
 struct peer *nodes_peer(struct nodes *nodes);	/* NULL: this node is alone */

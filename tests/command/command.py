@@ -1265,6 +1265,74 @@ def images_not_mounted(node):
     ends(0, '', command(node, 'run', '--', 'true'))
 
 
+def ckptd_check(*args):
+    return subprocess.run([f'{daemon.ARGS.bin}/ckptd', '--check', '--config', '/dev/null', *args],
+                          capture_output=True, stdin=subprocess.DEVNULL, timeout=30)
+
+
+@test
+def missing_when_started(node):
+    """ckptd says at once, in the log and to systemd, what it was configured with and lacks"""
+    with open(f'{node.base}/hosts', 'w') as f:
+        f.write('this is no hosts file\n')
+    notify = f'/run/ckptd-test-{os.getpid()}.notify'
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd:
+        systemd.bind(notify)
+        systemd.settimeout(20 * daemon.ARGS.slow)
+        os.environ['NOTIFY_SOCKET'] = notify
+        try:
+            before = os.path.getsize(node.log.name)
+            restarted_with(node, **{'level.pfs': 'posix:/no/such/level', 'store': '/no/such/store',
+                                    'hosts': f'{node.base}/hosts', 'encryption_key': '/no/such/ek'})
+            equal(systemd.recv(4096), b'READY=1\nSTATUS=serving', 'ready')
+            status = systemd.recv(4096).decode()
+        finally:
+            del os.environ['NOTIFY_SOCKET']
+            os.remove(notify)
+    check(status.startswith('STATUS=serving; missing when it started: ') and
+          status.endswith(', and more (see the log)'), status)
+    with open(node.log.name) as f:
+        f.seek(before)
+        said = f.read()
+    for text in ('level pfs: /no/such/level: No such file', 'store: /no/such/store is no dir',
+                 f'{node.base}/hosts', '/no/such/ek'):
+        lines = [line for line in said.split('\n') if text in line]
+        equal(len(lines), 1, f'{text} in {said}')
+    if not os.path.exists('/dev/ckpt'):
+        check('module: /dev/ckpt: No such file or directory; load the module' in said, said)
+    node.settings = {}
+
+
+@test
+def check_of_files(node):
+    """ckptd --check looks at the files and directories that the configuration names"""
+    good = [f'--set={name}={value}' for name, value in {
+        'image_dir': node.images, 'key': node.key, 'node': node.name}.items()]
+    equal(ends(0, '', ckptd_check(*good)).stderr, b'', 'nothing is missing')
+    bad = f'{node.base}/bad-key'
+    with open(bad, 'wb') as f:
+        os.fchmod(f.fileno(), 0o644)
+        f.write(bytes(32))
+    with open(f'{node.base}/hosts', 'w') as f:
+        f.write('this is no hosts file\n')
+    for setting, text in (
+            ('image_dir=/no/such/parent/images', 'image_dir: /no/such/parent: No such file'),
+            (f'image_dir={bad}', 'no directory'), (f'key={bad}', 'mode 0644'),
+            ('level.pfs=posix:/no/such/level', 'level pfs: /no/such/level: No such file'),
+            (f'level.pfs=posix:{bad}', 'Not a directory'), ('store=/no/such', 'store: /no/such'),
+            ('encryption_key=/no/such/ek', '/no/such/ek'), (f'encryption_key={bad}', 'mode 0644'),
+            (f'hosts={node.base}/hosts', f'{node.base}/hosts: line 1')):
+        done = ends(1, text, ckptd_check(*good, '--set', setting))
+        equal(done.stderr.count(b'\n'), 1, f'{setting}: {done.stderr}')
+    # jobs, and no key; neither a key nor images yet
+    node.wait(node.run('true'))
+    ends(1, 'is gone', ckptd_check(*good, '--set', f'key={node.base}/no-key'))
+    ends(0, '', ckptd_check(*good, '--set', f'key={node.base}/no-key',
+                            '--set', f'image_dir={node.base}/new'))
+    check(not os.path.exists(f'{node.base}/new'), 'it was made')
+    ends(2, 'no such setting', ckptd_check(*good, '--set', 'foo=1'))
+
+
 @test
 def configuration(node):
     """ckptd: example and manual page have all settings; what is wrong with one is said"""
@@ -1278,7 +1346,8 @@ def configuration(node):
     equal(sorted(set(names) - set(items)), [], 'settings that docs/man/ckptd.conf.5 lacks')
 
     def ckptd(*args):
-        return subprocess.run([f'{daemon.ARGS.bin}/ckptd', '--check', *args],
+        return subprocess.run([f'{daemon.ARGS.bin}/ckptd', '--check', *args,
+                               '--set', f'key={node.key}', '--set', f'image_dir={node.images}'],
                               capture_output=True, timeout=30)
     ends(2, 'no such setting', ckptd('--config', '/dev/null', '--set', 'foo=1'))
     ends(2, 'log_level: x is no value for it (error, warning, info or debug)', ckptd('--config', '/dev/null', '--set', 'log_level=x'))
@@ -1294,7 +1363,7 @@ def configuration(node):
     whole = f'{node.base}/whole.conf'
     with open(f'{TOP}/packaging/ckptd.conf') as f, open(whole, 'w') as out:
         out.write(re.sub(r'^#(\w[\w.]* = )', r'\1', f.read(), flags=re.M))
-    ends(0, '', ckptd('--config', whole))
+    check(ckptd('--config', whole).returncode < 2, 'the example has a wrong setting')
 
 
 if __name__ == '__main__':
