@@ -23,6 +23,10 @@
 
 #define CAP_BIT(cap)	(1ULL << (cap))
 
+/* linux/sched.h and sched.h cannot both be included. */
+#define POLICY_FIFO	1
+#define POLICY_RR	2
+
 static bool has_group(const struct plan_owner *owner, gid_t gid)
 {
 	if (gid == owner->gid)
@@ -95,7 +99,8 @@ static void needs_of(struct plan_owner *owner, const struct state_thread *thread
 
 	if (rec->nice < owner->nice)
 		owner->nice = rec->nice;
-	if (IOPRIO_PRIO_CLASS(rec->ioprio) == IOPRIO_CLASS_RT)
+	if (IOPRIO_PRIO_CLASS(rec->ioprio) == IOPRIO_CLASS_RT ||
+	    rec->sched_policy == POLICY_FIFO || rec->sched_policy == POLICY_RR)
 		owner->keep_caps |= CAP_BIT(CAP_SYS_NICE);
 	/* tree_limits() needs CAP_SYS_RESOURCE to set limits of a task with other groups */
 	if (!is_owners_groups(owner, thread))

@@ -482,6 +482,31 @@ static void test_owner(void **arg)
 	done(&f);
 }
 
+/* A process that was started with a realtime policy has it again, whoever owns it. */
+static void test_owner_realtime(void **arg)
+{
+	static const struct made_up procs[] = { { 100, 0, 0, 0, 1, 1, 1, 2 } };
+	struct fixture f;
+
+	for (uint32_t policy = 0; policy <= 5; policy++) {
+		bool realtime = policy == 1 || policy == 2;
+
+		describe(&f, procs, 1);
+		for (int tid = 100; tid <= 101; tid++) {
+			struct ckpt_creds *c = &thread_rec(&f, tid)->creds;
+
+			c->uid = c->euid = c->suid = c->fsuid = 1000;
+		}
+		thread_rec(&f, 101)->sched_policy = policy;
+		thread_rec(&f, 101)->sched_priority = realtime ? 3 : 0;
+		make(&f);
+		check(&f);
+		assert_int_equal(f.plan->owner.keep_caps, 1ULL << CAP_CHECKPOINT_RESTORE |
+				 (realtime ? 1ULL << CAP_SYS_NICE : 0));
+		done(&f);
+	}
+}
+
 static void exceed(void (*spoil)(struct ckpt_creds *c), bool root, bool expected)
 {
 	static const struct made_up procs[] = {
@@ -578,6 +603,7 @@ int main(void)
 		cmocka_unit_test(test_share_memory),
 		cmocka_unit_test(test_share_random),
 		cmocka_unit_test(test_owner),
+		cmocka_unit_test(test_owner_realtime),
 		cmocka_unit_test(test_exceed),
 		cmocka_unit_test(test_zombie_parent),
 		cmocka_unit_test(test_numbers),
