@@ -7,3 +7,5 @@ $(call unit_test,tests/unit/test_reactor,tests/unit/test_reactor.c,$(LIB)/libbas
 $(call unit_test,tests/unit/test_proc_stat,tests/unit/test_proc_stat.c,$(LIB)/libbase.a)
 $(call unit_test,tests/unit/test_atomic_json,tests/unit/test_atomic_json.c,\
 	$(LIB)/libbase.a -ljansson)
+$(call unit_test,tests/unit/test_scheduling,tests/unit/test_scheduling.c,\
+	$(LIB)/libbase.a -ljansson)

@@ -16,6 +16,7 @@
 #include "ckptctl/cli_job.h"
 #include "ckptctl/cli_path.h"
 #include "ckptctl/terminal.h"
+#include "libckptctl/mempolicy.h"
 #include "base/outcome.h"
 
 extern char **environ;
@@ -57,6 +58,7 @@ static int cli_run_complete(struct cli *cli, json_t *args, const struct cli_run 
 	json_object_set_new(args, "argv", cli_run_strings(argv));
 	json_object_set_new(args, "env", cli_run_environment());
 	json_object_set_new(args, "umask", json_integer(mask));
+	mempolicy_add(args);
 	if (!json_object_get(args, "stdin") && tty)
 		json_object_set_new(args, "stdin", json_string("tty"));
 	else if (!json_object_get(args, "stdin"))

@@ -6,6 +6,7 @@
  * program's request is never half done.
  */
 #include "libckptctl/handle.h"
+#include "libckptctl/mempolicy.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -109,6 +110,7 @@ API int ckpt_job_run(struct ckpt *ckpt, const struct ckpt_run *run, int64_t *ret
 	mask = own_umask();
 	if (mask >= 0)
 		json_object_set_new(args, "umask", json_integer(mask));
+	mempolicy_add(args);
 	err = handle_call(ckpt, "run", args, NULL, 0);
 	return err ? err : ckpt_answer_int(ckpt, "job", ret_job);
 }

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # The public library, and the frames that it shares with ckptd.
 
+LIBCKPTCTL_SOURCES := $(wildcard libckptctl/*.c)
+
 $(call library,wire,libckptctl/wire.c)
-$(call shlib,ckptctl,libckptctl/handle.c libckptctl/job.c libckptctl/exclude.c libckptctl/wire.c,\
+$(call shlib,ckptctl,$(LIBCKPTCTL_SOURCES),\
 	-ljansson,0.1,libckptctl/libckptctl.map)
-$(call library,ckptctl,libckptctl/handle.c libckptctl/job.c libckptctl/exclude.c libckptctl/wire.c)
+$(call library,ckptctl,$(LIBCKPTCTL_SOURCES))
 
 INSTALL_INCLUDE += libckptctl/ckptctl.h libckptctl/ckptctl.f90
 INSTALL_LIB += $(LIB)/libckptctl.so

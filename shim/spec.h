@@ -38,7 +38,8 @@ struct shim_spec {
 	char **env;
 	const char *cwd;
 	mode_t umask;
-	int nice;			/* of the job's processes */
+	int nice;			/* of the job's processes, if there is no @sched */
+	const json_t *sched;		/* their scheduling, base/scheduling.h; NULL: ckptd's */
 	bool has_limits;
 	struct rlimit limits[RLIM_NLIMITS];
 	/* restore */

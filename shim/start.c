@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Starting a job's main process, or one of its ranks: session, terminal, limits,
+ * Starting a job's main process, or one of its ranks: session, scheduling, terminal, limits,
  * owner, working directory, files, exec, in this order.
  *
  * The process reports a failure by a close-on-exec pipe; the end of that pipe
@@ -24,6 +24,7 @@
 #include "base/cleanup.h"
 #include "shim/pages.h"
 #include "base/priority.h"
+#include "base/scheduling.h"
 #include "base/outcome.h"
 
 extern char **environ;
@@ -80,6 +81,20 @@ static void set_limits(const struct shim_spec *spec, int report)
 		if (setrlimit((__rlimit_resource_t)i, &spec->limits[i]))
 			shim_start_fail(report, -errno, "resource limits");
 	}
+}
+
+static void set_scheduling(const struct shim_spec *spec, int report)
+{
+	char what[256];
+	int err;
+
+	if (!spec->sched) {
+		priority_set(spec->nice);
+		return;
+	}
+	err = scheduling_set(spec->sched, what, sizeof(what));
+	if (err)
+		shim_start_fail(report, err, what);
 }
 
 static void oom_default(void)
@@ -153,7 +168,7 @@ _Noreturn static void become_job(const struct shim *shim, const struct start *st
 	prctl(PR_SET_PDEATHSIG, 0);
 	default_signals();
 	setsid();
-	priority_set(spec->nice);
+	set_scheduling(spec, report);
 	oom_default();
 	err = stdio_enter(&shim->io, spec, flags, start->index);
 	if (err)

@@ -20,6 +20,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -27,6 +28,11 @@
 #include "base/clock.h"
 #include "base/close_apart.h"
 #include "base/outcome.h"
+#include "base/proc_stat.h"
+
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD	77	/* Linux 6.5 */
+#endif
 
 #define CONNECTIONS_MAX	512
 #define CONNECTIONS_OTHERS 448	/* the rest is reserved for root */
@@ -52,6 +58,7 @@ struct ctl_connection {
 	size_t fd_at;
 	bool closing;			/* close when the queue is empty */
 	int64_t idle_ms;		/* idle since then, by clock_monotonic_ms() */
+	uint64_t opened_ns;		/* by clock_boottime_ns() */
 };
 
 struct ctl {
@@ -261,6 +268,35 @@ int request_groups(const struct request *request, gid_t *groups, int max)
 		       groups, &len))
 		return -1;
 	return (int)(len / sizeof(*groups));
+}
+
+/* Before Linux 6.5: a process of that number that began after connect(2) is another one. */
+static int pidfd_by_number(pid_t pid, uint64_t opened_ns)
+{
+	_cleanup_fd_ int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	struct proc_stat stat;
+	int err;
+
+	if (fd < 0)
+		return -errno;
+	err = proc_stat_read(pid, &stat);
+	if (err)
+		return err;
+	return proc_stat_start_ns(&stat) > opened_ns ? -ESRCH : take_fd(&fd);
+}
+
+int request_pidfd(const struct request *request)
+{
+	socklen_t len = sizeof(int);
+	int fd = -1;
+
+	if (!request->connection || request->pid <= 0)
+		return -ESRCH;
+	if (!getsockopt(request->connection->sock, SOL_SOCKET, SO_PEERPIDFD, &fd, &len))
+		return fd;
+	if (errno == ENOPROTOOPT)
+		return pidfd_by_number(request->pid, request->connection->opened_ns);
+	return errno == EINVAL ? -ESRCH : -errno;
 }
 
 /* Parse the text of a request. Return: NULL with an outcome in *@ret_outcome. */
@@ -489,6 +525,7 @@ static int connection_open(struct ctl *ctl, int sock)
 	ctl->connections = c;
 	ctl->nr_connections++;
 	c->idle_ms = clock_monotonic_ms();
+	c->opened_ns = clock_boottime_ns();
 	watch_idle(ctl);
 	return 0;
 }

@@ -52,6 +52,14 @@ bool request_abandoned(const struct request *request);
 void request_on_abandon(struct request *request,
 			void (*fn)(struct request *request, void *arg), void *arg);
 
+/*
+ * request_pidfd() - a descriptor of the caller's process, as of connect(2); the caller closes it
+ *
+ * As long as that process is there (pidfd_send_signal(2) with signal 0), request->pid is its
+ * number. -ESRCH: it has ended, or is in another PID namespace.
+ */
+int request_pidfd(const struct request *request);
+
 /* Get the caller's supplementary groups. Return: their number, at most @max, or -1. */
 int request_groups(const struct request *request, gid_t *groups, int max);
 

@@ -28,7 +28,7 @@ json_t *launch_spec(const struct job *job, json_t *restore)
 {
 	static const char *const copied[] = {
 		"job", "uid", "gid", "groups", "host_ns", "stdio", "window",
-		"argv", "env", "cwd", "umask", "limits",
+		"argv", "env", "cwd", "umask", "limits", "sched",
 	};
 	const struct common *daemon = jobs_daemon(job->jobs);
 	json_t *spec = json_pack("{s:s, s:s, s:s, s:s*, s:i}", "state_dir", job->state_dir,
@@ -48,6 +48,14 @@ json_t *launch_spec(const struct job *job, json_t *restore)
 
 		if (value)
 			json_object_set(spec, copied[i], value);
+	}
+	/* Numbers of CPUs and NUMA nodes mean something on the node of the caller only. */
+	if (node && json_object_get(spec, "sched")) {
+		json_t *sched = json_copy(json_object_get(spec, "sched"));
+
+		json_object_del(sched, "cpus");
+		json_object_del(sched, "mempolicy");
+		json_object_set_new(spec, "sched", sched);
 	}
 	/* Standard input goes to rank 0, which is at home: other nodes read nothing. */
 	if (node) {

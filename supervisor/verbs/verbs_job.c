@@ -2,9 +2,9 @@
 /*
  * Requests about running jobs: run, ps, kill, wait, attach.
  *
- * A job runs as the user who asked for it, with the groups and limits of the
- * calling process as the kernel knows them.  The user's rights and arguments are
- * checked here, before root does anything for him.
+ * A job runs as the user who asked for it, with what caller.c takes from the calling
+ * process.  The user's rights and arguments are checked here, before root does anything
+ * for him.
  */
 #include "supervisor/verbs/verbs.h"
 
@@ -29,8 +29,7 @@
 #include "supervisor/parts/parts.h"
 #include "supervisor/job/rank_record.h"
 #include "supervisor/auto/schedule.h"
-
-#define GROUPS_MAX	65536	/* NGROUPS_MAX of the kernel */
+#include "supervisor/verbs/caller.h"
 
 /* ------------------------------------------------------------------- run */
 
@@ -63,66 +62,6 @@ static bool stream_ok(const char *how)
 {
 	return how[0] == '/' || !strcmp(how, SPEC_TTY) ||
 	       !strcmp(how, SPEC_PIPE) || !strcmp(how, SPEC_NULL);
-}
-
-/* Limits of the calling process, if the pid is still the caller's; 0 or negative errno. */
-static int read_limits(const struct request *request, json_t *limits)
-{
-	char path[32];
-	struct stat st;
-	int i;
-
-	if (request->pid <= 0)
-		return -ESRCH;	/* caller is in another PID namespace; 0 would be ourselves */
-	for (i = 0; i < RLIM_NLIMITS; i++) {
-		struct rlimit limit;
-
-		if (prlimit(request->pid, (__rlimit_resource_t)i, NULL, &limit))
-			return -errno;
-		json_array_append_new(limits, json_integer((json_int_t)limit.rlim_cur));
-		json_array_append_new(limits, json_integer((json_int_t)limit.rlim_max));
-	}
-	snprintf(path, sizeof(path), "/proc/%d", (int)request->pid);
-	return stat(path, &st) || st.st_uid != request->uid ? -ESRCH : 0;
-}
-
-/*
- * Put the caller's limits into the record; NULL or the outcome.  A job without limits of its own
- * would get ckptd's, and so get around the limits that the system sets for a user.
- */
-static json_t *add_limits(const struct request *request, json_t *record)
-{
-	json_t *limits = json_array();
-	int err = read_limits(request, limits);
-
-	if (!err) {
-		json_object_set_new(record, "limits", limits);
-		return NULL;
-	}
-	json_decref(limits);
-	if (request->uid)
-		return outcome_error(err,
-				     "run: the resource limits of process %d, which connected to "
-				     "ckptd, cannot be read: %s",
-				     (int)request->pid,
-				     err == -ESRCH ? "it has ended" : strerror(-err));
-	log_warning(&request->common->log,
-		    "a job of root gets ckptd's resource limits: those of process %d cannot be "
-		    "read: %s",
-		    (int)request->pid, strerror(-err));
-	return NULL;
-}
-
-static json_t *caller_groups(const struct request *request)
-{
-	gid_t *groups = calloc(GROUPS_MAX, sizeof(*groups));
-	int i, n = groups ? request_groups(request, groups, GROUPS_MAX) : 0;
-	json_t *array = json_array();
-
-	for (i = 0; i < n; i++)
-		json_array_append_new(array, json_integer(groups[i]));
-	free(groups);
-	return array;
 }
 
 static const char *user_name(uid_t uid, char *buf, size_t size)
@@ -179,17 +118,17 @@ static json_t *parse_run(struct request *request, bool *ret_attach, json_t **ret
 	const char *cwd, *name = NULL, *in = SPEC_NULL, *out = SPEC_PIPE;
 	const char *err = SPEC_PIPE;
 	int host_ns = 0, tty = 0, window = 0, mask = 022, attach = 0;
-	json_t *argv, *env, *record, *ranks = NULL, *settings = NULL;
+	json_t *argv, *env, *record, *ranks = NULL, *settings = NULL, *mempolicy = NULL;
 	json_error_t why;
 	char user[64];
 
 	if (json_unpack_ex(request->args, &why, 0,
-			   "{s:o, s:o, s:s, s?s, s?b, s?b, s?s, s?s, s?s, s?i, s?i, s?b, s?o, s?o "
-			   "!}",
+			   "{s:o, s:o, s:s, s?s, s?b, s?b, s?s, s?s, s?s, s?i, s?i, s?b, s?o, s?o, "
+			   "s?o !}",
 			   "argv", &argv, "env", &env, "cwd", &cwd, "name", &name, "host_ns",
 			   &host_ns, "tty", &tty, "stdin", &in, "stdout", &out, "stderr", &err,
 			   "window", &window, "umask", &mask, "attach", &attach, "ranks", &ranks,
-			   "auto", &settings)) {
+			   "auto", &settings, "mempolicy", &mempolicy)) {
 		*ret_outcome = verb_job_bad(why.text);
 		return NULL;
 	}
@@ -224,7 +163,7 @@ static json_t *parse_run(struct request *request, bool *ret_attach, json_t **ret
 			   "window", window, "created", (json_int_t)time(NULL));
 	if (record && settings)
 		json_object_set(record, "auto", settings);
-	*ret_outcome = record ? add_limits(request, record) : NULL;
+	*ret_outcome = record ? caller_add(request, mempolicy, record) : NULL;
 	if (record && !*ret_outcome)
 		*ret_outcome = add_ranks(request, ranks, record);
 	if (settings && !*ret_outcome)

@@ -550,6 +550,77 @@ def doctor_json(node):
     usage(node, 'needs ckptd', '--standalone', 'doctor', str(job))
 
 
+# ------------------------------------------------------------------ scheduling
+
+SCHED = r"""
+import os
+s = {l.split(':')[0]: l.split(':')[1].strip() for l in open('/proc/self/status') if ':' in l}
+with open('/proc/self/numa_maps') as f:
+    policy = f.read().split()[1]
+import ctypes
+ioprio = ctypes.CDLL(None).syscall(252, 1, 0)
+print(s['Cpus_allowed_list'], os.getpriority(os.PRIO_PROCESS, 0), os.sched_getscheduler(0),
+      os.sched_getparam(0).sched_priority, ioprio >> 13, ioprio & 7, policy)
+"""
+
+
+def scheduling(node, *before, program='ckptctl', opts=('run', '-C', '/')):
+    """What a job that is started with these has of CPUs, nice value, policy, I/O and NUMA."""
+    argv = [*before, f'{daemon.ARGS.bin}/{program}', '--socket', node.socket, *opts, '--',
+            sys.executable, '-c', SCHED]
+    done = subprocess.run(argv, capture_output=True, stdin=subprocess.DEVNULL,
+                          timeout=30 * daemon.ARGS.slow)
+    equal(done.returncode, 0, done.stderr)
+    return done.stdout.decode().split()
+
+
+@test
+def scheduling_of_the_caller(node):
+    """a job has CPUs, nice value, policy, I/O priority and NUMA policy of whoever runs it"""
+    cpus = sorted(os.sched_getaffinity(0))
+    whole = scheduling(node)
+    equal((whole[1:5], whole[6]), (['0', '0', '0', '0'], 'default'), 'of nothing special')
+    # the first CPU alone; and the last, in case the first is all that ckptd has
+    for cpu in (cpus[0], cpus[-1]):
+        got = scheduling(node, 'taskset', '-c', str(cpu), 'nice', '-n', '5')
+        equal(got[:3], [str(cpu), '5', '0'], 'taskset, nice')
+    equal(scheduling(node, 'nice', '-n', '-3')[1], '-3', 'root may')
+    equal(scheduling(node, 'chrt', '--batch', '0')[2], str(os.SCHED_BATCH), 'batch')
+    equal(scheduling(node, 'chrt', '--idle', '0')[2], str(os.SCHED_IDLE), 'idle')
+    equal(scheduling(node, 'chrt', '--rr', '3')[2:4], [str(os.SCHED_RR), '3'], 'realtime')
+    equal(scheduling(node, 'chrt', '--reset-on-fork', '--rr', '3')[2:4], ['0', '0'],
+          'realtime, but not for children')
+    equal(scheduling(node, 'ionice', '-c', '3')[4], '3', 'idle for disks')
+    equal(scheduling(node, 'ionice', '-c', '2', '-n', '6')[4:6], ['2', '6'], 'best effort')
+    equal(scheduling(node, 'numactl', '--interleave=0')[6], 'interleave:0', 'NUMA')
+    equal(scheduling(node, 'numactl', '--membind=0')[6], 'bind:0', 'NUMA')
+    both = scheduling(node, 'taskset', '-c', str(cpus[-1]), 'nice', '-n', '4', 'ionice', '-c', '3',
+                      program='ckptrun', opts=('-n', '1', '--mpi=none', '-C', '/'))
+    equal((both[0], both[1], both[4]), (str(cpus[-1]), '4', '3'), 'ckptrun')
+
+
+@test
+def scheduling_gives_no_right(node):
+    """a request cannot ask for more than its process has, nor for another one's"""
+    args = {'argv': ['sleep', '1000'], 'env': ['PATH=/bin:/usr/bin'], 'cwd': '/'}
+    for more in ({'nice': -20}, {'sched': {'policy': 1, 'priority': 50, 'nice': -20, 'ioprio': 0}},
+                 {'limits': []}, {'mempolicy': 3}, {'mempolicy': {'mode': 3}},
+                 {'mempolicy': {'mode': 77, 'nodes': [0]}},
+                 {'mempolicy': {'mode': -1, 'nodes': []}},
+                 {'mempolicy': {'mode': 3, 'nodes': [1024]}},
+                 {'mempolicy': {'mode': 3, 'nodes': ['0']}},
+                 {'mempolicy': {'mode': 3, 'nodes': [0], 'nice': -20}}):
+        check(asked(node, 'run', {**args, **more})['error'].get('usage'), more)
+    # nodes that ckptd may not use
+    got = asked(node, 'run', {**args, 'mempolicy': {'mode': 2, 'nodes': [1023]}})
+    check('NUMA policy: ckptd and its jobs may not use its nodes' in got['error']['text'], got)
+    equal(node.jobs('--all'), {}, 'jobs')
+    # the caller counts, not ckptd, which is better
+    with open(f'/proc/{node.daemon.pid}/stat') as f:
+        equal(f.read().rsplit(')', 1)[1].split()[16], '-10', 'ckptd')
+    equal(scheduling(node)[1:4], ['0', '0', '0'], 'the caller')
+
+
 # ------------------------------------------------------------------ users
 
 @test
@@ -567,6 +638,51 @@ def limits_unknown(node):
     got = answer(s)
     equal(got['ok'], False, f'{got}')
     check('limits' in got['error']['text'], got['error']['text'])
+    equal(node.jobs('--all'), {}, 'jobs')
+
+
+def fork_as(pid, what):
+    """A child of that number, which runs what()."""
+    for _ in range(50):
+        with open('/proc/sys/kernel/ns_last_pid', 'w') as f:
+            f.write(str(pid - 1))
+        child = os.fork()
+        if child == pid:
+            return
+        if not child:
+            if os.getpid() == pid:
+                what()
+            os._exit(0)
+        os.waitpid(child, 0)
+    raise daemon.Failure(f'no process gets number {pid}')
+
+
+@test
+def number_of_another_process(node):
+    """a process that has got the number of a caller that has ended does not stand for it"""
+    s = socket.socket(socket.AF_UNIX)
+    child = os.fork()
+    if not child:
+        os.setresuid(USER, USER, USER)
+        s.connect(node.socket)
+        os._exit(0)
+    os.waitpid(child, 0)
+    time.sleep(0.1)     # a clock tick
+
+    def other():
+        os.setresuid(USER, USER, USER)
+        time.sleep(60)
+    fork_as(child, other)
+    try:
+        wait_for('its user', 5, lambda: os.stat(f'/proc/{child}').st_uid == USER)
+        request(s, 'run', {'argv': ['true'], 'env': ['PATH=/usr/bin:/bin'], 'cwd': '/'})
+        got = answer(s)
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+    equal(got['ok'], False, f'{got}')
+    check(f'of process {child}, which' in got['error']['text'] and
+          'it has ended' in got['error']['text'], got['error']['text'])
     equal(node.jobs('--all'), {}, 'jobs')
 
 

@@ -1253,6 +1253,69 @@ def closed_files(node):
             equal(f.read(), 'one\ntwo\n', 'content')
 
 
+def scheduling_of(pid):
+    """CPUs, nice value and policy of a process."""
+    with open(f'/proc/{pid}/status') as f:
+        cpus = [line.split()[1] for line in f if line.startswith('Cpus_allowed_list:')][0]
+    return cpus, os.getpriority(os.PRIO_PROCESS, pid), os.sched_getscheduler(pid)
+
+
+def run_below(node, *before, user=None):
+    """A detached job that is run by ckptctl below these; its number and its process."""
+    mark = f'{random.randrange(10 ** 9)}.5'
+    done = subprocess.run([*before, *node.argv('run', '-d', '-C', '/', '--', 'sleep', mark,
+                                               user=user)],
+                          capture_output=True, stdin=subprocess.DEVNULL, timeout=60 * ARGS.slow)
+    equal(done.returncode, 0, done.stderr)
+
+    def pid():
+        return int(subprocess.run(['pgrep', '-fx', f'sleep {mark}'],
+                                  capture_output=True).stdout or 0)
+    return int(done.stdout), pid
+
+
+@test
+def scheduling_over_a_restart(node):
+    """a job has the scheduling of whoever ran it, and after a restart again, not the restarter's"""
+    for before, user, want in (
+            (('taskset', '1', 'nice', '-n', '5'), None, ('0', 5, os.SCHED_OTHER)),
+            (('taskset', '2', 'nice', '-n', '5'), USER, ('1', 5, os.SCHED_OTHER)),
+            (('nice', '-n', '-5', 'chrt', '--batch', '0'), USER, (None, -5, os.SCHED_BATCH)),
+            (('chrt', '--rr', '3'), USER, (None, 0, os.SCHED_RR))):
+        job, pid = run_below(node, *before, user=user)
+        was = scheduling_of(pid())
+        equal((was[0] if want[0] else None, *was[1:]), want, f'{before}')
+        node.ctl('checkpoint', '--kill', str(job), user=user)
+        node.ctl('restart', str(job), user=user)
+        equal(scheduling_of(wait_for('the process', 10, pid)), was, f'{before} after a restart')
+        node.ctl('kill', str(job), 'KILL')
+
+
+@test
+def cpus_that_are_gone(node):
+    """a job that is bound to a CPU that is not there any more is restarted on the others"""
+    online = '/sys/devices/system/cpu/cpu1/online'
+    if not os.path.exists(online):
+        return
+    job, pid = run_below(node, 'taskset', '2')
+    equal(scheduling_of(pid())[0], '1', 'bound')
+    both, pid_both = run_below(node, 'taskset', '3')
+    for number in (job, both):
+        node.ctl('checkpoint', '--kill', str(number))
+    try:
+        with open(online, 'w') as f:
+            f.write('0')
+        for number, of in ((job, pid), (both, pid_both)):
+            node.ctl('restart', str(number))
+            found = wait_for('the process', 10, of)
+            equal(os.sched_getaffinity(found), {0}, 'where it may run')
+    finally:
+        with open(online, 'w') as f:
+            f.write('1')
+    for number in (job, both):
+        node.ctl('kill', str(number), 'KILL')
+
+
 def uid_of(pid):
     with open(f'/proc/{pid}/status') as f:
         return int([l for l in f if l.startswith('Uid:')][0].split()[1])
