@@ -382,6 +382,7 @@ int daemon_start(struct daemon *daemon)
 void daemon_stop(struct daemon *daemon)
 {
 	struct common *common = &daemon->common;
+
 	self_check_stop(daemon);
 	kevents_close(daemon->kevents);
 	ctl_close(daemon->ctl);

@@ -150,7 +150,7 @@ static json_t *self_check_run(struct channel_reporter *reporter, void *arg)
 {
 	const struct daemon *daemon = arg;
 
-	return outcome_ok(self_check_find(&daemon->config, true));
+	return outcome_ok(self_check_find(&daemon->common.config, true));
 }
 
 static void self_check_on_progress(json_t *progress, void *arg)
@@ -166,7 +166,7 @@ static void self_check_on_outcome(json_t *outcome, void *arg)
 	daemon->self_check = NULL;
 	json_array_foreach(all, i, row) {
 		if (!json_is_true(json_object_get(row, "logged")))
-			log_warning(&daemon->log, "%s; %s",
+			log_warning(&daemon->common.log, "%s; %s",
 				    json_string_value(json_object_get(row, "found")),
 				    json_string_value(json_object_get(row, "advice")));
 	}
@@ -186,10 +186,10 @@ void self_check_start(struct daemon *daemon)
 	const struct worker_spec spec = {
 		.name = "ckptd-check", .run = self_check_run, .arg = daemon,
 	};
-	int err = worker_start(daemon, &spec, &self_check_ops, daemon, &daemon->self_check);
+	int err = worker_start(&daemon->common.workers, &spec, &self_check_ops, daemon, &daemon->self_check);
 
 	if (err)
-		log_error(&daemon->log, "no worker to look for what this node lacks: %s",
+		log_error(&daemon->common.log, "no worker to look for what this node lacks: %s",
 			  strerror(-err));
 }
 

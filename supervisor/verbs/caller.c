@@ -112,7 +112,7 @@ json_t *caller_add(const struct request *request, const json_t *mempolicy, json_
 				     "which connected to ckptd, cannot be read: %s",
 				     (int)request->pid,
 				     err == -ESRCH ? "it has ended" : strerror(-err));
-	log_warning(&request->daemon->log,
+	log_warning(&request->common->log,
 		    "a job of root gets ckptd's resource limits and scheduling: those of process "
 		    "%d cannot be read: %s",
 		    (int)request->pid, strerror(-err));

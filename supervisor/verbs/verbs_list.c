@@ -64,8 +64,8 @@ static json_t *list_run(struct channel_reporter *reporter, void *arg)
 	json_array_foreach(list->jobs, i, entry)
 		json_object_del(entry, "label");
 	result = json_pack("{s:O}", "jobs", list->jobs);
-	if (list->all && json_array_size(jobs_unreadable(daemon->jobs)))
-		json_object_set(result, "unreadable", (json_t *)jobs_unreadable(daemon->jobs));
+	if (list->all && json_array_size(jobs_unreadable(list->request->services->jobs)))
+		json_object_set(result, "unreadable", (json_t *)jobs_unreadable(list->request->services->jobs));
 	return outcome_ok(result);
 }
 

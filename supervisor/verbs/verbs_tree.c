@@ -23,6 +23,7 @@
 #include "libckptctl/version.h"
 #include "shim/proto.h"
 #include "supervisor/job/job_externals.h"
+#include "supervisor/auto/services.h"
 #include "supervisor/job/jobs.h"
 #include "supervisor/storage/levels_report.h"
 #include "supervisor/net/nodes.h"
@@ -109,9 +110,10 @@ static size_t doctor_numbers(const json_t *unreadable, bool other_key, char *tex
 }
 
 /* Jobs whose records cannot be read are in no other list. */
-static void doctor_add_jobs(const struct daemon *daemon, json_t *result)
+static void doctor_add_jobs(const struct request *request, json_t *result)
 {
-	const json_t *unreadable = jobs_unreadable(daemon->jobs);
+	const struct common *daemon = request->common;
+	const json_t *unreadable = jobs_unreadable(request->services->jobs);
 	size_t n, at = json_array_size(json_object_get(result, "checks"));
 	char numbers[256];
 
@@ -134,7 +136,7 @@ static void doctor_add_jobs(const struct daemon *daemon, json_t *result)
 
 static void doctor_add_own(const struct tree_request *t)
 {
-	const struct daemon *daemon = t->request->daemon;
+	const struct common *daemon = t->request->common;
 	json_t *result = json_object_get(t->outcome, "result");
 
 	doctor_add(result, 0, "ckptd",
@@ -142,7 +144,7 @@ static void doctor_add_own(const struct tree_request *t)
 				daemon->config.node),
 		   NULL);
 	if (t->nodes)
-		doctor_add_jobs(daemon, result);
+		doctor_add_jobs(t->request, result);
 }
 
 static void verb_tree_answer(struct tree_request *t)
@@ -372,7 +374,7 @@ void verb_doctor(struct request *request)
 	} else if (json_object_size(request->args)) {
 		outcome = outcome_usage("doctor: bad arguments");
 	} else {
-		jobs_reconcile_all(request->daemon->jobs);
+		jobs_reconcile_all(request->services->jobs);
 	}
 	if (outcome)
 		request_answer(request, outcome);
