@@ -309,8 +309,8 @@ install: user
 	@[ -d $(DESTDIR)/etc/stillpoint ] || install -d -m 755 $(DESTDIR)/etc/stillpoint || \
 		echo "the settings' directory was not made: the others are installed below $(PREFIX)"
 	$(call install_libs,$(INSTALL_PRIVATE_LIB),$(PREFIX)/lib/stillpoint)
-	install -m 755 $(LIB)/mpi/mpich/libmpich.so.12 $(DESTDIR)$(PREFIX)/lib/stillpoint/mpi/mpich
-	install -m 755 $(LIB)/mpi/ompi/libmpi.so.40 $(DESTDIR)$(PREFIX)/lib/stillpoint/mpi/ompi
+	for abi in mpich ompi; do install -m 755 $(LIB)/mpi/$$abi/*.so.* \
+		$(DESTDIR)$(PREFIX)/lib/stillpoint/mpi/$$abi || exit; done
 	$(call install_libs,$(INSTALL_LIB),$(libdir))
 	@[ -n "$(DESTDIR)" ] || [ "$$(id -u)" != 0 ] || ldconfig
 	$(foreach s,1 3 5 7 8,$(call install_to,$(PREFIX)/share/man/man$(s),\

@@ -7,11 +7,11 @@ $(call library,cli,$(filter-out %/main.c %/ckptrun.c,$(wildcard ckptctl/*.c)))
 $(call program,ckptctl,ckptctl/main.c,\
 	$(LIB)/libcli.a $(LIB)/libckptctl.a $(LIB)/libshim.a $(LIB)/libop.a $(LIB)/libhosts.a \
 		$(LIB)/libengine.a $(LIB)/liblevels.a $(LIB)/libimage.a $(LIB)/libbase.a \
-	-lsmartcols -ljansson -lsodium -luring -lzstd -lxxhash)
+	-lsmartcols -ljansson -lsodium -luring -lzstd -lxxhash -lelf)
 $(call program,ckptrun,ckptctl/ckptrun.c,\
 	$(LIB)/libcli.a $(LIB)/libckptctl.a $(LIB)/libshim.a $(LIB)/libop.a $(LIB)/libhosts.a \
 		$(LIB)/libengine.a $(LIB)/liblevels.a $(LIB)/libimage.a $(LIB)/libbase.a \
-	-lsmartcols -ljansson -lsodium -luring -lzstd -lxxhash)
+	-lsmartcols -ljansson -lsodium -luring -lzstd -lxxhash -lelf)
 INSTALL_BIN += $(BIN)/ckptctl $(BIN)/ckptrun
 INSTALL_COMPLETION += $(B)/gen/completion/ckptctl $(B)/gen/completion/ckptrun
 

@@ -14,6 +14,7 @@
 #include "ckptctl/cli_auto.h"
 #include "ckptctl/cli_call.h"
 #include "ckptctl/cli_job.h"
+#include "ckptctl/cli_mpi.h"
 #include "ckptctl/cli_path.h"
 #include "ckptctl/cli_run.h"
 #include "ckptctl/mpi_detect.h"
@@ -165,38 +166,20 @@ static int ckptrun_place(struct cli *cli, struct options *o)
 	return slurm_place(cli, o->ranks);
 }
 
-/* Which library, if nobody said. */
-static int ckptrun_complete(struct cli *cli, const struct options *o, const char *program)
+/* How many ranks, of which program, with which library. */
+static int ckptrun_complete(struct cli *cli, const struct options *o, char **argv)
 {
 	const char *dir = json_string_value(json_object_get(o->args, "cwd"));
-	enum ranks_mpi mpi = RANKS_NONE;
 	int err;
 
 	if (!json_object_get(o->ranks, "n"))
 		return cli_usage(cli, "how many ranks? Say -n");
-	err = mpi_program_check(program, dir);
+	err = mpi_program_check(argv[0], dir);
 	if (err) {
-		cli_wrong(cli, err, "%s: %s", program, strerror(-err));
+		cli_wrong(cli, err, "%s: %s", argv[0], strerror(-err));
 		return err == -ENOENT || err == -ENOTDIR ? 127 : 126;
 	}
-	if (json_object_get(o->ranks, "mpi"))
-		return 0;
-	err = mpi_detect(program, dir, &mpi);
-	if (err == -EACCES) {
-		cli_wrong(cli, err, "%s cannot be read; say --mpi=mpich, --mpi=ompi or --mpi=none",
-			  program);
-		return 126;
-	}
-	if (err == -ENOTUNIQ)
-		return cli_usage(cli, "%s needs two MPI libraries; say --mpi=mpich or --mpi=ompi",
-				 program);
-	if (err)
-		return cli_usage(cli,
-				 "which MPI library %s will use cannot be told from it; say "
-				 "--mpi=mpich, --mpi=ompi or --mpi=none",
-				 program);
-	json_object_set_new(o->ranks, "mpi", json_string(ranks_mpi_name(mpi)));
-	return 0;
+	return cli_mpi_complete(cli, o->ranks, argv, dir);
 }
 
 static int check_direct(struct cli *cli, const struct options *o)
@@ -211,11 +194,13 @@ static int check_direct(struct cli *cli, const struct options *o)
 static void ckptrun_plan(struct cli *cli, json_t *args)
 {
 	const json_t *ranks = json_object_get(args, "ranks"), *node;
+	const char *library = json_string_value(json_object_get(ranks, "library"));
 	size_t i;
 
-	printf("%lld ranks of %s, MPI library: %s%s%s", (long long)cli_int(ranks, "n"),
+	printf("%lld ranks of %s, MPI library: %s%s%s%s%s%s", (long long)cli_int(ranks, "n"),
 	       json_string_value(json_array_get(json_object_get(args, "argv"), 0)),
-	       cli_str(ranks, "mpi"),
+	       cli_str(ranks, "mpi"), library ? " (" : "", library ? library : "",
+	       library ? ")" : "",
 	       json_is_true(json_object_get(ranks, "direct")) ? ", direct" : "",
 	       json_is_true(json_object_get(ranks, "interruptible")) ?
 			", interruptible collectives" : "");
@@ -246,7 +231,7 @@ static int ckptrun_run(struct cli *cli, int argc, char **argv)
 	if (!status)
 		status = ckptrun_place(cli, &o);
 	if (!status)
-		status = ckptrun_complete(cli, &o, argv[optind]);
+		status = ckptrun_complete(cli, &o, argv + optind);
 	if (!status)
 		status = check_direct(cli, &o);
 	json_object_set_new(o.args, "ranks", o.ranks);

@@ -1,252 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Which MPI library a program needs; see mpi_detect.h.
+ * Which MPI library a command will load; see mpi_detect.h.
  *
- * What the program itself names is read from its file, which may be anything:
- * every offset is checked against its length.  A program that names none may use
- * one by a library of its own; which ones those are only its dynamic linker
- * knows, so it is asked, as ldd(1) does.  This runs as the user, who is about to
- * run the same program.
+ * Taking a command that uses MPI for one that does not would start ranks that do not know of each
+ * other. So a program that may run other programs, or load a library later, never counts as one
+ * without MPI.
  */
 #include "ckptctl/mpi_detect.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "ckptctl/mpi_binding.h"
 
-#define LIST_MAX	(256u << 10)
-
-struct file {
-	const uint8_t *data;
-	size_t len;
-};
-
-static const struct {
-	const char *prefix;	/* of the SONAME */
-	enum ranks_mpi mpi;
-} libraries[] = {
-	{ "libmpich.so.12", RANKS_MPICH },
-	{ "libmpichfort.so.12", RANKS_MPICH },
-	{ "libmpichcxx.so.12", RANKS_MPICH },
-	{ "libmpi.so.40", RANKS_OMPI },
-	{ "libmpi_mpifh.so.40", RANKS_OMPI },
-	{ "libmpi_usempif08.so.40", RANKS_OMPI },
-	{ "libmpi_usempi_ignore_tkr.so.40", RANKS_OMPI },
-	{ "libmpi_cxx.so.40", RANKS_OMPI },
-};
-
-enum ranks_mpi mpi_of_library(const char *name, size_t len)
-{
-	size_t i;
-
-	for (i = 0; i < ARRAY_SIZE(libraries); i++) {
-		if (strlen(libraries[i].prefix) == len &&
-		    !memcmp(libraries[i].prefix, name, len))
-			return libraries[i].mpi;
-	}
-	return RANKS_NONE;
-}
-
-/* ------------------------------------------------------------------- ELF */
-
-/* NULL: not all of it is in the file. */
-static const void *mpi_detect_at(const struct file *f, uint64_t offset, uint64_t len)
-{
-	if (offset > f->len || len > f->len - offset)
-		return NULL;
-	return f->data + offset;
-}
-
-static const Elf64_Phdr *mpi_detect_headers(const struct file *f, unsigned int *ret_nr)
-{
-	const Elf64_Ehdr *eh = mpi_detect_at(f, 0, sizeof(*eh));
-
-	if (!eh || memcmp(eh->e_ident, ELFMAG, SELFMAG) ||
-	    eh->e_ident[EI_CLASS] != ELFCLASS64 || eh->e_ident[EI_DATA] != ELFDATA2LSB ||
-	    eh->e_machine != EM_X86_64 || eh->e_phentsize != sizeof(Elf64_Phdr) ||
-	    eh->e_phoff % 8)
-		return NULL;
-	*ret_nr = eh->e_phnum;
-	return mpi_detect_at(f, eh->e_phoff, (uint64_t)eh->e_phnum * sizeof(Elf64_Phdr));
-}
-
-static const Elf64_Phdr *mpi_detect_header(const struct file *f, uint32_t type)
-{
-	unsigned int i, nr = 0;
-	const Elf64_Phdr *ph = mpi_detect_headers(f, &nr);
-
-	for (i = 0; ph && i < nr; i++) {
-		if (ph[i].p_type == type)
-			return &ph[i];
-	}
-	return NULL;
-}
-
-/* The bytes in the file from a virtual address to the end of its segment. */
-static const char *segment_at(const struct file *f, uint64_t vaddr, size_t *ret_len)
-{
-	unsigned int i, nr = 0;
-	const Elf64_Phdr *ph = mpi_detect_headers(f, &nr);
-
-	for (i = 0; ph && i < nr; i++) {
-		if (ph[i].p_type != PT_LOAD || vaddr < ph[i].p_vaddr ||
-		    vaddr - ph[i].p_vaddr >= ph[i].p_filesz)
-			continue;
-		if (!mpi_detect_at(f, ph[i].p_offset, ph[i].p_filesz))
-			return NULL;
-		*ret_len = ph[i].p_filesz - (vaddr - ph[i].p_vaddr);
-		return mpi_detect_at(f, ph[i].p_offset + (vaddr - ph[i].p_vaddr), *ret_len);
-	}
-	return NULL;
-}
-
-/* -ENOTUNIQ when there was another. */
-static int mpi_detect_add(enum ranks_mpi *mpi, enum ranks_mpi found)
-{
-	if (found == RANKS_NONE || found == *mpi)
-		return 0;
-	if (*mpi != RANKS_NONE)
-		return -ENOTUNIQ;
-	*mpi = found;
-	return 0;
-}
-
-static int scan_needed(const struct file *f, enum ranks_mpi *mpi)
-{
-	const Elf64_Phdr *ph = mpi_detect_header(f, PT_DYNAMIC);
-	const Elf64_Dyn *dyn = ph && !(ph->p_offset % 8) ?
-		mpi_detect_at(f, ph->p_offset, ph->p_filesz) : NULL;
-	size_t i, nr = dyn ? ph->p_filesz / sizeof(*dyn) : 0, len = 0;
-	const char *strings = NULL;
-	int err = 0;
-
-	for (i = 0; i < nr && dyn[i].d_tag != DT_NULL; i++) {
-		if (dyn[i].d_tag == DT_STRTAB)
-			strings = segment_at(f, dyn[i].d_un.d_ptr, &len);
-	}
-	for (i = 0; strings && i < nr && dyn[i].d_tag != DT_NULL && !err; i++) {
-		uint64_t name = dyn[i].d_un.d_val;
-
-		if (dyn[i].d_tag == DT_NEEDED && name < len)
-			err = mpi_detect_add(mpi, mpi_of_library(strings + name,
-						      strnlen(strings + name, len - name)));
-	}
-	return err;
-}
-
-/* -------------------------------------------------------- dynamic linker */
-
-static int scan_list(char *text, enum ranks_mpi *mpi)
-{
-	char *save = NULL, *line;
-	int err = 0;
-
-	for (line = strtok_r(text, "\n", &save); line && !err;
-	     line = strtok_r(NULL, "\n", &save)) {
-		line += strspn(line, " \t");
-		err = mpi_detect_add(mpi, mpi_of_library(line, strcspn(line, " \t")));
-	}
-	return err;
-}
-
-static char *read_all(int fd)
-{
-	char *text = malloc(LIST_MAX + 1);
-	size_t len = 0;
-	ssize_t n = 1;
-
-	while (text && n > 0 && len < LIST_MAX) {
-		n = read(fd, text + len, LIST_MAX - len);
-		if (n < 0 && errno == EINTR)
-			n = 1;
-		else if (n > 0)
-			len += (size_t)n;
-	}
-	if (text)
-		text[len] = '\0';
-	return text;
-}
-
-static int ask_linker(const char *linker, const char *program, enum ranks_mpi *mpi)
-{
-	_cleanup_free_ char *text = NULL;
-	int ends[2], status;
-	pid_t pid;
-
-	if (pipe2(ends, O_CLOEXEC))
-		return -errno;
-	pid = fork();
-	if (!pid) {
-		int null = open("/dev/null", O_RDWR);
-
-		dup2(null, 0);
-		dup2(ends[1], 1);
-		dup2(null, 2);
-		execl(linker, linker, "--list", program, NULL);
-		_exit(127);
-	}
-	close(ends[1]);
-	text = pid > 0 ? read_all(ends[0]) : NULL;
-	close(ends[0]);
-	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		;
-	return text ? scan_list(text, mpi) : -ENOMEM;
-}
-
-/* --------------------------------------------------------------- program */
-
-static int mpi_detect_scan(const struct file *f, const char *path, enum ranks_mpi *mpi)
-{
-	const Elf64_Phdr *interp;
-	unsigned int nr = 0;
-	const char *linker;
-	int err;
-
-	if (!mpi_detect_headers(f, &nr))
-		return -ENOEXEC;
-	err = scan_needed(f, mpi);
-	if (err || *mpi != RANKS_NONE)
-		return err;
-	interp = mpi_detect_header(f, PT_INTERP);
-	linker = interp && interp->p_filesz > 1 ?
-		mpi_detect_at(f, interp->p_offset, interp->p_filesz) : NULL;
-	if (!linker || linker[0] != '/' || linker[interp->p_filesz - 1])
-		return 0;
-	return ask_linker(linker, path, mpi);
-}
-
-static int scan_file(const char *path, enum ranks_mpi *mpi)
-{
-	_cleanup_fd_ int fd = open(path, O_RDONLY | O_CLOEXEC);
-	struct file f = { 0 };
-	struct stat st;
-	void *map;
-	int err;
-
-	if (fd < 0 || fstat(fd, &st))
-		return -errno;
-	if (!S_ISREG(st.st_mode) || st.st_size < (off_t)sizeof(Elf64_Ehdr))
-		return -ENOEXEC;
-	map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-	if (map == MAP_FAILED)
-		return -errno;
-	f.data = map;
-	f.len = (size_t)st.st_size;
-	err = mpi_detect_scan(&f, path, mpi);
-	munmap(map, f.len);
-	return err;
-}
+/* ------------------------------------------------------------------- files */
 
 /* As execvp() will look for it. */
 static int mpi_detect_find(const char *program, const char *dir, char *buf, size_t size)
@@ -269,18 +42,53 @@ static int mpi_detect_find(const char *program, const char *dir, char *buf, size
 	return -ENOENT;
 }
 
+int mpi_program_check(const char *program, const char *dir)
+{
+	char path[PATH_MAX];
+	struct stat st;
+	int err = mpi_detect_find(program, dir, path, sizeof(path));
+
+	if (err)
+		return err;
+	return access(path, X_OK) || stat(path, &st) ? -errno : S_ISREG(st.st_mode) ? 0 : -EACCES;
+}
+
+/* The interpreter of a script and its argument; an array that ends with NULL; nr: 0 for none. */
+struct shebang {
+	char line[256];
+	char *word[3];
+};
+
+static void mpi_detect_shebang(const char *path, struct shebang *ret)
+{
+	_cleanup_fd_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, ret->line, sizeof(ret->line) - 1);
+	char *save = NULL;
+
+	memset(ret->word, 0, sizeof(ret->word));
+	if (n < 3 || memcmp(ret->line, "#!", 2))
+		return;
+	ret->line[n] = '\0';
+	ret->line[strcspn(ret->line, "\n")] = '\0';
+	ret->word[0] = strtok_r(ret->line + 2, " \t", &save);
+	ret->word[1] = ret->word[0] ? strtok_r(NULL, " \t", &save) : NULL;
+}
+
+/* ----------------------------------------------------------------- program */
+
 /*
- * Programs that run others, which may use MPI though they do not: taking them for
- * programs without would start ranks that do not know of each other.
+ * Programs that run others, which may use MPI though they do not, or load libraries when they run.
  */
 static bool runs_others(const char *path)
 {
 	static const char *const names[] = {
 		"sh", "bash", "dash", "zsh", "ksh", "csh", "tcsh", "fish", "busybox", "env",
-		"python", "perl", "ruby", "julia", "R", "Rscript", "octave", "lua", "java",
-		"tclsh", "guile", "numactl", "taskset", "time", "timeout", "nice", "ionice",
-		"chrt", "setsid", "setpriv", "stdbuf", "gdb", "strace", "ltrace", "valgrind",
-		"perf", "xterm",
+		"python", "pypy", "perl", "ruby", "julia", "R", "Rscript", "octave", "lua",
+		"java", "node", "tclsh", "guile", "numactl", "taskset", "time", "timeout", "nice",
+		"ionice", "chrt", "setsid", "setpriv", "stdbuf", "gdb", "gdbserver", "strace",
+		"ltrace", "valgrind", "perf", "xterm", "hwloc-bind", "likwid-pin", "catchsegv",
+		"unshare", "chroot", "apptainer", "singularity", "nohup", "sudo", "nsys",
+		"tau_exec",
 	};
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
 	size_t i, len = strlen(name);
@@ -296,29 +104,109 @@ static bool runs_others(const char *path)
 	return false;
 }
 
-int mpi_program_check(const char *program, const char *dir)
+/* Look at the program at @path itself. */
+static int mpi_detect_program(const char *path, const char *dir, struct mpi_need *need,
+			      struct ckpt_error *error)
 {
-	char path[PATH_MAX];
-	struct stat st;
-	int err = mpi_detect_find(program, dir, path, sizeof(path));
+	struct mpi_library own;
+	char real[PATH_MAX];
+	struct mpi_elf *elf;
+	int err = mpi_elf_open(path, &elf);
 
 	if (err)
-		return err;
-	return access(path, X_OK) || stat(path, &st) ? -errno : S_ISREG(st.st_mode) ? 0 : -EACCES;
+		return error_set(error, err, "%s", err == -ENOEXEC ? "it is no program of this "
+				 "machine" : strerror(-err));
+	memset(need, 0, sizeof(*need));
+	mpi_library_identify(elf, &own);
+	if (own.kind <= MPI_LIBRARY_FRONT && !mpi_elf_linker(elf))
+		mpi_library_guess(elf, &own);
+	/* the linker resolves $ORIGIN by the name that it is given, and the kernel by the file */
+	if (!realpath(path, real))
+		err = error_set(error, -errno, "%s", strerror(errno));
+	else if (own.kind <= MPI_LIBRARY_FRONT && mpi_elf_linker(elf))
+		err = mpi_closure_find(mpi_elf_linker(elf), real, dir, need, error);
+	if (!err && own.kind > need->library.kind) {
+		need->library = own;
+		snprintf(need->path, sizeof(need->path), "%s", real);
+	}
+	mpi_elf_close(elf);
+	return err;
 }
 
-int mpi_detect(const char *program, const char *dir, enum ranks_mpi *ret_mpi)
+static int mpi_detect_cannot(struct ckpt_error *error)
 {
-	enum ranks_mpi mpi = RANKS_NONE;
-	char path[PATH_MAX];
-	int err;
+	return error_set(error, -ENOEXEC,
+			 "it runs or loads others, and which MPI library those will use cannot be "
+			 "told");
+}
 
-	err = mpi_detect_find(program, dir, path, sizeof(path));
+/* Look for programs that use MPI among the arguments of one that runs others. */
+static int mpi_detect_arguments(char *const *argv, const char *dir, struct mpi_need *need,
+				struct ckpt_error *error)
+{
+	char path[PATH_MAX];
+	int err = 0;
+
+	memset(need, 0, sizeof(*need));
+	for (argv++; *argv && !err && need->library.kind <= MPI_LIBRARY_FRONT; argv++) {
+		if (mpi_detect_find(*argv, dir, path, sizeof(path)) || access(path, X_OK))
+			continue;
+		err = mpi_detect_program(path, dir, need, error);
+		/* a word that is no program, or whose file is something else */
+		if (err == -ENOEXEC || err == -EACCES || err == -EISDIR)
+			err = 0;
+	}
+	if (!err && need->library.kind <= MPI_LIBRARY_FRONT)
+		err = mpi_detect_cannot(error);
+	return err;
+}
+
+/* The command @argv, whose program is the file @path, runs others. */
+static int mpi_detect_others(const char *path, char *const *argv, const char *dir,
+			     struct mpi_need *need, struct ckpt_error *error)
+{
+	int err = mpi_binding_find(path, dir, need, error);
+
+	return err != -ENOEXEC ? err : mpi_detect_arguments(argv, dir, need, error);
+}
+
+/* A script: what its interpreter would be started with. */
+static int mpi_detect_script(const char *path, char *const *argv, const char *dir,
+			     struct mpi_need *need, struct ckpt_error *error)
+{
+	struct shebang shebang;
+	char interpreter[PATH_MAX];
+	char *word;
+
+	mpi_detect_shebang(path, &shebang);
+	word = shebang.word[0];
+	/* #!/usr/bin/env python3 */
+	if (word && shebang.word[1] && runs_others(word) && shebang.word[1][0] != '-')
+		word = shebang.word[1];
+	if (!word || mpi_detect_find(word, dir, interpreter, sizeof(interpreter)))
+		return mpi_detect_cannot(error);
+	return mpi_detect_others(interpreter, argv, dir, need, error);
+}
+
+int mpi_detect(char *const *argv, const char *dir, struct mpi_need *ret_need,
+	       struct ckpt_error *error)
+{
+	_cleanup_free_ struct mpi_need *need = calloc(1, sizeof(*need));
+	char path[PATH_MAX];
+	int err = mpi_detect_find(argv[0], dir, path, sizeof(path));
+
+	if (!need)
+		return error_set(error, -ENOMEM, "no memory");
+	if (err)
+		return error_set(error, err, "%s", strerror(-err));
+	err = mpi_detect_program(path, dir, need, error);
+	if (err == -ENOEXEC)	/* R is a script, too */
+		err = mpi_binding_find(path, dir, need, error);
+	if (err == -ENOEXEC)
+		err = mpi_detect_script(path, argv, dir, need, error);
+	else if (!err && need->library.kind <= MPI_LIBRARY_FRONT && runs_others(path))
+		err = mpi_detect_others(path, argv, dir, need, error);
 	if (!err)
-		err = scan_file(path, &mpi);
-	if (!err && mpi == RANKS_NONE && runs_others(path))
-		err = -ENOEXEC;
-	if (!err)
-		*ret_mpi = mpi;
+		*ret_need = *need;
 	return err;
 }

@@ -7,11 +7,12 @@
  * shells must not pay. The first load fails only before the program has any state in MPI, so a
  * failure ends the program with a message; no later failure does.
  *
- * Paths: CKPT_LOWER names the program of the lower half, CKPT_MPI_LIBRARY the real MPI library;
- * the defaults are ../../../libexec/ckpt-lower from this library, and the system's library.
+ * CKPT_LOWER names the program of the lower half; the default is ../../../libexec/ckpt-lower from
+ * this library. Which file is the real MPI library: real_library.h.
  */
 #include <dlfcn.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,7 @@
 
 #include "mpi-glue/collective.h"
 #include "mpi-glue/lower/lower_raw.h"
+#include "mpi-glue/real_library.h"
 #include "mpi-glue/request.h"
 #include "mpi/calls.h"
 
@@ -94,20 +96,23 @@ static const char *lower_program(char *const *envp, char *buf, size_t size)
 	return buf;
 }
 
-const char *glue_library(char *const *envp, char *buf, size_t size)
+/* A library of another version, or of another kind, may lack functions. */
+static int glue_check_library(const char *library, char *why, size_t size)
 {
-	const char *path = value_of(envp, "CKPT_MPI_LIBRARY");
-
-	if (path)
-		return path;
-	snprintf(buf, size, "/usr/lib/x86_64-linux-gnu/%s", abi_soname);
-	return buf;
+	for (size_t i = 0; i < CALL_NR; i++) {
+		if (glue.fn[i])
+			continue;
+		snprintf(why, size, "%s has no %s: it is of another version than "
+			 "Stillpoint's library is for", library, call_symbol[i]);
+		return -ENOTSUP;
+	}
+	return 0;
 }
 
 /* Load a lower half and look up the library's functions. */
 static int glue_load_library(char *const *envp, char *why)
 {
-	char program[4096], library[256];
+	char program[PATH_MAX], library[PATH_MAX];
 	struct lower_config config = {
 		.program = lower_program(envp, program, sizeof(program)),
 		.envp = envp,
@@ -116,10 +121,12 @@ static int glue_load_library(char *const *envp, char *why)
 	};
 	int rc;
 
-	config.library = glue_library(envp, library, sizeof(library));
+	config.library = real_library(envp, library, sizeof(library));
 	rc = lower_load(&config, &glue.lower, why);
 	for (size_t i = 0; !rc && i < CALL_NR; i++)
 		glue.fn[i] = lower_function(glue.lower, i);
+	if (!rc)
+		rc = glue_check_library(config.library, why, 256);
 	if (!rc)
 		glue.loaded++;
 	return rc;
@@ -288,6 +295,24 @@ int PMPI_Is_thread_main(int *flag)
 MPI_ALIAS(MPI_Is_thread_main);
 
 /*
+ * End the program if its library did not learn of the job's other ranks: each of them would
+ * compute alone, and all would end with success.
+ */
+static void check_world(void)
+{
+	const char *ranks = getenv("CKPT_LOWER") ? getenv("STILLPOINT_RANKS") : NULL;
+	char library[PATH_MAX], text[PATH_MAX + 256];
+
+	if (!ranks || atoi(ranks) == glue.world_size)
+		return;
+	snprintf(text, sizeof(text),
+		 "MPI_COMM_WORLD has %d ranks and the job %s. The MPI library, %s, does not use "
+		 "the process management that ckptrun offers, as one built for another launcher",
+		 glue.world_size, ranks, real_library(environ, library, sizeof(library)));
+	die("the ranks of the job do not find each other", text);
+}
+
+/*
  * The library is initialised: set up MPI_COMM_WORLD and MPI_COMM_SELF, and have the library
  * return errors, which errhandler.c handles.
  */
@@ -308,6 +333,7 @@ LOWER_TEXT static void init_done(int provided)
 	lower_MPI_Comm_set_errhandler(real_comm(MPI_COMM_SELF), give_back);
 	lower_MPI_Comm_rank(world, &glue.world_rank);
 	lower_MPI_Comm_size(world, &glue.world_size);
+	check_world();
 	predefined_comm(MPI_COMM_WORLD, glue.world_rank, glue.world_size);
 	self = predefined_comm(MPI_COMM_SELF, 0, 1);
 	self->world = malloc(sizeof(*self->world));

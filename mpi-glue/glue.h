@@ -79,7 +79,6 @@ void glue_unlock(int *lock);
 
 /* Load the first lower half, if nobody has; exits with a message on failure. */
 void glue_load(void);
-const char *glue_library(char *const *envp, char *buf, size_t size);	/* real library's file */
 /* Restart: load another lower half, MPI not initialised. @environment: as in status_page.h */
 int glue_reload(bool unload, const char *environment, char *ret_why, size_t size);
 /* Borrow a lower thread at this thread's first call. Nothing loaded: fail as the library would. */
@@ -127,8 +126,8 @@ int n_neighbor_in(MPI_Comm comm);
 void abi_loaded(void);
 void abi_initialized(void);
 void abi_finalized(void);
-/* SONAME of the real library. */
-extern const char abi_soname[];
+/* SONAMEs of real libraries; the first is this library's own. NULL ends it. */
+extern const char *const abi_soname[];
 
 /* Callbacks whose calling convention depends on the language. */
 void abi_foreign_errh(struct verrh *desc, void *handle, int *code);

@@ -2,6 +2,10 @@
 #
 # The upper half: one library per ABI, from the same sources, with the ABI's own mpi.h.
 #   build/lib/mpi/mpich/libmpich.so.12   build/lib/mpi/ompi/libmpi.so.40
+#
+# A program asks for its MPI library by a SONAME, and vendors give one library several. An alias,
+# build/lib/mpi/mpich/libmpi.so.12, has another SONAME and nothing in it but its need of the
+# library itself. Names: kinds[] of shim/ranks.c and abi_soname[] of mpi-glue/abi.
 
 UPPER_SOURCES := \
 	mpi-glue/attr.c \
@@ -24,6 +28,7 @@ UPPER_SOURCES := \
 	mpi-glue/p2p.c \
 	mpi-glue/probe.c \
 	mpi-glue/quiesce.c \
+	mpi-glue/real_library.c \
 	mpi-glue/rebuild.c \
 	mpi-glue/rebuild_comm.c \
 	mpi-glue/rebuild_file.c \
@@ -78,5 +83,14 @@ $(LIB)/mpi/$(1)/$(2): $$(UPPER_OBJS_$(1)) $(LIB)/libglue-lower.a
 		-o $$@ $$^ -lpthread -ldl
 -include $$(UPPER_OBJS_$(1):.o=.d)
 endef
+# $(1) abi, $(2) library, $(3) alias
+define _alias
+LIBRARIES += $(LIB)/mpi/$(1)/$(3)
+$(LIB)/mpi/$(1)/$(3): $(LIB)/mpi/$(1)/$(2)
+	$$(call say,LD,$$@)
+	$$(Q)$$(CC) -shared -nostdlib $$(LDFLAGS) -Wl,-soname,$(3) -Wl,--no-as-needed \
+		-Wl,--enable-new-dtags,-rpath,'$$$$ORIGIN' -o $$@ $$<
+endef
 $(eval $(call _upper,mpich,libmpich.so.12))
+$(eval $(call _alias,mpich,libmpich.so.12,libmpi.so.12))
 $(eval $(call _upper,ompi,libmpi.so.40))

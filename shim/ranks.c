@@ -17,11 +17,12 @@
 
 static const struct {
 	const char *name;
-	const char *soname;
+	const char *soname[3];	/* as mpi-glue/upper.mk */
 } kinds[] = {
-	[RANKS_NONE] = { "none", NULL },
-	[RANKS_MPICH] = { "mpich", "libmpich.so.12" },
-	[RANKS_OMPI] = { "ompi", "libmpi.so.40" },
+	[RANKS_NONE] = { "none", { NULL } },
+	/* Debian's, and the one of MPICH's own makefile and of vendors */
+	[RANKS_MPICH] = { "mpich", { "libmpich.so.12", "libmpi.so.12" } },
+	[RANKS_OMPI] = { "ompi", { "libmpi.so.40" } },
 };
 
 bool ranks_mpi_parse(const char *name, enum ranks_mpi *ret_mpi)
@@ -42,9 +43,22 @@ const char *ranks_mpi_name(enum ranks_mpi mpi)
 	return kinds[mpi].name;
 }
 
-const char *ranks_mpi_soname(enum ranks_mpi mpi)
+const char *ranks_mpi_soname(enum ranks_mpi mpi, unsigned int i)
 {
-	return kinds[mpi].soname;
+	return kinds[mpi].soname[i];
+}
+
+bool ranks_mpi_is_named(enum ranks_mpi mpi, const char *name)
+{
+	unsigned int i;
+
+	for (i = 0; kinds[mpi].soname[i]; i++) {
+		size_t len = strlen(kinds[mpi].soname[i]);
+
+		if (!strncmp(name, kinds[mpi].soname[i], len) && (!name[len] || name[len] == '.'))
+			return true;
+	}
+	return false;
 }
 
 /* ------------------------------------------------------------------- map */
@@ -159,8 +173,10 @@ int ranks_parse(const json_t *json, struct ranks *ret_ranks, char *why, size_t s
 	json_error_t error;
 
 	if (json_unpack_ex((json_t *)json, &error, 0,
-			   "{s:o, s?i, s?s, s?s, s?s, s?s, s?b, s?b, s?b, s?o, s?[ii], s?o, s?o !}",
+			   "{s:o, s?i, s?s, s?s, s?s, s?s, s?s, s?b, s?b, s?b, s?o, s?[ii], s?o, "
+			   "s?o !}",
 			   "map", &map, "node", &node, "mpi", &mpi, "glue", &ranks.glue,
+			   "library", &ranks.library,
 			   "lower", &ranks.lower, "pmix", &ranks.pmix, "keep_going", &keep_going,
 			   "label", &label, "interruptible", &interruptible,
 			   "pids", &pids, "failed", &ranks.failed, &ranks.failed_status,
@@ -336,6 +352,8 @@ int ranks_setenv(const struct ranks *ranks, unsigned int index)
 		err = set_number("STILLPOINT_RANKS", ranks->size);
 	if (!err && ranks->lower)
 		err = setenv("CKPT_LOWER", ranks->lower, 1) ? -errno : 0;
+	if (!err && ranks->library)
+		err = setenv("CKPT_MPI_LIBRARY", ranks->library, 1) ? -errno : 0;
 	if (!err && ranks->glue)
 		err = set_preload(ranks->glue);
 	/* Set or unset it alike in all ranks, whatever the environment of the job has. */

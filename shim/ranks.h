@@ -9,7 +9,9 @@
  *	    "nodes": ["n1", "n2"],	their names; none: one node
  *	    "node": 0,			index of this shim's node
  *	    "mpi": "mpich" | "ompi" | "none",	selects process management and the glue
- *	    "glue": "/usr/lib/.../libmpich.so.12",  preloaded; none: the program's own library
+ *	    "glue": "/usr/lib/.../libmpich.so.12:...",  preloaded: the glue, and its aliases;
+ *					none: the program's own library
+ *	    "library": "/usr/lib/.../libmpich.so.12",  the real one; none: the glue looks for it
  *	    "lower": "/usr/libexec/.../ckpt-lower",
  *	    "interruptible": false,	the glue makes collectives so (mpi-glue/gather.h)
  *	    "pmix": "/usr/lib/.../libckpt-pmix.so",	pm_pmix of pm.h, for "ompi"
@@ -58,6 +60,7 @@ struct ranks {
 	unsigned int *rank;	/* by index */
 	enum ranks_mpi mpi;
 	const char *glue;	/* NULL: none */
+	const char *library;	/* NULL: not known */
 	const char *lower;
 	const char *pmix;
 	bool label;
@@ -76,8 +79,13 @@ void ranks_done(struct ranks *ranks);
 /* "mpich", "ompi", "none"; false for other names. */
 bool ranks_mpi_parse(const char *name, enum ranks_mpi *ret_mpi);
 const char *ranks_mpi_name(enum ranks_mpi mpi);
-/* SONAME of the library whose place the glue takes; NULL for RANKS_NONE. */
-const char *ranks_mpi_soname(enum ranks_mpi mpi);
+/*
+ * The @i-th SONAME of libraries whose place the glue takes, and the name of its file; NULL: there
+ * are no more. The first is the glue's own, the others are aliases of it.
+ */
+const char *ranks_mpi_soname(enum ranks_mpi mpi, unsigned int i);
+/* True if @name begins with one of these names, as a file's that has a version behind it. */
+bool ranks_mpi_is_named(enum ranks_mpi mpi, const char *name);
 
 /* A map (array of ranges) of all @size ranks in @nr_nodes even blocks; a new reference. */
 json_t *ranks_map_even(unsigned int size, unsigned int nr_nodes);

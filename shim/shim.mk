@@ -10,7 +10,7 @@ $(call unit_test,tests/unit/test_pmi1,tests/unit/test_pmi1.c,$(LIB)/libpm.a $(LI
 $(call unit_test,tests/unit/test_pm_pmi1,tests/unit/test_pm_pmi1.c,\
 	$(LIB)/libpm.a $(LIB)/libshim.a $(LIB)/libbase.a -ljansson)
 $(call unit_test,tests/unit/test_ranks,tests/unit/test_ranks.c,\
-	$(LIB)/libcli.a $(LIB)/libpm.a $(LIB)/libshim.a $(LIB)/libbase.a -ljansson)
+	$(LIB)/libcli.a $(LIB)/libpm.a $(LIB)/libshim.a $(LIB)/libbase.a -ljansson -lelf)
 
 $(call unit_test,tests/unit/test_stdio,tests/unit/test_stdio.c shim/stdio.c shim/labels.c,\
 	$(LIB)/libimage.a $(LIB)/libbase.a)

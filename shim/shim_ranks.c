@@ -122,6 +122,10 @@ json_t *shim_ranks_go(struct shim *shim, int *ret_err)
 		if (shim->spec.ranks.lower)
 			json_array_append_new(env, json_sprintf("CKPT_LOWER=%s",
 								shim->spec.ranks.lower));
+		/* A program may have cleared its environment. */
+		if (shim->spec.ranks.library)
+			json_array_append_new(env, json_sprintf("CKPT_MPI_LIBRARY=%s",
+								shim->spec.ranks.library));
 		/* The variables of the restart come last: its user knows this node. */
 		ranks_env_put(env, shim->spec.ranks.env);
 		json_array_append_new(envs, env);

@@ -18,7 +18,7 @@
 /* a data symbol of the library's interface, which programs see and set */
 #define ABI_DATA(type, name)	EXPORT type name
 
-const char abi_soname[] = "libmpich.so.12";
+const char *const abi_soname[] = { "libmpich.so.12", "libmpi.so.12", NULL };
 
 /*
  * These symbols have the sizes and contents of the library's, as programs hold copies of them. The

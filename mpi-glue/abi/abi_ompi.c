@@ -14,7 +14,7 @@
 
 #define EXPORT	__attribute__((visibility("default")))
 
-const char abi_soname[] = "libmpi.so.40";
+const char *const abi_soname[] = { "libmpi.so.40", NULL };
 
 #define DEFINE_BYTES(name, size) \
 	__asm__(".pushsection .bss." #name ",\"aw\",@nobits\n" \

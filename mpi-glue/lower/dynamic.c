@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "mpi-glue/glue.h"
+#include "mpi-glue/real_library.h"
 
 typedef void *(*dlopen_fn)(const char *file, int mode);
 
@@ -41,8 +42,8 @@ static bool dynamic_search(const char *file, void *caller, char *path)
 {
 	struct link_map *map;
 	Dl_serinfo size, *dirs;
+	char buf[PATH_MAX];
 	const char *below;
-	char buf[256];
 	Dl_info info;
 
 	if (!dladdr1(caller, &info, (void **)&map, RTLD_DL_LINKMAP) || !map ||
@@ -58,24 +59,29 @@ static bool dynamic_search(const char *file, void *caller, char *path)
 			return true;
 	}
 	/* the linker's cache cannot be read: try the directory of the lower half's library */
-	below = glue_library(environ, buf, sizeof(buf));
+	below = real_library(environ, buf, sizeof(buf));
+	if (!strchr(below, '/'))
+		return false;
 	snprintf(path, PATH_MAX, "%.*s%s", (int)(base_of(below) - below), below, file);
 	return !access(path, R_OK);
 }
 
-/* True if @path is named after the MPI library's SONAME, or is the lower half's library. */
+/* True if @path is named after one of the MPI library's SONAMEs, or is the lower half's library. */
 static bool is_mpi(const char *path)
 {
-	char real[PATH_MAX], below[PATH_MAX], buf[256];
-	size_t len = strlen(abi_soname);
+	char real[PATH_MAX], below[PATH_MAX], buf[PATH_MAX];
 	const char *base;
 
 	if (!realpath(path, real))
 		return false;
 	base = base_of(real);
-	if (!strncmp(base, abi_soname, len) && (!base[len] || base[len] == '.'))
-		return true;
-	return realpath(glue_library(environ, buf, sizeof(buf)), below) && !strcmp(real, below);
+	for (size_t i = 0; abi_soname[i]; i++) {
+		size_t len = strlen(abi_soname[i]);
+
+		if (!strncmp(base, abi_soname[i], len) && (!base[len] || base[len] == '.'))
+			return true;
+	}
+	return realpath(real_library(environ, buf, sizeof(buf)), below) && !strcmp(real, below);
 }
 
 /* Not inlined: dlopen(), which ends in a jump, must have no stack frame. */
@@ -86,8 +92,8 @@ static __attribute__((noinline)) const char *name_for(const char *file, void *ca
 	if (!file || !may_be_mpi(file))
 		return file;
 	if (strchr(file, '/'))
-		return is_mpi(file) ? abi_soname : file;
-	return dynamic_search(file, caller, path) && is_mpi(path) ? abi_soname : file;
+		return is_mpi(file) ? abi_soname[0] : file;
+	return dynamic_search(file, caller, path) && is_mpi(path) ? abi_soname[0] : file;
 }
 
 static __attribute__((noinline)) dlopen_fn next_dlopen(void)

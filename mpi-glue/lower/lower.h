@@ -54,7 +54,8 @@
  * @program:  path of ckpt-lower
  * @library:  path of the real MPI library, opened by ckpt-lower with RTLD_GLOBAL
  * @envp:     environment for the lower half. LD_PRELOAD and LD_AUDIT are dropped, and
- *            LD_LIBRARY_PATH unless @library has a slash. Not kept after lower_load() returns.
+ *            LD_LIBRARY_PATH if @library has no slash and is found by it. Not kept after
+ *            lower_load() returns.
  * @symbols:  names looked up in @library, in order; a missing one gives NULL
  * @nr:       number of @symbols
  */

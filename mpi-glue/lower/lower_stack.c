@@ -5,19 +5,21 @@
  *
  * The environment is a copy: neither half sees the other's setenv() or loses a string
  * that it is reading to it. LD_PRELOAD is dropped, as it would bring in the upper half's
- * libraries. LD_LIBRARY_PATH is dropped for the same reason, but kept if the MPI library
- * is opened by path, as the library's dependencies may need it. The auxiliary vector is
- * the upper half's own, from its libc's memory and so the same after a restart: both
- * halves share one stack canary and one pointer guard, as frames of both are on one
- * stack.
+ * libraries. LD_LIBRARY_PATH is dropped for the same reason if it would find another library by
+ * the MPI library's name; else it is kept, as the library's dependencies may need it. The
+ * auxiliary vector is the upper half's own, from its libc's memory and so the same after a
+ * restart: both halves share one stack canary and one pointer guard, as frames of both are on
+ * one stack.
  */
 #include <elf.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "mpi-glue/lower/lower_internal.h"
 
@@ -59,10 +61,29 @@ static bool is_forced(const char *var)
 	return false;
 }
 
-static bool is_dropped(const char *var, bool by_path)
+/* True if a directory of LD_LIBRARY_PATH has a file with the @library's name. */
+static bool is_found_by(const char *dirs, const char *library)
+{
+	char path[PATH_MAX];
+	size_t len;
+
+	for (;; dirs += len + 1) {
+		len = strcspn(dirs, ":;");
+		snprintf(path, sizeof(path), "%.*s/%s", len ? (int)len : 1, len ? dirs : ".",
+			 library);
+		if (!access(path, F_OK))
+			return true;
+		if (!dirs[len])
+			return false;
+	}
+}
+
+static bool is_dropped(const char *var, const char *library)
 {
 	return !strncmp(var, "LD_PRELOAD=", 11) || !strncmp(var, "LD_AUDIT=", 9) ||
-	       is_forced(var) || (!by_path && !strncmp(var, "LD_LIBRARY_PATH=", 16));
+	       is_forced(var) ||
+	       (!strncmp(var, "LD_LIBRARY_PATH=", 16) && !strchr(library, '/') &&
+		is_found_by(var + 16, library));
 }
 
 /* writes strings downwards from the stack's top */
@@ -96,13 +117,13 @@ static char *put_tunables(struct writer *w, const char *var)
 static long put_environment(struct writer *w, const struct lower_config *config, char **ret,
 			    size_t max)
 {
-	bool tunables = false, by_path = strchr(config->library, '/');
+	bool tunables = false;
 	char *const *envp = config->envp;
 	size_t n = 0;
 
 	/* envp is NULL after clearenv() */
 	for (; envp && *envp && n + NR_FORCED + 2 < max; envp++) {
-		if (is_dropped(*envp, by_path))
+		if (is_dropped(*envp, config->library))
 			continue;
 		if (strncmp(*envp, TUNABLES, strlen(TUNABLES))) {
 			ret[n] = put_string(w, *envp);

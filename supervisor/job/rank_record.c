@@ -18,24 +18,40 @@
 #include "hosts/hosts.h"
 #include "base/outcome.h"
 
-/* The directory where the glue looks for the real MPI library (mpi-glue/glue.c). */
-#define MPI_DIR	"/usr/lib/x86_64-linux-gnu"
-
-static void glue_path(const struct config *config, enum ranks_mpi mpi, char *buf,
+/* The path of the @i-th file of the glue: the library, then its aliases; false: no more. */
+static bool glue_path(const struct config *config, enum ranks_mpi mpi, unsigned int i, char *buf,
 		      size_t size)
 {
-	snprintf(buf, size, "%s/%s/%s", config->mpi_dir, ranks_mpi_name(mpi),
-		 ranks_mpi_soname(mpi));
+	const char *name = ranks_mpi_soname(mpi, i);
+
+	if (name)
+		snprintf(buf, size, "%s/%s/%s", config->mpi_dir, ranks_mpi_name(mpi), name);
+	return name;
+}
+
+/* All of these, as LD_PRELOAD has them; a new reference. */
+static json_t *glue_preload(const struct config *config, enum ranks_mpi mpi)
+{
+	char path[PATH_MAX], list[2 * PATH_MAX] = "";
+	unsigned int i;
+
+	for (i = 0; glue_path(config, mpi, i, path, sizeof(path)); i++)
+		snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%s", i ? ":" : "",
+			 path);
+	return json_string(list);
 }
 
 static json_t *check_glue(const struct config *config, enum ranks_mpi mpi)
 {
 	char path[PATH_MAX];
+	unsigned int i;
 
-	glue_path(config, mpi, path, sizeof(path));
-	if (access(path, R_OK))
-		return outcome_error(-errno, "%s: %s; is Stillpoint's library for %s installed?",
-				     path, strerror(errno), ranks_mpi_name(mpi));
+	for (i = 0; glue_path(config, mpi, i, path, sizeof(path)); i++) {
+		if (access(path, R_OK))
+			return outcome_error(-errno, "%s: %s; is Stillpoint's library for %s "
+					     "installed?", path, strerror(errno),
+					     ranks_mpi_name(mpi));
+	}
 	if (access(config->lower, X_OK))
 		return outcome_error(-errno, "%s: %s", config->lower, strerror(errno));
 	return NULL;
@@ -84,43 +100,50 @@ json_t *rank_record_check_env(const json_t *record, const json_t *env)
  */
 static const char *real_name(const char *path, enum ranks_mpi mpi, char *buf)
 {
-	const char *soname = ranks_mpi_soname(mpi), *slash;
+	const char *slash;
 
 	if (!realpath(path, buf))
 		return NULL;
 	slash = strrchr(buf, '/');
-	if (slash && !strncmp(slash + 1, soname, strlen(soname)))
+	if (slash && ranks_mpi_is_named(mpi, slash + 1))
 		return slash + 1;
 	errno = ELIBACC;
 	return NULL;
 }
 
-json_t *rank_record_library(json_t *record, const json_t *env)
+/* The user's own choice in the job's environment; NULL: none. */
+static const char *chosen_library(const json_t *env)
 {
 	static const char variable[] = "CKPT_MPI_LIBRARY=";
-	char path[128], real[PATH_MAX];
-	const char *chosen = NULL, *name;
+	const char *chosen = NULL;
 	const json_t *item;
-	enum ranks_mpi mpi;
 	size_t i;
 
-	if (!has_glue(record, &mpi))
-		return NULL;
 	json_array_foreach(env, i, item) {
 		const char *text = json_string_value(item);
 
 		if (text && !strncmp(text, variable, strlen(variable)))
 			chosen = text + strlen(variable);
 	}
-	snprintf(path, sizeof(path), MPI_DIR "/%s", ranks_mpi_soname(mpi));
-	name = real_name(chosen ? chosen : path, mpi, real);
-	if (!name && !chosen)
-		return outcome_error(-errno, "%s: %s; is %s installed?", path, strerror(errno),
-				     ranks_mpi_name(mpi));
-	/* A library that the user chose may be where only the user can see it. */
-	if (name && (!chosen || chosen[0] == '/'))
-		json_object_set_new(record, "library",
-				    json_pack("[s, s]", chosen ? chosen : path, name));
+	return chosen;
+}
+
+json_t *rank_record_library(json_t *record, const char *found, const json_t *env)
+{
+	const char *chosen = chosen_library(env), *path = chosen ? chosen : found, *name;
+	char real[PATH_MAX];
+	enum ranks_mpi mpi;
+
+	if (found && found[0] != '/')
+		return outcome_usage("run: ranks: the library is an absolute path, not %s", found);
+	if (!path || !has_glue(record, &mpi))
+		return NULL;
+	/* A library of the user's may be where only the user can see it. */
+	name = path[0] == '/' ? real_name(path, mpi, real) : NULL;
+	if (name)
+		json_object_set_new(record, "library", json_pack("[s, s]", path, name));
+	else if (!chosen)
+		json_object_set_new(record, "library", json_pack("[s]", path));
 	return NULL;
 }
 
@@ -249,15 +272,16 @@ json_t *rank_record_make(const json_t *request, const struct config *config,
 {
 	int keep_going = 0, direct = 0, label = 0, interruptible = 0;
 	json_t *nodes = NULL, *map = NULL, *record;
-	const char *name = "none";
+	const char *name = "none", *library = NULL;	/* rank_record_library() */
 	json_error_t why;
 	size_t nr_nodes;
 	json_int_t n;
 
-	if (json_unpack_ex((json_t *)request, &why, 0, "{s:I, s?s, s?b, s?b, s?b, s?b, s?o, s?o !}",
-			   "n", &n, "mpi", &name, "label", &label, "keep_going", &keep_going,
-			   "direct", &direct, "interruptible", &interruptible, "nodes", &nodes,
-			   "map", &map)) {
+	if (json_unpack_ex((json_t *)request, &why, 0,
+			   "{s:I, s?s, s?s, s?b, s?b, s?b, s?b, s?o, s?o !}",
+			   "n", &n, "mpi", &name, "library", &library, "label", &label,
+			   "keep_going", &keep_going, "direct", &direct,
+			   "interruptible", &interruptible, "nodes", &nodes, "map", &map)) {
 		*ret_outcome = outcome_usage("run: ranks: %s", why.text);
 		return NULL;
 	}
@@ -367,9 +391,10 @@ json_t *rank_record_spec(const json_t *record, unsigned int node,
 	json_object_set_new(spec, "pmix", json_string(path));
 	if (!has_glue(record, &mpi))
 		return spec;
-	glue_path(config, mpi, path, sizeof(path));
-	json_object_set_new(spec, "glue", json_string(path));
+	json_object_set_new(spec, "glue", glue_preload(config, mpi));
 	json_object_set_new(spec, "lower", json_string(config->lower));
+	json_object_set(spec, "library",
+			json_array_get(json_object_get(record, "library"), 0));
 	json_object_set_new(spec, "interruptible",
 			    json_boolean(json_is_true(json_object_get(record, "interruptible"))));
 	return spec;

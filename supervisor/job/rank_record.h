@@ -4,7 +4,8 @@
  * specification. Nothing here starts or looks at processes.
  *
  *	request	"ranks": {"n": 4, "nodes": ["n1", "n2"], "map": ["0-1", "2-3"], "mpi": "mpich",
- *		"label": false, "keep_going": false, "direct": false, "interruptible": false}
+ *		"library": "/usr/lib/.../libmpich.so.12", "label": false, "keep_going": false,
+ *		"direct": false, "interruptible": false}
  *	record	"ranks": {"map": ["0-3"], "nodes": [...], "mpi": ..., and the same,
  *		"library": ["/usr/lib/.../libmpich.so.12", "libmpich.so.12.2.2"],
  *		"apart": true if each of its nodes has an image directory of its own}
@@ -15,9 +16,10 @@
  * ranks are in even blocks.
  *
  * Request and record have no paths of Stillpoint's own: a job may be restarted on a node where
- * they differ. "library" has the path where Stillpoint's library looks for the real MPI library,
+ * they differ. "library" has the path of the real MPI library, which Stillpoint's library loads,
  * and the name of the file that the path leads to. The name has the version, which must be the
- * same on every node.
+ * same on every node. Without a path (a script, of which it is not known) Stillpoint's library
+ * looks for the one that the program would load; without a name nothing is compared.
  */
 #ifndef STILLPOINT_RANK_RECORD_H
 #define STILLPOINT_RANK_RECORD_H
@@ -30,10 +32,11 @@
 json_t *rank_record_make(const json_t *request, const struct config *config,
 			 json_t **ret_outcome);
 /*
- * Add "library" to @record: the MPI library that a job with the environment @env gets on this
- * node. NULL, or an outcome: there is no such library.
+ * Add "library" to @record: the MPI library that a job with the environment @env gets, the user's
+ * CKPT_MPI_LIBRARY or else @found, of the request; NULL: not known. NULL, or an outcome: @found
+ * cannot be the path of a library.
  */
-json_t *rank_record_library(json_t *record, const json_t *env);
+json_t *rank_record_library(json_t *record, const char *found, const json_t *env);
 /* Check that this node has all that @record needs installed. NULL, or an outcome. */
 json_t *rank_record_check(const json_t *record, const struct config *config);
 /*

@@ -103,7 +103,9 @@ static json_t *add_ranks(const struct request *request, const json_t *ranks, jso
 		json_object_set_new(record, "ranks", kept);
 		/* Remains of another job that had the same number then count as an earlier run. */
 		json_object_set_new(record, "run", json_integer(time(NULL)));
-		outcome = rank_record_library(kept, json_object_get(record, "env"));
+		outcome = rank_record_library(kept,
+					      json_string_value(json_object_get(ranks, "library")),
+					      json_object_get(record, "env"));
 	}
 	return outcome;
 }

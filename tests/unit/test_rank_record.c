@@ -198,6 +198,8 @@ static void test_installed(void **state)
 
 	refuses(n, "mpich", NULL, -ENOENT, "mpich/libmpich.so.12");
 	make_file(n->dir, "mpich/libmpich.so.12");
+	refuses(n, "mpich", NULL, -ENOENT, "mpich/libmpi.so.12");
+	make_file(n->dir, "mpich/libmpi.so.12");
 	refuses(n, "mpich", NULL, -ENOENT, "/lower");
 	make_file(n->dir, "lower");
 	assert_null(rank_record_place(record, NULL, NULL, &n->config));
@@ -219,6 +221,38 @@ static void test_installed(void **state)
 	json_decref(record);
 }
 
+/* What was found in the program is loaded on every node, and its version compared if it has one. */
+static void test_found_library(struct node *n)
+{
+	json_t *record = record_of("mpich"), *outcome, *spec, *library;
+	char path[256], list[600];
+
+	make_file(n->dir, "mpich/libmpich.so.12");
+	make_file(n->dir, "mpich/libmpi.so.12");
+	make_file(n->dir, "lower");
+	make_file(n->dir, "libmpi.so.12.2.2");
+	snprintf(path, sizeof(path), "%s/libmpi.so.12.2.2", n->dir);
+	assert_null(rank_record_library(record, path, NULL));
+	library = json_object_get(record, "library");
+	assert_string_equal(json_string_value(json_array_get(library, 0)), path);
+	assert_string_equal(json_string_value(json_array_get(library, 1)), "libmpi.so.12.2.2");
+	spec = rank_record_spec(record, 0, &n->config);
+	assert_string_equal(json_string_value(json_object_get(spec, "library")), path);
+	snprintf(list, sizeof(list), "%s/mpich/libmpich.so.12:%s/mpich/libmpi.so.12",
+		 n->config.mpi_dir, n->config.mpi_dir);
+	assert_string_equal(json_string_value(json_object_get(spec, "glue")), list);
+	json_decref(spec);
+	/* where only the user sees it */
+	assert_null(rank_record_library(record, "/no/such/libmpi.so.12", NULL));
+	library = json_object_get(record, "library");
+	assert_int_equal(json_array_size(library), 1);
+	assert_null(rank_record_place(record, NULL, NULL, &n->config));
+	outcome = rank_record_library(record, "libmpi.so.12", NULL);
+	assert_int_equal(outcome_errno(outcome), -EINVAL);
+	json_decref(outcome);
+	json_decref(record);
+}
+
 /* What a user has chosen is recorded if it is such a library; nothing else is told of it. */
 static void test_chosen_library(void **state)
 {
@@ -230,7 +264,7 @@ static void test_chosen_library(void **state)
 	make_file(n->dir, "secret");
 	snprintf(path, sizeof(path), "CKPT_MPI_LIBRARY=%s/libmpich.so.12.9.9", n->dir);
 	env = json_pack("[s, s]", "A=1", path);
-	assert_null(rank_record_library(record, env));
+	assert_null(rank_record_library(record, NULL, env));
 	assert_string_equal(json_string_value(
 				    json_array_get(json_object_get(record, "library"), 1)),
 			    "libmpich.so.12.9.9");
@@ -238,13 +272,14 @@ static void test_chosen_library(void **state)
 	json_object_del(record, "library");
 	snprintf(path, sizeof(path), "CKPT_MPI_LIBRARY=%s/secret", n->dir);
 	env = json_pack("[s]", path);
-	assert_null(rank_record_library(record, env));
+	assert_null(rank_record_library(record, NULL, env));
 	assert_null(json_object_get(record, "library"));
 	json_decref(env);
 	json_decref(record);
+	test_found_library(n);
 	/* without an MPI library of ours there is nothing to know */
 	record = record_of("none");
-	assert_null(rank_record_library(record, NULL));
+	assert_null(rank_record_library(record, NULL, NULL));
 	assert_null(json_object_get(record, "library"));
 	json_decref(record);
 }
@@ -267,6 +302,7 @@ static void test_interruptible(void **state)
 	json_t *record, *outcome, *spec;
 
 	make_file(n->dir, "mpich/libmpich.so.12");
+	make_file(n->dir, "mpich/libmpi.so.12");
 	make_file(n->dir, "lower");
 	record = asked(n, "{\"n\": 2, \"mpi\": \"mpich\", \"interruptible\": true}", &outcome);
 	assert_non_null(record);

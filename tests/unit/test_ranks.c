@@ -263,24 +263,36 @@ static void write_file(const char *path, const char *data, size_t len)
 	fclose(f);
 }
 
+static int detect(const char *program, const char *dir, struct mpi_need *need,
+		  struct ckpt_error *error)
+{
+	char *argv[] = { (char *)program, NULL };
+
+	return mpi_detect(argv, dir, need, error);
+}
+
 static void test_detect(void **state)
 {
 	char path[] = "/tmp/ranks-XXXXXX", self[8192];
-	enum ranks_mpi mpi = RANKS_OMPI;
+	struct mpi_need need = { .library.kind = MPI_LIBRARY_OTHER };
+	struct ckpt_error error = { 0 };
 	size_t len, cut;
 	FILE *f;
 	int fd = mkstemp(path);
 
 	assert_true(fd >= 0);
 	close(fd);
-	assert_int_equal(mpi_detect("/bin/true", NULL, &mpi), 0);
-	assert_int_equal(mpi, RANKS_NONE);
-	assert_int_equal(mpi_detect("true", NULL, &mpi), 0);
-	assert_int_equal(mpi_detect("sh", NULL, &mpi), -ENOEXEC);
-	assert_int_equal(mpi_detect("no-such-program-here", NULL, &mpi), -ENOENT);
-	assert_int_equal(mpi_detect("./no-such-program", "/tmp", &mpi), -ENOENT);
+	assert_int_equal(detect("/bin/true", NULL, &need, &error), 0);
+	assert_int_equal(need.library.kind, MPI_LIBRARY_NONE);
+	assert_int_equal(detect("true", NULL, &need, &error), 0);
+	assert_int_equal(detect("sh", NULL, &need, &error), -ENOEXEC);
+	assert_int_equal(detect("no-such-program-here", NULL, &need, &error), -ENOENT);
+	assert_int_equal(detect("./no-such-program", "/tmp", &need, &error), -ENOENT);
 	write_file(path, "#!/bin/sh\n", 10);
-	assert_int_equal(mpi_detect(path, NULL, &mpi), -ENOEXEC);
+	assert_int_equal(detect(path, NULL, &need, &error), -ENOEXEC);
+	assert_non_null(strstr(error.text, "cannot be told"));
+	write_file(path, "#!", 2);
+	assert_int_equal(detect(path, NULL, &need, &error), -ENOEXEC);
 	/* a program cut off anywhere, or with a byte of its head changed, does no harm */
 	f = fopen("/proc/self/exe", "r");
 	assert_non_null(f);
@@ -288,16 +300,28 @@ static void test_detect(void **state)
 	fclose(f);
 	for (cut = 0; cut < 2048; cut += 7) {
 		write_file(path, self, cut);
-		mpi_detect(path, NULL, &mpi);
+		detect(path, NULL, &need, &error);
 		self[cut] ^= (char)0xff;
 		write_file(path, self, len);
-		mpi_detect(path, NULL, &mpi);
+		detect(path, NULL, &need, &error);
 		self[cut] ^= (char)0xff;
 	}
 	unlink(path);
-	assert_int_equal(mpi_of_library("libmpich.so.12", 14), RANKS_MPICH);
-	assert_int_equal(mpi_of_library("libmpi_mpifh.so.40", 18), RANKS_OMPI);
-	assert_int_equal(mpi_of_library("libmpich.so.1", 13), RANKS_NONE);
+}
+
+/* A library goes by its name or by an alias, with a version behind it or not. */
+static void test_sonames(void **state)
+{
+	assert_string_equal(ranks_mpi_soname(RANKS_MPICH, 0), "libmpich.so.12");
+	assert_string_equal(ranks_mpi_soname(RANKS_MPICH, 1), "libmpi.so.12");
+	assert_null(ranks_mpi_soname(RANKS_MPICH, 2));
+	assert_null(ranks_mpi_soname(RANKS_OMPI, 1));
+	assert_null(ranks_mpi_soname(RANKS_NONE, 0));
+	assert_true(ranks_mpi_is_named(RANKS_MPICH, "libmpi.so.12"));
+	assert_true(ranks_mpi_is_named(RANKS_MPICH, "libmpi.so.12.2.2"));
+	assert_false(ranks_mpi_is_named(RANKS_MPICH, "libmpi.so.120"));
+	assert_false(ranks_mpi_is_named(RANKS_MPICH, "libmpi.so.40"));
+	assert_false(ranks_mpi_is_named(RANKS_NONE, "libmpi.so.12"));
 }
 
 int main(void)
@@ -312,6 +336,7 @@ int main(void)
 		cmocka_unit_test(test_restart_environment_first),
 		cmocka_unit_test(test_fence),
 		cmocka_unit_test(test_detect),
+		cmocka_unit_test(test_sonames),
 	};
 
 	return cmocka_run_group_tests_name("ranks", tests, NULL, NULL);
