@@ -5,6 +5,7 @@
  * Attached, ckptctl is the job's terminal or the other end of its pipes, and
  * its exit status is the job's; detached, it prints the job's number.
  */
+#include "base/launcher.h"
 #include "ckptctl/cli_auto.h"
 #include "ckptctl/cli_path.h"
 #include "ckptctl/cli_run.h"
@@ -67,6 +68,10 @@ static int cmd_run_main(struct cli *cli, int argc, char **argv)
 		status = cmd_run_take_option(cli, args, &flags, c);
 	if (!status && optind >= argc)
 		status = cli_usage(cli, "which command?");
+	if (!status && launcher_is(argv[optind]))
+		cli_say("%s starts the ranks of an MPI job by itself, and such a job cannot be "
+			"checkpointed; ckptrun -n RANKS PROGRAM starts one that can",
+			argv[optind]);
 	return cli_run_finish(cli, &flags, args, argv + optind, status);
 }
 

@@ -55,6 +55,9 @@ $(call unit_test,tests/unit/test_reopen_same,tests/unit/test_reopen_same.c \
 $(call unit_test,tests/unit/test_reopen_pipe,tests/unit/test_reopen_pipe.c \
 	tests/unit/reopen_fixture.c tests/unit/stream.c tests/unit/image_fixture.c,$(ENGINE_LIBS))
 
+$(call unit_test,tests/unit/test_op_mpi,tests/unit/test_op_mpi.c,$(LIB)/libop.a $(LIB)/libbase.a \
+	-ljansson)
+
 # for the VM tests: an image against the memory it was made of
 $(call program,tests/tools/dumpcheck,tests/tools/dumpcheck.c,$(ENGINE_LIBS))
 $(call unit_test,tests/unit/test_content,tests/unit/test_content.c tests/unit/counted.c,\

@@ -8,6 +8,7 @@
  */
 #include "base/error.h"
 #include "engine/op/op_args.h"
+#include "engine/op/op_mpi.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -304,6 +305,9 @@ json_t *op_dump(const struct op_env *env, json_t *json)
 	o->note = env->note;
 	o->record = env->record;
 	outcome = op_dump_run(o);
+	/* a held dump is one of ranks that ckptrun has started */
+	if (!env->nr_living)
+		op_mpi_explain(outcome);
 	image_key_destroy(key);
 	free(args.excludes);
 	return outcome;

@@ -1091,6 +1091,17 @@ def ranks_usage(node):
 
 
 @test
+def launchers(node):
+    """run says that the job of an MPI launcher cannot be checkpointed, and starts it"""
+    launcher = f'{node.base}/mpirun.mine'
+    shutil.copy('/bin/true', launcher)
+    done = ends(0, 'ckptrun -n RANKS PROGRAM', command(node, 'run', '--', launcher, '-n', '2', 'x'))
+    equal(done.stderr.count(b'\n'), 1, done.stderr)
+    done = ends(0, '', command(node, 'run', '--', '/bin/true', 'mpirun'))
+    equal(done.stderr, b'', 'of another program')
+
+
+@test
 def image_verbs_say(node):
     """verify prints what is wrong as text; copy says once that the key cannot be read, and what its operands are"""
     image = f'{node.base}/image'

@@ -109,5 +109,42 @@ else
 	verdict 1 "$kind: the residuals are those of a run without us" \
 		"$(diff "$work/want" "$work/images/1/stdout" | head -10)"
 fi
+
+# A library that is not the system's: the same file below before and after a restart.
+try "$kind: own library: started" run --detach -n "$ranks" "$program.own" $size $iterations $rest
+lines() { wc -l <"$work/images/2/stdout"; }
+below() {
+	local pid files
+	for pid in $(pgrep -f "^$program.own"); do
+		files=$(grep '^20.* r-xp .*/libmpi' "/proc/$pid/maps" |
+			grep -o '/[^ ]*/libmpi.*' | sort -u)
+		[[ $files = $program.mpi/libmpi.so.* && $files != *$'\n'* ]] ||
+			{ echo "pid $pid: $files"; return 1; }
+	done
+	[ -n "$pid" ]
+}
+try "$kind: own library: it computes" reaches 20
+try "$kind: own library: it is the one below" below
+try "$kind: own library: checkpoint that ends it" ctl checkpoint 2 --kill
+try "$kind: own library: restart" ctl restart 2
+try "$kind: own library: it is the one below again" below
+try "$kind: own library: it ends well" timeout $((300 * VM_SLOW)) "$top/build/bin/ckptctl" \
+	--socket "$work/sock" wait 2
+try "$kind: own library: the residuals are the same" cmp "$work/want" "$work/images/2/stdout"
+
+# A job of the library's own launcher: the refusal says what to do.
+ctl run --detach -- "mpiexec.$kind" $([ "$kind" = mpich ] || echo --oversubscribe) -n "$ranks" \
+	"$program" $size $iterations $rest >"$work/launched" 2>&1
+lines() { wc -l <"$work/images/3/stdout"; }
+try "$kind: its own launcher: it computes" reaches 5
+told() {
+	local rc=0 said
+	said=$(ctl checkpoint 3 2>&1) || rc=$?
+	head -5 <<<"$said"
+	[ $rc = 3 ] &&
+		head -1 <<<"$said" | grep -q 'MPI.*start it again with ckptrun -n RANKS PROGRAM'
+}
+try "$kind: its own launcher: a checkpoint is refused, and ckptrun named" told
+ctl kill 3 KILL
 sed 's/^/# /' "$work/log" "$work/images/1/stderr" 2>/dev/null | tail -30
 echo "1..$n"
