@@ -8,6 +8,7 @@
  */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -18,6 +19,7 @@
 #include "ckptctl/cli_path.h"
 #include "ckptctl/cli_run.h"
 #include "ckptctl/mpi_detect.h"
+#include "ckptctl/mpiexec.h"
 #include "ckptctl/slurm.h"
 #include "libckptctl/version.h"
 
@@ -31,6 +33,9 @@ enum option_value {
 	OPT_DRY = 'r',
 	OPT_COLLECTIVES = 'c'
 };
+
+#define SHORTS	"+n:lN:di:o:e:C:hV"
+#define CLI_SAID	(-1)	/* --version */
 
 static const struct option longs[] = {
 	{ "ranks", required_argument, NULL, 'n' },
@@ -166,20 +171,58 @@ static int ckptrun_place(struct cli *cli, struct options *o)
 	return slurm_place(cli, o->ranks);
 }
 
-/* How many ranks, of which program, with which library. */
-static int ckptrun_complete(struct cli *cli, const struct options *o, char **argv)
+/* Several programs: the commands of their ranks, and the number of all. */
+static int ckptrun_programs(struct cli *cli, const struct options *o, struct mpiexec *m,
+			    char **commands[])
+{
+	json_int_t sum = json_integer_value(json_object_get(o->ranks, "n"));
+	json_t *programs = json_array();
+	int status = 0, command;
+	long long n;
+	unsigned int i;
+
+	json_array_append_new(programs,
+			      json_pack("{s:I, s:o}", "n", sum, "argv",
+					mpiexec_command(&m->program[0],
+							(int)(commands[0] - m->program[0].argv))));
+	for (i = 1; i < m->nr && !status; i++) {
+		status = mpiexec_ranks(cli, &m->program[i], &n, &command);
+		if (status)
+			break;
+		commands[i] = m->program[i].argv + command;
+		json_array_append_new(programs,
+				      json_pack("{s:I, s:o}", "n", (json_int_t)n, "argv",
+						mpiexec_command(&m->program[i], command)));
+		sum += n;
+	}
+	json_object_set_new(o->ranks, "n", json_integer(sum));
+	json_object_set_new(o->ranks, "programs", programs);
+	return status;
+}
+
+/* How many ranks, of which programs, with which library. */
+static int ckptrun_complete(struct cli *cli, const struct options *o, struct mpiexec *m,
+			    char **first)
 {
 	const char *dir = json_string_value(json_object_get(o->args, "cwd"));
-	int err;
+	char **commands[MPIEXEC_PROGRAMS_MAX] = { first };
+	unsigned int i;
+	int err, status = 0;
 
 	if (!json_object_get(o->ranks, "n"))
 		return cli_usage(cli, "how many ranks? Say -n");
-	err = mpi_program_check(argv[0], dir);
-	if (err) {
-		cli_wrong(cli, err, "%s: %s", argv[0], strerror(-err));
+	if (m->nr > 1)
+		status = ckptrun_programs(cli, o, m, commands);
+	if (status)
+		return status;
+	for (i = 0; i < m->nr; i++) {
+		err = mpi_program_check(commands[i][0], dir);
+		if (!err)
+			continue;
+		cli_wrong(cli, err, "%s: %s", commands[i][0], strerror(-err));
 		return err == -ENOENT || err == -ENOTDIR ? 127 : 126;
 	}
-	return cli_mpi_complete(cli, o->ranks, argv, dir);
+	return cli_mpi_complete(cli, o->ranks, (char *const *const *)commands, m->nr, dir);
 }
 
 static int check_direct(struct cli *cli, const struct options *o)
@@ -193,7 +236,7 @@ static int check_direct(struct cli *cli, const struct options *o)
 
 static void ckptrun_plan(struct cli *cli, json_t *args)
 {
-	const json_t *ranks = json_object_get(args, "ranks"), *node;
+	const json_t *ranks = json_object_get(args, "ranks"), *node, *program;
 	const char *library = json_string_value(json_object_get(ranks, "library"));
 	size_t i;
 
@@ -204,45 +247,76 @@ static void ckptrun_plan(struct cli *cli, json_t *args)
 	       json_is_true(json_object_get(ranks, "direct")) ? ", direct" : "",
 	       json_is_true(json_object_get(ranks, "interruptible")) ?
 			", interruptible collectives" : "");
+	json_array_foreach(json_object_get(ranks, "programs"), i, program) {
+		if (i)
+			printf(", %s", json_string_value(json_array_get(
+					       json_object_get(program, "argv"), 0)));
+	}
 	json_array_foreach(json_object_get(ranks, "nodes"), i, node)
 		printf("%s%s", i ? "," : ", on ", json_string_value(node));
 	puts("");
 }
 
-static int ckptrun_run(struct cli *cli, int argc, char **argv)
+static int ckptrun_options(struct cli *cli, struct options *o, struct mpiexec *m)
+{
+	struct mpiexec_program *first = &m->program[0];
+	int c, status = 0;
+
+	while (!status && (c = cli_getopt(cli, first->argc, first->argv, SHORTS, longs)) != -1) {
+		if (c == 'V') {
+			puts("ckptrun " CKPT_VERSION);
+			return CLI_SAID;
+		}
+		status = ckptrun_take_option(cli, o, c);
+	}
+	if (!status && optind >= first->argc)
+		status = cli_usage(cli, "which program?");
+	return status;
+}
+
+static int ckptrun_start(struct cli *cli, struct mpiexec *m)
 {
 	struct options o = {
 		.flags = { .pipes = true, .plan = ckptrun_plan },
 		.args = json_object(), .ranks = json_object(),
 	};
-	int c, status = 0;
+	int status = ckptrun_options(cli, &o, m);
+	char **command = m->program[0].argv + optind;
 
-	while (!status && (c = cli_getopt(cli, argc, argv, "+n:lN:di:o:e:C:hV", longs)) != -1) {
-		if (c == 'V') {
-			puts("ckptrun " CKPT_VERSION);
-			json_decref(o.args);
-			json_decref(o.ranks);
-			return CLI_DONE;
-		}
-		status = ckptrun_take_option(cli, &o, c);
+	if (status == CLI_SAID) {
+		json_decref(o.args);
+		json_decref(o.ranks);
+		return CLI_DONE;
 	}
-	if (!status && optind >= argc)
-		status = cli_usage(cli, "which program?");
 	if (!status)
 		status = ckptrun_place(cli, &o);
 	if (!status)
-		status = ckptrun_complete(cli, &o, argv + optind);
+		status = ckptrun_complete(cli, &o, m, command);
 	if (!status)
 		status = check_direct(cli, &o);
 	json_object_set_new(o.args, "ranks", o.ranks);
-	return cli_run_finish(cli, &o.flags, o.args, argv + optind, status);
+	return cli_run_finish(cli, &o.flags, o.args, command, status);
+}
+
+static int ckptrun_run(struct cli *cli, int argc, char **argv)
+{
+	struct mpiexec *m = calloc(1, sizeof(*m));
+	int status = m ? mpiexec_parse(cli, argc, argv, SHORTS, longs, m) : CLI_FAILED;
+
+	if (!status)
+		status = ckptrun_start(cli, m);
+	if (m)
+		mpiexec_done(m);
+	free(m);
+	return status;
 }
 
 static const struct cli_verb program = {
 	.name = "ckptrun",
 	.alone = true,
 	.run = ckptrun_run,
-	.args = "[-n RANKS] [--hosts NODE,...] [OPTIONS] [--] PROGRAM [ARGUMENT...]",
+	.args = "[-n RANKS] [--hosts NODE,...] [OPTIONS] [--] PROGRAM [ARGUMENT...]\n"
+		"       [: -n RANKS PROGRAM [ARGUMENT...]]...",
 	.help = "start a job of several ranks, of an MPI program or of any",
 	.options =
 	"  -n, --ranks N       how many; default: the tasks of the Slurm allocation, in one\n"

@@ -129,7 +129,8 @@ static int cli_mpi_unknown(struct cli *cli, const char *program, int err,
 	return cli_usage(cli, "%s: %s; " SAY_WHICH, program, error->text);
 }
 
-int cli_mpi_complete(struct cli *cli, json_t *ranks, char *const *argv, const char *dir)
+/* One program: "mpi" and "library" of its own. */
+static int cli_mpi_program(struct cli *cli, json_t *ranks, char *const *argv, const char *dir)
 {
 	const char *given = json_string_value(json_object_get(ranks, "mpi"));
 	_cleanup_free_ struct mpi_need *need = calloc(1, sizeof(*need));
@@ -149,4 +150,35 @@ int cli_mpi_complete(struct cli *cli, json_t *ranks, char *const *argv, const ch
 	if (!given)
 		json_object_set_new(ranks, "mpi", json_string("none"));
 	return 0;
+}
+
+int cli_mpi_complete(struct cli *cli, json_t *ranks, char *const *const *commands, unsigned int nr,
+		     const char *dir)
+{
+	json_t *found = NULL, *own;
+	unsigned int i, first = 0;
+	int status = 0;
+
+	for (i = 0; i < nr && !status; i++) {
+		own = json_copy(ranks);
+		status = cli_mpi_program(cli, own, commands[i], dir);
+		if (!status && found && strcmp(cli_str(own, "mpi"), "none") &&
+		    strcmp(cli_str(own, "library"), cli_str(found, "library"))) {
+			cli_wrong(cli, -EINVAL, "%s and %s load different MPI libraries, %s and %s",
+				  commands[first][0], commands[i][0], cli_str(found, "library"),
+				  cli_str(own, "library"));
+			status = CLI_FAILED;
+		}
+		if (!found && !status && strcmp(cli_str(own, "mpi"), "none")) {
+			found = json_incref(own);
+			first = i;
+		}
+		json_decref(own);
+	}
+	if (!status && found)
+		json_object_update(ranks, found);
+	else if (!status)
+		json_object_set_new(ranks, "mpi", json_string("none"));
+	json_decref(found);
+	return status;
 }

@@ -312,6 +312,7 @@ static int pm_pmi1_create(const struct pm_config *config, struct pm **ret_pm)
 	snprintf(pm->kvsname, sizeof(pm->kvsname), "kvs_%lld", config->job);
 	pmi1 = (struct pmi1_config) {
 		.size = config->ranks->size, .nr = nr, .rank = config->ranks->rank,
+		.app_of = config->ranks->app_of,
 		.alone = config->ranks->nr_nodes == 1, .kvsname = pm->kvsname,
 		.mapping = make_mapping(config->ranks, pm->mapping, sizeof(pm->mapping)),
 		.ops = &pmi1_ops, .arg = pm,

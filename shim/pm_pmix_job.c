@@ -68,10 +68,14 @@ static int add_rank(struct infos *infos, const struct ranks *ranks, uint32_t ran
 {
 	pmix_info_t *info = next_info(infos);
 	pmix_data_array_t *array;
-	uint32_t node = ranks->node_of[rank], app = 0;
+	uint32_t node = ranks->node_of[rank], app = ranks->app_of ? ranks->app_of[rank] : 0;
 	pmix_info_t *own;
-	pmix_rank_t number = rank;
+	pmix_rank_t number = rank, among = 0;
 
+	while (among < rank && ranks->app_of && ranks->app_of[rank - 1 - among] == app)
+		among++;
+	if (!ranks->app_of)
+		among = rank;
 	if (!info)
 		return -ENOMEM;
 	PMIX_DATA_ARRAY_CREATE(array, 7, PMIX_INFO);
@@ -80,7 +84,7 @@ static int add_rank(struct infos *infos, const struct ranks *ranks, uint32_t ran
 	own = array->array;
 	PMIX_INFO_LOAD(&own[0], PMIX_RANK, &number, PMIX_PROC_RANK);
 	PMIX_INFO_LOAD(&own[1], PMIX_GLOBAL_RANK, &number, PMIX_PROC_RANK);
-	PMIX_INFO_LOAD(&own[2], PMIX_APP_RANK, &number, PMIX_PROC_RANK);
+	PMIX_INFO_LOAD(&own[2], PMIX_APP_RANK, &among, PMIX_PROC_RANK);
 	PMIX_INFO_LOAD(&own[3], PMIX_LOCAL_RANK, &local, PMIX_UINT16);
 	PMIX_INFO_LOAD(&own[4], PMIX_NODE_RANK, &local, PMIX_UINT16);
 	PMIX_INFO_LOAD(&own[5], PMIX_NODEID, &node, PMIX_UINT32);
@@ -194,7 +198,7 @@ int pmix_job_register(const char *nspace, const struct ranks *ranks)
 	add_u32(&infos, PMIX_JOB_SIZE, ranks->size);
 	add_u32(&infos, PMIX_APP_SIZE, ranks->size);
 	add_u32(&infos, PMIX_MAX_PROCS, ranks->size);
-	add_u32(&infos, PMIX_JOB_NUM_APPS, 1);
+	add_u32(&infos, PMIX_JOB_NUM_APPS, ranks->app_of ? ranks->app_of[ranks->size - 1] + 1 : 1);
 	add_u32(&infos, PMIX_NUM_NODES, ranks->nr_nodes);
 	add_u32(&infos, PMIX_LOCAL_SIZE, ranks->nr);
 	add_u32(&infos, PMIX_NODE_SIZE, ranks->nr);

@@ -121,7 +121,9 @@ static int do_get_maxes(struct pmi1 *s, unsigned int index, const struct line *l
 
 static int do_get_appnum(struct pmi1 *s, unsigned int index, const struct line *line)
 {
-	say(s, index, "cmd=appnum appnum=0\n");
+	const unsigned int *app_of = s->config.app_of;
+
+	say(s, index, "cmd=appnum appnum=%u\n", app_of ? app_of[s->config.rank[index]] : 0);
 	return 0;
 }
 

@@ -52,6 +52,7 @@ struct pmi1_config {
 	unsigned int size;		/* ranks of the job */
 	unsigned int nr;		/* here */
 	const unsigned int *rank;	/* by index */
+	const unsigned int *app_of;	/* MPI_APPNUM by rank of the job; NULL: 0 of all */
 	bool alone;			/* no other node: barriers end here */
 	const char *kvsname;		/* shorter than PMI1_KVSNAME_MAX */
 	const char *mapping;		/* PMI_process_mapping, or NULL */

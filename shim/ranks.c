@@ -164,6 +164,73 @@ static int take_pids(struct ranks *ranks, const json_t *pids)
 	return alive ? 0 : -EINVAL;
 }
 
+int ranks_programs_check(const json_t *programs, unsigned int size, char *why, size_t why_size)
+{
+	json_int_t n, sum = 0;
+	json_t *program, *argv, *word;
+	size_t i, k;
+
+	json_array_foreach(programs, i, program) {
+		if (json_unpack(program, "{s:I, s:o !}", "n", &n, "argv", &argv) || n < 1 ||
+		    n > RANKS_MAX || !json_array_size(argv)) {
+			snprintf(why, why_size, "program %zu has no ranks, or no command", i);
+			return -EINVAL;
+		}
+		json_array_foreach(argv, k, word) {
+			if (!json_is_string(word)) {
+				snprintf(why, why_size, "the command of program %zu is no list of "
+					 "strings", i);
+				return -EINVAL;
+			}
+		}
+		sum += n;
+	}
+	if (sum == size)
+		return 0;
+	snprintf(why, why_size, "the programs have %lld ranks and the job %u", (long long)sum,
+		 size);
+	return -EINVAL;
+}
+
+static int take_programs(struct ranks *ranks, char *why, size_t size)
+{
+	unsigned int rank = 0;
+	json_t *program;
+	size_t at;
+
+	if (!ranks->programs)
+		return 0;
+	if (ranks_programs_check(ranks->programs, ranks->size, why, size))
+		return -EINVAL;
+	ranks->app_of = calloc(ranks->size, sizeof(*ranks->app_of));
+	if (!ranks->app_of)
+		return -ENOMEM;
+	json_array_foreach(ranks->programs, at, program) {
+		json_int_t n = json_integer_value(json_object_get(program, "n"));
+
+		while (n--)
+			ranks->app_of[rank++] = (unsigned int)at;
+	}
+	return 0;
+}
+
+char **ranks_argv(const struct ranks *ranks, unsigned int index)
+{
+	const json_t *program, *words;
+	char **argv;
+	size_t i, nr;
+
+	if (!ranks->app_of)
+		return NULL;
+	program = json_array_get(ranks->programs, ranks->app_of[ranks->rank[index]]);
+	words = json_object_get(program, "argv");
+	nr = json_array_size(words);
+	argv = calloc(nr + 1, sizeof(*argv));
+	for (i = 0; argv && i < nr; i++)
+		argv[i] = (char *)json_string_value(json_array_get(words, i));
+	return argv;
+}
+
 int ranks_parse(const json_t *json, struct ranks *ret_ranks, char *why, size_t size)
 {
 	const json_t *map = NULL, *pids = NULL;
@@ -174,13 +241,14 @@ int ranks_parse(const json_t *json, struct ranks *ret_ranks, char *why, size_t s
 
 	if (json_unpack_ex((json_t *)json, &error, 0,
 			   "{s:o, s?i, s?s, s?s, s?s, s?s, s?s, s?b, s?b, s?b, s?o, s?[ii], s?o, "
-			   "s?o !}",
+			   "s?o, s?o !}",
 			   "map", &map, "node", &node, "mpi", &mpi, "glue", &ranks.glue,
 			   "library", &ranks.library,
 			   "lower", &ranks.lower, "pmix", &ranks.pmix, "keep_going", &keep_going,
 			   "label", &label, "interruptible", &interruptible,
 			   "pids", &pids, "failed", &ranks.failed, &ranks.failed_status,
-			   "nodes", &ranks.nodes, "env", &ranks.env)) {
+			   "nodes", &ranks.nodes, "env", &ranks.env,
+			   "programs", &ranks.programs)) {
 		snprintf(why, size, "bad ranks: %s", error.text);
 		return -EINVAL;
 	}
@@ -196,6 +264,10 @@ int ranks_parse(const json_t *json, struct ranks *ret_ranks, char *why, size_t s
 		err = take_pids(&ranks, pids);
 		if (ranks.failed < -1 || ranks.failed >= (int)ranks.nr)
 			err = -EINVAL;
+	}
+	if (!err) {
+		what = "programs of ranks";
+		err = take_programs(&ranks, why, size);
 	}
 	if (!err && ranks.env) {
 		what = "environment";
@@ -217,6 +289,7 @@ int ranks_parse(const json_t *json, struct ranks *ret_ranks, char *why, size_t s
 void ranks_done(struct ranks *ranks)
 {
 	free(ranks->node_of);
+	free(ranks->app_of);
 	free(ranks->rank);
 	free(ranks->pids);
 	memset(ranks, 0, sizeof(*ranks));

@@ -15,6 +15,9 @@
  *	    "lower": "/usr/libexec/.../ckpt-lower",
  *	    "interruptible": false,	the glue makes collectives so (mpi-glue/gather.h)
  *	    "pmix": "/usr/lib/.../libckpt-pmix.so",	pm_pmix of pm.h, for "ompi"
+ *	    "programs": [{"n": 2, "argv": ["./a", "x"]}, {"n": 1, "argv": ["./b"]}],
+ *					commands of ranks 0 and 1, and of rank 2; none: all
+ *					ranks have the job's
  *	    "label": false,		each line of output with its rank
  *	    "keep_going": false,		a rank's failure ends that rank alone
  *	    "pids": [2, 3, ...]		restore only: in the job's PID namespace, by index;
@@ -59,6 +62,8 @@ struct ranks {
 	unsigned int nr;	/* ranks here */
 	unsigned int *rank;	/* by index */
 	enum ranks_mpi mpi;
+	const json_t *programs;	/* NULL: one */
+	unsigned int *app_of;	/* index of its program, by rank; NULL: one program */
 	const char *glue;	/* NULL: none */
 	const char *library;	/* NULL: not known */
 	const char *lower;
@@ -86,6 +91,11 @@ const char *ranks_mpi_name(enum ranks_mpi mpi);
 const char *ranks_mpi_soname(enum ranks_mpi mpi, unsigned int i);
 /* True if @name begins with one of these names, as a file's that has a version behind it. */
 bool ranks_mpi_is_named(enum ranks_mpi mpi, const char *name);
+
+/* Check that @programs, as above, are the commands of @size ranks; -EINVAL with a text in @why. */
+int ranks_programs_check(const json_t *programs, unsigned int size, char *why, size_t why_size);
+/* The command of a rank, an array that ends with NULL, the caller's; NULL: the job's. */
+char **ranks_argv(const struct ranks *ranks, unsigned int index);
 
 /* A map (array of ranges) of all @size ranks in @nr_nodes even blocks; a new reference. */
 json_t *ranks_map_even(unsigned int size, unsigned int nr_nodes);

@@ -163,6 +163,7 @@ _Noreturn static void become_job(const struct shim *shim, const struct start *st
 	const struct shim_spec *spec = &shim->spec;
 	unsigned int flags = stdio_flags(shim, start->index);
 	const char *path;
+	char **argv;
 	int err;
 
 	prctl(PR_SET_PDEATHSIG, 0);
@@ -186,8 +187,11 @@ _Noreturn static void become_job(const struct shim *shim, const struct start *st
 	err = set_environment(shim, start);
 	if (err)
 		shim_start_fail(report, err, "environment");
-	execvp(spec->argv[0], spec->argv);
-	shim_start_fail(report, -errno, spec->argv[0]);
+	argv = start->index < 0 ? NULL : ranks_argv(&spec->ranks, (unsigned int)start->index);
+	if (!argv)
+		argv = spec->argv;
+	execvp(argv[0], argv);
+	shim_start_fail(report, -errno, argv[0]);
 }
 
 json_t *start_process(const struct shim *shim, int index, const json_t *env,

@@ -271,17 +271,19 @@ json_t *rank_record_make(const json_t *request, const struct config *config,
 			 json_t **ret_outcome)
 {
 	int keep_going = 0, direct = 0, label = 0, interruptible = 0;
-	json_t *nodes = NULL, *map = NULL, *record;
+	json_t *nodes = NULL, *map = NULL, *programs = NULL, *record;
 	const char *name = "none", *library = NULL;	/* rank_record_library() */
 	json_error_t why;
+	char text[128];
 	size_t nr_nodes;
 	json_int_t n;
 
 	if (json_unpack_ex((json_t *)request, &why, 0,
-			   "{s:I, s?s, s?s, s?b, s?b, s?b, s?b, s?o, s?o !}",
+			   "{s:I, s?s, s?s, s?b, s?b, s?b, s?b, s?o, s?o, s?o !}",
 			   "n", &n, "mpi", &name, "library", &library, "label", &label,
 			   "keep_going", &keep_going, "direct", &direct,
-			   "interruptible", &interruptible, "nodes", &nodes, "map", &map)) {
+			   "interruptible", &interruptible, "nodes", &nodes, "map", &map,
+			   "programs", &programs)) {
 		*ret_outcome = outcome_usage("run: ranks: %s", why.text);
 		return NULL;
 	}
@@ -292,6 +294,9 @@ json_t *rank_record_make(const json_t *request, const struct config *config,
 					     "library, and this job is to run without it");
 	if (!*ret_outcome)
 		*ret_outcome = check_size(n, nr_nodes);
+	if (!*ret_outcome && programs &&
+	    ranks_programs_check(programs, (unsigned int)n, text, sizeof(text)))
+		*ret_outcome = outcome_usage("run: ranks: %s", text);
 	if (*ret_outcome)
 		return NULL;
 	map = map ? json_incref(map) : ranks_map_even((unsigned int)n, (unsigned int)nr_nodes);
@@ -300,6 +305,7 @@ json_t *rank_record_make(const json_t *request, const struct config *config,
 			   interruptible);
 	if (nr_nodes > 1)
 		json_object_set(record, "nodes", nodes);
+	json_object_set(record, "programs", programs);
 	place_images(record, config);
 	*ret_outcome = check_map(map, nr_nodes, (unsigned int)n);
 	if (!*ret_outcome)
@@ -386,6 +392,7 @@ json_t *rank_record_spec(const json_t *record, unsigned int node,
 
 	/* json_object_set() ignores NULL: a job on one node. */
 	json_object_set(spec, "nodes", json_object_get(record, "nodes"));
+	json_object_set(spec, "programs", json_object_get(record, "programs"));
 	/* The file is beside the directory of the glue: in build/lib or /usr/lib/stillpoint. */
 	snprintf(path, sizeof(path), "%s/../libckpt-pmix.so", config->mpi_dir);
 	json_object_set_new(spec, "pmix", json_string(path));

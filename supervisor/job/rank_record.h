@@ -5,7 +5,7 @@
  *
  *	request	"ranks": {"n": 4, "nodes": ["n1", "n2"], "map": ["0-1", "2-3"], "mpi": "mpich",
  *		"library": "/usr/lib/.../libmpich.so.12", "label": false, "keep_going": false,
- *		"direct": false, "interruptible": false}
+ *		"direct": false, "interruptible": false, "programs": as shim/ranks.h}
  *	record	"ranks": {"map": ["0-3"], "nodes": [...], "mpi": ..., and the same,
  *		"library": ["/usr/lib/.../libmpich.so.12", "libmpich.so.12.2.2"],
  *		"apart": true if each of its nodes has an image directory of its own}

@@ -1091,6 +1091,49 @@ def ranks_usage(node):
 
 
 @test
+def launcher_options(node):
+    """ckptrun: options of MPI launchers are understood, or refused; several programs"""
+    def said(*args):
+        done = ends(0, '', command(node, '--json', '--dry-run', *args, program='ckptrun'))
+        return json.loads(done.stdout)['result']
+
+    def refused(text, *args):
+        ends(2, text, command(node, '--dry-run', *args, 'true', program='ckptrun'))
+    equal(said('-np', '3', '-wdir', '/tmp', '-l', 'true')['ranks']['n'], 3, 'ranks')
+    equal(said('-c', '3', '--host=n1,n2', 'true')['ranks']['nodes'], ['n1', 'n2'], 'nodes')
+    equal(said('-n', '1', '--tag-output', 'true')['ranks']['label'], True, 'label')
+    equal(said('-n', '1', '--', 'true', ':', '-n')['argv'], ['true', ':', '-n'], 'a word after --')
+    equal(said('-n', '1', '-N', '-np', 'true', '-np', '7')['argv'], ['true', '-np', '7'], 'values')
+    for option in ('--bind-to', '-bind-to'):
+        refused('taskset or hwloc-bind', '-n', '2', option, 'core')
+    refused('taskset or hwloc-bind', '-n', '2', '--bind-to=socket')
+    for option in (('--map-by', 'node'), ('-map-by', 'ppr:1:node'), ('-ppn', '2')):
+        refused('--map 0-1:n1,2-3:n2', '-n', '2', *option)
+    for option in ('--hostfile', '-f', '-machinefile'):
+        refused('--hosts n1,n2', '-n', '2', option, 'x')
+    refused('env -i', '-n', '2', '-genvnone')
+    refused('NAME VALUE', '-n', '2', '-env', 'A=B')
+    refused('there is no such variable', '-n', '2', '-x', 'NOT_THERE')
+    ends(2, 'needs a value', command(node, '-n', '2', '-x', program='ckptrun'))
+    programs = said('-n', '1', 'true', 'a', ':', '-n', '2', '-env', 'A', 'b', 'false',
+                    ':', '-n1', 'true')
+    equal(programs['ranks']['n'], 4, 'ranks of all')
+    equal(programs['ranks']['programs'], [
+        {'n': 1, 'argv': ['true', 'a']}, {'n': 2, 'argv': ['env', 'A=b', 'false']},
+        {'n': 1, 'argv': ['true']}], 'programs')
+    for text, *wrong in (('which program comes after', ':', '-n', '1'),
+                         ('which program comes after', ':'),
+                         ('how many ranks of true', ':', 'true'),
+                         ('only -n RANKS and -env', ':', '-n', '1', '--label', 'true')):
+        ends(2, text, command(node, '-n', '1', 'true', *wrong, program='ckptrun'))
+    ends(127, 'no-such-program', command(node, '-n', '1', 'true', ':', '-n', '1', 'no-such-program',
+                                         program='ckptrun'))
+    done = ends(0, '', command(node, '--mpi', 'none', '-n', '1', 'sh', '-c', 'echo one',
+                               ':', '-n', '2', 'sh', '-c', 'echo two', program='ckptrun'))
+    equal(sorted(done.stdout.split()), [b'one', b'two', b'two'], 'output')
+
+
+@test
 def launchers(node):
     """run says that the job of an MPI launcher cannot be checkpointed, and starts it"""
     launcher = f'{node.base}/mpirun.mine'

@@ -61,6 +61,29 @@ works() {
 		one_job ckptrun -n "$RANKS" "$@" "$work/$kind/$name") </dev/null
 }
 
+# several KIND OPTION...: three ranks of two programs
+several() {
+	local kind=$1
+	shift
+	own "$kind" launch_apps && own "$kind" collectives || return
+	cp "$work/$kind/launch_apps" "$work/$kind/second"
+	ckptrun "$@" -n 1 "$work/$kind/launch_apps" one : -env WHICH this -np 2 \
+		"$work/$kind/second" two >"$work/out" || return
+	sort "$work/out"
+	[ "$(sort "$work/out")" = 'rank 0 of 3 app 0 one -
+rank 1 of 3 app 1 two this
+rank 2 of 3 app 1 two this' ]
+}
+
+# as NAME EXPECTED OPTION...: the rank of a job of one says so, with options of a launcher
+as() {
+	local kind=$1 expected=$2
+	shift 2
+	ckptrun "$@" "$work/$kind/launch_apps" x >"$work/out" 2>"$work/err"
+	cat "$work/out" "$work/err"
+	[ "$(cat "$work/out")" = "$expected" ]
+}
+
 # exit status and a text on standard error
 ends() {
 	local kind=$1 status=$2 text=$3 rc=0
@@ -181,6 +204,12 @@ for kind in $KINDS; do
 		ok "$kind: more ranks than processors after a restart" oversubscribed $(($(nproc) + 1)) 1
 		ok "$kind: what the user has set stays" oversubscribed 1 1 OMPI_MCA_mpi_oversubscribe=1
 	fi
+	ok "$kind: several programs" several "$kind"
+	ok "$kind: several programs without the glue" several "$kind" --direct
+	ok "$kind: options of mpirun" as "$kind" 'rank 0 of 1 app 0 x a=b' -np 1 -x WHICH=a=b \
+		--bind-to none --map-by slot --oversubscribe --mca btl self,vader
+	ok "$kind: options of mpiexec" as "$kind" 'rank 0 of 1 app 0 x c' -genv WHICH c -n 1 \
+		-bind-to none
 	own "$kind" launch_ends
 	p=$work/$kind/launch_ends
 	ok "$kind: a rank's status is the job's" ends "$kind" 7 'rank 1 ended with exit status 7' \

@@ -103,6 +103,24 @@ static void init_all(struct world *w, unsigned int nr)
 		       "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0\n");
 }
 
+/* Ranks 4 and 9 of the job are of different programs. */
+static void test_appnum(void **state)
+{
+	static const unsigned int app_of[10] = { 0, 0, 1, 1, 1, 1, 1, 2, 2, 2 };
+	struct pmi1_config config = {
+		.size = 10, .nr = RANKS, .rank = ranks, .app_of = app_of, .kvsname = "kvs_7",
+		.ops = &ops,
+	};
+	struct world w = { 0 };
+
+	config.arg = &w;
+	assert_int_equal(pmi1_create(&config, &w.server), 0);
+	init_all(&w, RANKS);
+	expect(&w, 0, "cmd=get_appnum", "cmd=appnum appnum=1\n");
+	expect(&w, 2, "cmd=get_appnum", "cmd=appnum appnum=2\n");
+	pmi1_destroy(w.server);
+}
+
 static void test_questions(void **state)
 {
 	struct world w;
@@ -410,6 +428,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_questions),
+		cmocka_unit_test(test_appnum),
 		cmocka_unit_test(test_other_version),
 		cmocka_unit_test(test_put_get),
 		cmocka_unit_test(test_barrier),

@@ -55,6 +55,34 @@ static void test_map(void **state)
 	ranks_done(&ranks);
 }
 
+/* Ranks of several programs have the commands in their order, on whatever node they are. */
+static void test_programs(void **state)
+{
+	json_t *json = json_loads("{\"map\": [\"0,2\", \"1,3\"], \"node\": 1, \"programs\": ["
+				  "{\"n\": 2, \"argv\": [\"a\", \"x\"]},"
+				  "{\"n\": 2, \"argv\": [\"b\"]}]}", 0, NULL);
+	struct ranks ranks;
+	char **argv, why[256];
+
+	assert_int_equal(ranks_parse(json, &ranks, why, sizeof(why)), 0);
+	assert_int_equal(ranks.app_of[1], 0);
+	assert_int_equal(ranks.app_of[3], 1);
+	argv = ranks_argv(&ranks, 0);
+	assert_string_equal(argv[0], "a");
+	assert_string_equal(argv[1], "x");
+	assert_null(argv[2]);
+	free(argv);
+	argv = ranks_argv(&ranks, 1);
+	assert_string_equal(argv[0], "b");
+	free(argv);
+	ranks_done(&ranks);
+	json_object_del(json, "programs");
+	assert_int_equal(ranks_parse(json, &ranks, why, sizeof(why)), 0);
+	assert_null(ranks_argv(&ranks, 0));
+	ranks_done(&ranks);
+	json_decref(json);
+}
+
 static void test_bad_maps(void **state)
 {
 	static const char *const bad[] = {
@@ -82,6 +110,12 @@ static void test_bad_maps(void **state)
 		"{\"map\": [\"0\"], \"failed\": [-2, 256]}",
 		"{\"map\": [\"0\"], \"failed\": [0]}",
 		"{\"map\": [\"0\"], \"env\": [1]}",
+		"{\"map\": [\"0\"], \"programs\": []}",
+		"{\"map\": [\"0\"], \"programs\": [{\"n\": 1, \"argv\": []}]}",
+		"{\"map\": [\"0\"], \"programs\": [{\"n\": 1, \"argv\": [7]}]}",
+		"{\"map\": [\"0\"], \"programs\": [{\"n\": 2, \"argv\": [\"a\"]}]}",
+		"{\"map\": [\"0\"], \"programs\": [{\"n\": 0, \"argv\": [\"a\"]}]}",
+		"{\"map\": [\"0\"], \"programs\": [{\"argv\": [\"a\"]}]}",
 		"{\"map\": [\"0-1\"], \"pids\": [1]}",
 		"{\"map\": [\"0\"], \"pids\": [0]}",
 	};
@@ -328,6 +362,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_map),
+		cmocka_unit_test(test_programs),
 		cmocka_unit_test(test_bad_maps),
 		cmocka_unit_test(test_even),
 		cmocka_unit_test(test_environment),
