@@ -181,6 +181,10 @@ static int ckptrun_programs(struct cli *cli, const struct options *o, struct mpi
 	long long n;
 	unsigned int i;
 
+	if (!sum) {
+		json_decref(programs);
+		return cli_usage(cli, "how many ranks of %s? Say -n", commands[0][0]);
+	}
 	json_array_append_new(programs,
 			      json_pack("{s:I, s:o}", "n", sum, "argv",
 					mpiexec_command(&m->program[0],
@@ -200,29 +204,24 @@ static int ckptrun_programs(struct cli *cli, const struct options *o, struct mpi
 	return status;
 }
 
-/* How many ranks, of which programs, with which library. */
-static int ckptrun_complete(struct cli *cli, const struct options *o, struct mpiexec *m,
-			    char **first)
+/* Which programs, with which library. */
+static int ckptrun_complete(struct cli *cli, const struct options *o, char **commands[],
+			    unsigned int nr)
 {
 	const char *dir = json_string_value(json_object_get(o->args, "cwd"));
-	char **commands[MPIEXEC_PROGRAMS_MAX] = { first };
 	unsigned int i;
-	int err, status = 0;
+	int err;
 
 	if (!json_object_get(o->ranks, "n"))
 		return cli_usage(cli, "how many ranks? Say -n");
-	if (m->nr > 1)
-		status = ckptrun_programs(cli, o, m, commands);
-	if (status)
-		return status;
-	for (i = 0; i < m->nr; i++) {
+	for (i = 0; i < nr; i++) {
 		err = mpi_program_check(commands[i][0], dir);
 		if (!err)
 			continue;
 		cli_wrong(cli, err, "%s: %s", commands[i][0], strerror(-err));
 		return err == -ENOENT || err == -ENOTDIR ? 127 : 126;
 	}
-	return cli_mpi_complete(cli, o->ranks, (char *const *const *)commands, m->nr, dir);
+	return cli_mpi_complete(cli, o->ranks, (char *const *const *)commands, nr, dir);
 }
 
 static int check_direct(struct cli *cli, const struct options *o)
@@ -281,21 +280,23 @@ static int ckptrun_start(struct cli *cli, struct mpiexec *m)
 		.args = json_object(), .ranks = json_object(),
 	};
 	int status = ckptrun_options(cli, &o, m);
-	char **command = m->program[0].argv + optind;
+	char **commands[MPIEXEC_PROGRAMS_MAX] = { m->program[0].argv + optind };
 
 	if (status == CLI_SAID) {
 		json_decref(o.args);
 		json_decref(o.ranks);
 		return CLI_DONE;
 	}
+	if (!status && m->nr > 1)
+		status = ckptrun_programs(cli, &o, m, commands);
 	if (!status)
 		status = ckptrun_place(cli, &o);
 	if (!status)
-		status = ckptrun_complete(cli, &o, m, command);
+		status = ckptrun_complete(cli, &o, commands, m->nr);
 	if (!status)
 		status = check_direct(cli, &o);
 	json_object_set_new(o.args, "ranks", o.ranks);
-	return cli_run_finish(cli, &o.flags, o.args, command, status);
+	return cli_run_finish(cli, &o.flags, o.args, commands[0], status);
 }
 
 static int ckptrun_run(struct cli *cli, int argc, char **argv)

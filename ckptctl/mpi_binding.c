@@ -22,8 +22,10 @@ static const struct {
 	const char *question;
 } bindings[] = {
 	{ "python", "-c",
-	  "import glob, importlib.util, os, sys\n"
-	  "sys.path.insert(0, '')\n"
+	  /* not what lies in the working directory, which the program would not import either */
+	  "import sys\n"
+	  "sys.path = [place for place in sys.path if place]\n"
+	  "import glob, importlib.util, os\n"
 	  "spec = importlib.util.find_spec('mpi4py')\n"
 	  "for place in spec.submodule_search_locations if spec else []:\n"
 	  "    for name in sorted(glob.glob(os.path.join(glob.escape(place), 'MPI*.so'))):\n"

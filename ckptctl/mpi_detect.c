@@ -152,6 +152,8 @@ static int mpi_detect_arguments(char *const *argv, const char *dir, struct mpi_n
 		if (mpi_detect_find(*argv, dir, path, sizeof(path)) || access(path, X_OK))
 			continue;
 		err = mpi_detect_program(path, dir, need, error);
+		if (err == -ENOEXEC || (!err && need->library.kind <= MPI_LIBRARY_FRONT))
+			err = mpi_binding_find(path, dir, need, error);
 		/* a word that is no program, or whose file is something else */
 		if (err == -ENOEXEC || err == -EACCES || err == -EISDIR)
 			err = 0;

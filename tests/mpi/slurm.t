@@ -47,6 +47,18 @@ placed() {
 	[ "$got" = "$map" ]
 }
 
+# several: three ranks of two programs, two ranks on the first node
+several() {
+	local id
+	# shellcheck disable=SC2016
+	id=$(allocated 'n[1-2]' 3 '2,1' --detach --mpi none -n 1 sh -c 'echo a $STILLPOINT_RANK' : \
+		-n 2 sh -c 'echo b $STILLPOINT_RANK') || return
+	on 1 wait "$id" || return
+	sort "$work/images/$id/stdout" "$work/images/$id/stdout.1"
+	[ "$(sort "$work/images/$id/stdout" | paste -sd,)" = 'a 0,b 1' ] &&
+		[ "$(cat "$work/images/$id/stdout.1")" = 'b 2' ]
+}
+
 # ends STATUS TEXT ARG...: no job comes of it
 ends() {
 	says "$1" "$2" allocated "${@:3}" --mpi none true
@@ -101,6 +113,7 @@ ok 'one node' placed '0,1' n1 2 2
 ok '--hosts says otherwise' placed '0 1' 'n[1-3]' 4 '1,2,1' -n 2 --hosts n1,n2
 ok '--map, too' placed '0 1,2' 'n[1-3]' 4 '1,2,1' --map 0:n1,1-2:n3
 ok '--no-slurm: all are here' placed '0,1' 'n[1-3]' 4 '1,2,1' -n 2 --no-slurm
+ok 'several programs' several
 ok '--dry-run says where' says 0 'on n1,n2,n3$' allocated 'n[1-3]' 4 '1,2,1' --dry-run --mpi none true
 ok 'nobody says how many' ends 2 'how many ranks.*SLURM_NTASKS' 'n[1-3]' '' ''
 ok 'fewer ranks than nodes' ends 2 '2 ranks are fewer than the 3 nodes.*--hosts' 'n[1-3]' 2 ''
