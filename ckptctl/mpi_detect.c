@@ -104,6 +104,13 @@ static bool runs_others(const char *path)
 	return false;
 }
 
+static int mpi_detect_cannot(struct ckpt_error *error)
+{
+	return error_set(error, -ENOEXEC,
+			 "it runs or loads others, and which MPI library those will use cannot be "
+			 "told");
+}
+
 /* Look at the program at @path itself. */
 static int mpi_detect_program(const char *path, const char *dir, struct mpi_need *need,
 			      struct ckpt_error *error)
@@ -125,19 +132,16 @@ static int mpi_detect_program(const char *path, const char *dir, struct mpi_need
 		err = error_set(error, -errno, "%s", strerror(errno));
 	else if (own.kind <= MPI_LIBRARY_FRONT && mpi_elf_linker(elf))
 		err = mpi_closure_find(mpi_elf_linker(elf), real, dir, need, error);
+	/* it opens the library later, if at all */
+	if (!err && need->library.kind == MPI_LIBRARY_NONE && own.kind == MPI_LIBRARY_NONE &&
+	    (mpi_elf_find(elf, "libmpi.so") || mpi_elf_find(elf, "libmpich.so")))
+		err = mpi_detect_cannot(error);
 	if (!err && own.kind > need->library.kind) {
 		need->library = own;
 		snprintf(need->path, sizeof(need->path), "%s", real);
 	}
 	mpi_elf_close(elf);
 	return err;
-}
-
-static int mpi_detect_cannot(struct ckpt_error *error)
-{
-	return error_set(error, -ENOEXEC,
-			 "it runs or loads others, and which MPI library those will use cannot be "
-			 "told");
 }
 
 /* Look for programs that use MPI among the arguments of one that runs others. */

@@ -77,7 +77,8 @@ void op_mpi_explain(json_t *outcome)
 	name = json_string_value(json_object_get(refusal, "comm"));
 	snprintf(text, sizeof(text),
 		 "pid %lld (%s) %s, and MPI jobs can be checkpointed if ckptrun has started them: "
-		 "end this one, and start it again with ckptrun -n RANKS PROGRAM",
+		 "end this one, and start it again with ckptrun -n RANKS PROGRAM (with --mpi, if "
+		 "ckptrun has started it)",
 		 (long long)before, name ? name : "",
 		 role == ROLE_LAUNCHER ? "is a launcher of MPI jobs" : "uses MPI");
 	json_object_set_new(error, "text", json_string(text));

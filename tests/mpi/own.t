@@ -179,6 +179,9 @@ cc -w -I"${include[mpich]}" -o "$work/both" "$top/tests/mpi/own_which.c" -Wl,--n
 	"$work/mpich/own/libmpi.so.12" "$work/ompi/own/libmpi.so.40" \
 	-Wl,-rpath,"$work/mpich/own:$work/ompi/own" || exit
 
+cc -xc -o "$work/opens" - <<<'#include <dlfcn.h>
+int main(void) { return !dlopen("libmpi.so.40", RTLD_NOW); }' || exit
+ok 'a library that is opened later cannot be told' refuses 2 --mpi=mpich "$work/opens"
 ok 'a library that is not known' refuses 1 'loads an MPI library not known here' "$work/libstranger"
 ok 'a stand-in for MPI' refuses 1 'say --mpi=none' "$work/libstandin"
 ok 'a stand-in, as was said' runs '' --mpi none "$work/libstandin"

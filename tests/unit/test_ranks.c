@@ -343,6 +343,55 @@ static void test_detect(void **state)
 	unlink(path);
 }
 
+static void look_at(const char *path)
+{
+	struct mpi_library library;
+	struct mpi_elf *elf;
+
+	if (mpi_elf_open(path, &elf))
+		return;
+	mpi_library_identify(elf, &library);
+	mpi_library_guess(elf, &library);
+	mpi_elf_find(elf, "PMPI_Init");
+	mpi_elf_linker(elf);
+	mpi_elf_close(elf);
+}
+
+/* Any byte of a library's headers and tables may be wrong. */
+static void test_damaged_library(void **state)
+{
+	char path[] = "/tmp/ranks-XXXXXX", text[64];
+	FILE *f = fopen("/lib/x86_64-linux-gnu/libdl.so.2", "r");
+	char *data = malloc(1 << 20);
+	struct mpi_elf *elf;
+	size_t len, i;
+	int fd = mkstemp(path);
+
+	assert_true(f && data && fd >= 0);
+	len = fread(data, 1, 1 << 20, f);
+	fclose(f);
+	assert_int_equal(pwrite(fd, data, len, 0), (ssize_t)len);
+	assert_int_equal(mpi_elf_open(path, &elf), 0);
+	assert_true(mpi_elf_defines(elf, "__libdl_version_placeholder"));
+	assert_false(mpi_elf_defines(elf, "PMPI_Init"));
+	assert_false(mpi_elf_text(elf, "no such symbol", text, sizeof(text)));
+	mpi_elf_close(elf);
+	for (i = 0; i < len; i += 7) {
+		char bad = (char)(data[i] ^ (i & 1 ? 0xff : 0x10));
+
+		assert_int_equal(pwrite(fd, &bad, 1, (off_t)i), 1);
+		look_at(path);
+		assert_int_equal(pwrite(fd, &data[i], 1, (off_t)i), 1);
+	}
+	for (i = len; i > 0; i -= i > 61 ? 61 : i) {
+		assert_int_equal(ftruncate(fd, (off_t)i), 0);
+		look_at(path);
+	}
+	unlink(path);
+	close(fd);
+	free(data);
+}
+
 /* A library goes by its name or by an alias, with a version behind it or not. */
 static void test_sonames(void **state)
 {
@@ -371,6 +420,7 @@ int main(void)
 		cmocka_unit_test(test_restart_environment_first),
 		cmocka_unit_test(test_fence),
 		cmocka_unit_test(test_detect),
+		cmocka_unit_test(test_damaged_library),
 		cmocka_unit_test(test_sonames),
 	};
 

@@ -110,12 +110,14 @@ else
 		"$(diff "$work/want" "$work/images/1/stdout" | head -10)"
 fi
 
-# A library that is not the system's: the same file below before and after a restart.
-try "$kind: own library: started" run --detach -n "$ranks" "$program.own" $size $iterations $rest
+# A library that is not the system's: the same file below before and after a restart. Two programs.
+cp "$program.own" "$work/poisson.own"
+try "$kind: own library: started" run --detach -n 1 "$program.own" $size $iterations $rest : \
+	-n $((ranks - 1)) "$work/poisson.own" $size $iterations $rest
 lines() { wc -l <"$work/images/2/stdout"; }
 below() {
 	local pid files
-	for pid in $(pgrep -f "^$program.own"); do
+	for pid in $(pgrep -f '^[^ ]*poisson[^ ]*\.own '); do
 		files=$(grep '^20.* r-xp .*/libmpi' "/proc/$pid/maps" |
 			grep -o '/[^ ]*/libmpi.*' | sort -u)
 		[[ $files = $program.mpi/libmpi.so.* && $files != *$'\n'* ]] ||
