@@ -137,10 +137,13 @@ static int cli_mpi_program(struct cli *cli, json_t *ranks, char *const *argv, co
 	struct ckpt_error error = { 0 };
 	int err;
 
-	/* N programs of one rank are what the user asked for */
-	if (given && !strcmp(given, "none"))
-		return 0;
 	err = need ? mpi_detect(argv, dir, need, &error) : -ENOMEM;
+	if (given && !strcmp(given, "none")) {
+		if (!err && need->library.kind > MPI_LIBRARY_FRONT)
+			cli_say("%s loads %s, and with --mpi=none each rank is an MPI job of its "
+				"own", argv[0], need->library.name);
+		return 0;
+	}
 	if (err && given && err != -ENOTUNIQ && err != -ENOENT)
 		return 0;
 	if (err)

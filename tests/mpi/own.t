@@ -154,6 +154,31 @@ for kind in mpich ompi; do
 		'take it out of LD_PRELOAD' "$dir/rpath"
 done
 
+# Fortran: the program asks for the Fortran library alone, and that one for libmpi.so.12
+fortran() {
+	local dir=$work/fortran programs=$top/tests/mpi
+	own_library mpich libmpi.so.12 "$dir" &&
+		cp "$(realpath /usr/lib/x86_64-linux-gnu/libmpichfort.so.12)" \
+			"$dir/libmpifort.so.12" || return
+	for change in '--replace-needed libmpich.so.12 libmpi.so.12' '--set-rpath $ORIGIN' \
+		'--set-soname libmpifort.so.12'; do
+		# shellcheck disable=SC2086
+		patchelf $change "$dir/libmpifort.so.12" || return
+	done
+	(cd "$dir" && mpicc.mpich -O1 -c "$programs/step_fortran.c" &&
+		mpif90.mpich -O1 -w -c "$programs/programs/fortran_f08.f90" &&
+		gfortran -o f08 fortran_f08.o step_fortran.o libmpifort.so.12 libmpi.so.12 \
+			-Wl,-rpath,"$dir") || return
+	ckptrun -n 2 "$dir/f08" | tee "$work/out" && grep -q '^2 ranks,.* 0 bad' "$work/out" &&
+		plans "(${dir}/libmpi.so.12)" "$dir/f08"
+}
+plans() {
+	ckptrun --dry-run -n 2 "$2" | tee "$work/out" && grep -qF "$1" "$work/out"
+}
+ok 'mpich: Fortran with own libraries' fortran
+ok 'each rank on its own, as was said' runs 'each rank is an MPI job of its own' --mpi none \
+	"$work/mpich/rpath"
+
 # it does not ask for its ranks, as if it were built for another launcher
 mkdir "$work/alone"
 cp "$work/mpich/own/libmpi.so.12" "$work/alone"
