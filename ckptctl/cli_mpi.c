@@ -109,7 +109,7 @@ static int cli_mpi_take(struct cli *cli, json_t *ranks, const char *program,
 			status = cli_mpi_check_version(cli, program, need, given);
 	}
 	json_object_set_new(ranks, "mpi", json_string(name));
-	if (!status && need->wanted[0] && cli_is_utf8(need->path))
+	if (!status && need->wanted[0] && !need->guessed && cli_is_utf8(need->path))
 		json_object_set_new(ranks, "library", json_string(need->path));
 	return status;
 }

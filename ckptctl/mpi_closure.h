@@ -6,6 +6,7 @@
 #define STILLPOINT_MPI_CLOSURE_H
 
 #include <limits.h>
+#include <stdbool.h>
 
 #include "base/error.h"
 #include "ckptctl/mpi_library.h"
@@ -14,6 +15,7 @@
  * struct mpi_need - the MPI library that a program loads
  * @library: what it is; its kind is MPI_LIBRARY_NONE if the program loads none
  * @path: absolute path of its file
+ * @guessed: the library's kind is known, and not its file: a script may choose another
  * @wanted: the name by which the program, or one of its libraries, asks for it; "": it is linked
  *          into the program
  */
@@ -21,6 +23,7 @@ struct mpi_need {
 	struct mpi_library library;
 	char path[PATH_MAX];
 	char wanted[256];
+	bool guessed;
 };
 
 /*

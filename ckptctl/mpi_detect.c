@@ -17,7 +17,12 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/launcher.h"
 #include "ckptctl/mpi_binding.h"
+
+#define SCRIPT_MAX	(64u << 10)
+#define WORD_ENDS	" \t\n\"'`;|&(){}<>=$"
+#define WORDS_MAX	64	/* programs of a script that are looked at */
 
 /* ------------------------------------------------------------------- files */
 
@@ -51,6 +56,17 @@ int mpi_program_check(const char *program, const char *dir)
 	if (err)
 		return err;
 	return access(path, X_OK) || stat(path, &st) ? -errno : S_ISREG(st.st_mode) ? 0 : -EACCES;
+}
+
+/* The beginning of a text; NULL: it cannot be read. */
+static char *mpi_detect_read(const char *path)
+{
+	_cleanup_fd_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+	char *text = fd < 0 ? NULL : calloc(1, SCRIPT_MAX + 1);
+
+	if (text && read(fd, text, SCRIPT_MAX) < 0)
+		text[0] = '\0';
+	return text;
 }
 
 /* The interpreter of a script and its argument; an array that ends with NULL; nr: 0 for none. */
@@ -99,6 +115,19 @@ static bool runs_others(const char *path)
 		len--;
 	for (i = 0; i < ARRAY_SIZE(names); i++) {
 		if (strlen(names[i]) == len && !memcmp(names[i], name, len))
+			return true;
+	}
+	return false;
+}
+
+static bool mpi_detect_is_shell(const char *path)
+{
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	static const char *const shells[] = { "sh", "bash", "dash", "zsh", "ksh" };
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(shells); i++) {
+		if (!strcmp(name, shells[i]))
 			return true;
 	}
 	return false;
@@ -167,6 +196,45 @@ static int mpi_detect_arguments(char *const *argv, const char *dir, struct mpi_n
 	return err;
 }
 
+/*
+ * Look for one program that uses MPI among the words of a shell's script. Which file of the library
+ * it will load is not known, as the script may set LD_LIBRARY_PATH; Stillpoint's library finds it.
+ */
+static int mpi_detect_shell(const char *script, const char *dir, struct mpi_need *need,
+			    struct ckpt_error *error)
+{
+	_cleanup_free_ char *text = mpi_detect_read(script);
+	char path[PATH_MAX], *save = NULL, *word;
+	unsigned int looked = 0;
+	int err = 0;
+
+	memset(need, 0, sizeof(*need));
+	for (word = text ? strtok_r(text, WORD_ENDS, &save) : NULL;
+	     word && !err && looked < WORDS_MAX; word = strtok_r(NULL, WORD_ENDS, &save)) {
+		struct mpi_need found;
+
+		if (launcher_is(word))
+			return mpi_detect_cannot(error);
+		if (mpi_detect_find(word, dir, path, sizeof(path)) || access(path, X_OK) ||
+		    runs_others(path))
+			continue;
+		looked++;
+		if (mpi_detect_program(path, dir, &found, error) ||
+		    found.library.kind <= MPI_LIBRARY_FRONT)
+			continue;
+		if (need->library.kind > MPI_LIBRARY_FRONT &&
+		    need->library.mpi != found.library.mpi)
+			err = error_set(error, -ENOTUNIQ,
+					"it names programs of two MPI libraries, %s and %s",
+					need->library.name, found.library.name);
+		*need = found;
+		need->guessed = true;
+	}
+	if (!err && need->library.kind <= MPI_LIBRARY_FRONT)
+		err = mpi_detect_cannot(error);
+	return err;
+}
+
 /* The command @argv, whose program is the file @path, runs others. */
 static int mpi_detect_others(const char *path, char *const *argv, const char *dir,
 			     struct mpi_need *need, struct ckpt_error *error)
@@ -183,6 +251,7 @@ static int mpi_detect_script(const char *path, char *const *argv, const char *di
 	struct shebang shebang;
 	char interpreter[PATH_MAX];
 	char *word;
+	int err;
 
 	mpi_detect_shebang(path, &shebang);
 	word = shebang.word[0];
@@ -191,7 +260,10 @@ static int mpi_detect_script(const char *path, char *const *argv, const char *di
 		word = shebang.word[1];
 	if (!word || mpi_detect_find(word, dir, interpreter, sizeof(interpreter)))
 		return mpi_detect_cannot(error);
-	return mpi_detect_others(interpreter, argv, dir, need, error);
+	err = mpi_detect_others(interpreter, argv, dir, need, error);
+	if (err == -ENOEXEC && mpi_detect_is_shell(interpreter))
+		err = mpi_detect_shell(path, dir, need, error);
+	return err;
 }
 
 int mpi_detect(char *const *argv, const char *dir, struct mpi_need *ret_need,

@@ -22,7 +22,8 @@ int mpi_program_check(const char *program, const char *dir);
  *
  * A program that uses a library is asked for by its dynamic linker (mpi_closure.h). For an
  * interpreter its binding to MPI is looked for: mpi4py of Python, Rmpi of R. Of a program that
- * runs other programs, those among its arguments are looked at.
+ * runs other programs, those among its arguments are looked at, and of a shell's script those that
+ * it names.
  *
  * Return: 0 and *ret_need, whose library may be MPI_LIBRARY_NONE; -ENOEXEC: it cannot be told,
  * as for a script; -EACCES: the program cannot be read; -ENOTUNIQ: it loads two MPI libraries;

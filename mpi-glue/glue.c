@@ -109,6 +109,23 @@ static int glue_check_library(const char *library, char *why, size_t size)
 	return 0;
 }
 
+/*
+ * End the program if it has a real MPI library in the upper half, too: one of another kind than
+ * this library stands for, as a script may start. Some of its calls would go there.
+ */
+static void check_alone(void)
+{
+	void *other = dlsym(RTLD_NEXT, "PMPI_Init");
+	char text[PATH_MAX + 128];
+	Dl_info info;
+
+	if (!other)
+		return;
+	snprintf(text, sizeof(text), "%s, and Stillpoint's is for %s. Start the job with another "
+		 "--mpi", dladdr(other, &info) ? info.dli_fname : "?", abi_soname[0]);
+	die("the program has loaded an MPI library of another kind", text);
+}
+
 /* Load a lower half and look up the library's functions. */
 static int glue_load_library(char *const *envp, char *why)
 {
@@ -143,6 +160,7 @@ void glue_load(void)
 		glue_unlock(&glue.lock);
 		return;
 	}
+	check_alone();
 	rc = glue_load_library(environ, why);
 	if (rc)
 		die("cannot load the MPI library below", *why ? why : strerror(-rc));

@@ -121,7 +121,9 @@ for kind in mpich ompi; do
 	program $kind "$dir/origin" "$dir/own/$name" -Wl,-rpath,'$ORIGIN/own' || exit
 	printf '#!/bin/sh\nexec "%s/rpath"\n' "$dir" >"$dir/script"
 	printf '#!/bin/sh\nLD_LIBRARY_PATH=%s/own exec "%s/bare"\n' "$dir" "$dir" >"$dir/module"
-	chmod +x "$dir/script" "$dir/module"
+	printf '#!/bin/sh\nprogram=rpath\nexec "%s/$program"\n' "$dir" >"$dir/unclear"
+	printf '#!/bin/sh\nmpirun -n 2 "%s/rpath"\n' "$dir" >"$dir/launches"
+	chmod +x "$dir/script" "$dir/module" "$dir/unclear" "$dir/launches"
 	ln -s ../origin "$dir/own/link"
 
 	ok "$kind: own library by RPATH" has "$dir/own/$name" "$dir/rpath"
@@ -130,11 +132,15 @@ for kind in mpich ompi; do
 	ok "$kind: by a relative LD_LIBRARY_PATH" with_path own \
 		has "$dir/own/$name" -C "$dir" ./bare
 	ok "$kind: its name is told" has "$dir/own/$name" --mpi $kind "$dir/rpath"
-	ok "$kind: in a script" has "$dir/own/$name" --mpi $kind "$dir/script"
+	ok "$kind: in a script" has "$dir/own/$name" --mpi $kind "$dir/unclear"
+	ok "$kind: in a script that names the program" has "$dir/own/$name" "$dir/script"
 	ok "$kind: in a script that sets LD_LIBRARY_PATH" \
 		has "$dir/own/$name" --mpi $kind "$dir/module"
 	ok "$kind: behind another program" has "$dir/own/$name" env A=b "$dir/rpath"
-	ok "$kind: a script's library cannot be told" refuses 2 --mpi=mpich "$dir/script"
+	ok "$kind: a script's library cannot be told" refuses 2 --mpi=mpich "$dir/unclear"
+	ok "$kind: a script that starts a launcher" refuses 2 --mpi=mpich "$dir/launches"
+	ok "$kind: another library than was said of a script" refuses 1 \
+		"another kind: $dir/own/$name" --mpi ${other[$kind]} "$dir/unclear"
 	ok "$kind: another library than was said" refuses 2 "--mpi=${other[$kind]} is for another" \
 		--mpi ${other[$kind]} "$dir/rpath"
 
