@@ -28,6 +28,7 @@ enum option_value {
 	OPT_HOSTS = 'h' + 256,
 	OPT_MAP,
 	OPT_NO_SLURM,
+	OPT_PPN,
 	OPT_KEEP = 'k',
 	OPT_DIRECT = 'D',
 	OPT_DRY = 'r',
@@ -41,6 +42,7 @@ static const struct option longs[] = {
 	{ "ranks", required_argument, NULL, 'n' },
 	{ "hosts", required_argument, NULL, OPT_HOSTS },
 	{ "map", required_argument, NULL, OPT_MAP },
+	{ "ppn", required_argument, NULL, OPT_PPN },
 	{ "no-slurm", no_argument, NULL, OPT_NO_SLURM },
 	{ "mpi", required_argument, NULL, OPT_MPI },
 	{ "label", no_argument, NULL, 'l' },
@@ -64,6 +66,7 @@ struct options {
 	struct cli_run flags;
 	json_t *args;
 	json_t *ranks;
+	long long per_node;	/* 0: not said */
 	bool no_slurm;
 };
 
@@ -120,6 +123,9 @@ static int ckptrun_take_option(struct cli *cli, struct options *o, int c)
 		return cli_job_nodes(cli, "--hosts", optarg, o->ranks);
 	case OPT_MAP:
 		return take_map(cli, o->ranks);
+	case OPT_PPN:
+		return cli_number(cli, optarg, "the number of ranks of a node", 1, RANKS_NODE_MAX,
+				  &o->per_node) ? 0 : CLI_USAGE;
 	case OPT_NO_SLURM:
 		o->no_slurm = true;
 		return 0;
@@ -158,6 +164,28 @@ static int ckptrun_take_option(struct cli *cli, struct options *o, int c)
 	default:
 		return cli_usage(cli, "wrong option");
 	}
+}
+
+/* Ranks of each node: nodes get even blocks, so the numbers must fit. */
+static int ckptrun_per_node(struct cli *cli, struct options *o)
+{
+	size_t nodes = json_array_size(json_object_get(o->ranks, "nodes"));
+	long long n = cli_int(o->ranks, "n"), all = o->per_node * (nodes ? (long long)nodes : 1);
+
+	if (!o->per_node)
+		return 0;
+	if (json_object_get(o->ranks, "map"))
+		return cli_usage(cli, "--map says which ranks each node has: leave --ppn out");
+	if (!nodes && !o->no_slurm && slurm_is_here())
+		return cli_usage(cli, "in a Slurm allocation each node has its tasks: leave --ppn "
+				      "out, or say which nodes with --hosts");
+	if (!json_object_get(o->ranks, "n"))
+		json_object_set_new(o->ranks, "n", json_integer(all));
+	else if (n != all && (nodes > 1 || n > all))
+		return cli_usage(cli, "--ppn %lld on %zu nodes are %lld ranks and not %lld; say "
+				      "which ranks are on which node with --map 0-1:n1,2-3:n2",
+				 o->per_node, nodes ? nodes : 1, all, n);
+	return 0;
 }
 
 /* In a Slurm allocation its nodes, if nobody said which. */
@@ -290,6 +318,8 @@ static int ckptrun_start(struct cli *cli, struct mpiexec *m)
 	if (!status && m->nr > 1)
 		status = ckptrun_programs(cli, &o, m, commands);
 	if (!status)
+		status = ckptrun_per_node(cli, &o);
+	if (!status)
 		status = ckptrun_place(cli, &o);
 	if (!status)
 		status = ckptrun_complete(cli, &o, commands, m->nr);
@@ -325,6 +355,7 @@ static const struct cli_verb program = {
 	"                      hosts file; the first is this node. Default: the nodes of the\n"
 	"                      Slurm allocation; outside of one all are here\n"
 	"      --map MAP       0-1:n1,2-3:n2: which ranks on which node; -n follows from it\n"
+	"      --ppn N         ranks of each node of --hosts, where -n is left out or fits\n"
 	"      --no-slurm      all are here, also in a Slurm allocation\n"
 	"      --mpi LIBRARY   mpich, ompi or none; default: the one that the program needs\n"
 	"  -l, --label         each line of output with its rank\n"

@@ -260,7 +260,7 @@ _ckptrun_value()
 		_ckptctl_reply 'mpich ompi none' ;;
 	--hosts)
 		_ckptctl_reply "$(_ckptctl_nodes "$2")" ;;
-	-n | --ranks | -N | --name | --map | --every | --mtbf | --node-mtbf)
+	-n | --ranks | --ppn | -N | --name | --map | --every | --mtbf | --node-mtbf)
 		COMPREPLY=() ;;
 	-C | --chdir)
 		_ckptctl_reply_files -d ;;

@@ -1101,13 +1101,17 @@ def launcher_options(node):
         ends(2, text, command(node, '--dry-run', *args, 'true', program='ckptrun'))
     equal(said('-np', '3', '-wdir', '/tmp', '-l', 'true')['ranks']['n'], 3, 'ranks')
     equal(said('-c', '3', '--host=n1,n2', 'true')['ranks']['nodes'], ['n1', 'n2'], 'nodes')
+    equal(said('-ppn', '2', '-hosts', 'n1,n2', 'true')['ranks']['n'], 4, 'ranks of all nodes')
+    equal(said('-n', '2', '-perhost', '3', 'true')['ranks']['n'], 2, 'fewer than a node may have')
+    refused('leave --ppn out', '-ppn', '1', '--map', '0:n1,1:n2')
     equal(said('-n', '1', '--tag-output', 'true')['ranks']['label'], True, 'label')
     equal(said('-n', '1', '--', 'true', ':', '-n')['argv'], ['true', ':', '-n'], 'a word after --')
     equal(said('-n', '1', '-N', '-np', 'true', '-np', '7')['argv'], ['true', '-np', '7'], 'values')
     for option in ('--bind-to', '-bind-to'):
         refused('taskset or hwloc-bind', '-n', '2', option, 'core')
     refused('taskset or hwloc-bind', '-n', '2', '--bind-to=socket')
-    for option in (('--map-by', 'node'), ('-map-by', 'ppr:1:node'), ('-ppn', '2')):
+    for option in (('--map-by', 'node'), ('-map-by', 'ppr:1:node'), ('-ppn', '2', '-host', 'n1,n2'),
+                   ('-ppn', '1')):
         refused('--map 0-1:n1,2-3:n2', '-n', '2', *option)
     for option in ('--hostfile', '-f', '-machinefile'):
         refused('--hosts n1,n2', '-n', '2', option, 'x')
