@@ -239,5 +239,5 @@ int dump_probe(struct dump *d)
 		probe_namespaces(d, proc->rec);
 		dump_probe_mounts(d, proc->rec);
 	}
-	return ret;
+	return ret ? ret : dump_sysv_check(d);
 }
