@@ -107,9 +107,8 @@ void ckpt_file_check(struct ckpt_collect *c, struct ckpt_object *obj, u32 kind);
 
 /* files_lock.c: LOCK of all that is held on an open file */
 int ckpt_collect_locks(struct ckpt_collect *c, struct ckpt_object *obj);
-/* Refuse those that @file, mapped by @task and nobody's descriptor, keeps. */
-void ckpt_collect_mapped_locks(struct ckpt_collect *c, struct task_struct *task,
-			       const struct ckpt_object *obj, struct file *file);
+/* Has the description a lock or a lease? Those of processes (POSIX) do not count. */
+bool ckpt_file_has_locks(struct file *file);
 
 /* files_shared.c: is a file without a name mapped outside the tree? */
 void ckpt_file_check_mappers(struct ckpt_collect *c, struct ckpt_object *obj);

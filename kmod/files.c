@@ -5,8 +5,8 @@
  * Every descriptor table is walked twice: first to number the files that
  * descriptors refer to, before mappings are looked at, then to emit FD records.
  * A file that is only mapped or executed is known by its inode and the way it
- * was opened, so that ten thousand mappings of one library are one file; a
- * directory is known by its path.
+ * was opened, so that ten thousand mappings of one library are one file, unless its
+ * description has a lock; a directory is known by its path.
  *
  * All holders of a table are frozen, so it does not change between the walks,
  * unless threads are left out: what they open between is not seen, and what they
@@ -219,7 +219,9 @@ u32 ckpt_collect_mapped_file(struct ckpt_collect *c, struct task_struct *task,
 	bool is_new = false;
 
 	obj = ckpt_object_find(c->objs, CKPT_OBJ_FILE, file, NULL);
-	if (!obj) {
+	if (!obj && ckpt_file_has_locks(file)) {
+		obj = ckpt_object_get(c->objs, CKPT_OBJ_FILE, file, NULL, &is_new);
+	} else if (!obj) {
 		how = (__force unsigned long)(file->f_mode & (FMODE_READ | FMODE_WRITE));
 		obj = ckpt_object_get(c->objs, CKPT_OBJ_FILE, file_inode(file),
 				      (void *)(how | 0x100), &is_new);
@@ -232,8 +234,6 @@ u32 ckpt_collect_mapped_file(struct ckpt_collect *c, struct task_struct *task,
 		obj->file.file = get_file(file);
 		obj->task = task;
 	}
-	if (obj->file.file != file || !(obj->file.flags & CKPT_FILE_OPEN))
-		ckpt_collect_mapped_locks(c, task, obj, file);
 	obj->file.flags |= flags;
 	return obj->id;
 }
@@ -364,6 +364,12 @@ static bool ckpt_file_strip_deleted(char *name, struct dentry *dentry)
 	return true;
 }
 
+/* Is the object one open file description, not all that are mapped of an inode? */
+static bool ckpt_file_is_description(const struct ckpt_object *obj)
+{
+	return obj->file.file && obj->key == obj->file.file;
+}
+
 static int ckpt_file_emit(struct ckpt_collect *c, struct ckpt_object *obj, char *buf)
 {
 	const struct path *path = obj->file.path;
@@ -402,11 +408,8 @@ static int ckpt_file_emit(struct ckpt_collect *c, struct ckpt_object *obj, char 
 		ckpt_file_check(c, obj, rec->kind);
 		ckpt_file_check_mappers(c, obj);
 	}
-	/*
-	 * of mappings ckpt_collect_mapped_file() looked, and where no file operation is
-	 * allowed there are none
-	 */
-	if (obj->file.flags & CKPT_FILE_OPEN && rec->kind != CKPT_FILE_PATH)
+	/* where no file operation is allowed there are no locks */
+	if (ckpt_file_is_description(obj) && rec->kind != CKPT_FILE_PATH)
 		return ckpt_collect_locks(c, obj);
 	return 0;
 }

@@ -7,6 +7,9 @@
  * table has it, as closing any descriptor of the inode drops them all.  A lock that the tree
  * waits for is not held: the wait is begun anew.
  *
+ * A description lives, and keeps its locks, also while only a mapping has it, as all its
+ * descriptors are closed.
+ *
  * What a file system keeps to itself (FUSE with locks of its own) is not seen here.
  */
 #include <linux/fs.h>
@@ -89,28 +92,24 @@ static void ckpt_locks_look(struct ckpt_collect *c, const struct ckpt_object *ob
 	spin_unlock(&flctx->flc_lock);
 }
 
-/*
- * A lock lives as long as the description, which a mapping holds when all descriptors are
- * closed; mapped anew it would be another one.
- */
-void ckpt_collect_mapped_locks(struct ckpt_collect *c, struct task_struct *task,
-			       const struct ckpt_object *obj, struct file *file)
+bool ckpt_file_has_locks(struct file *file)
 {
 	struct file_lock_context *flctx = locks_inode_context(file_inode(file));
+	const struct ckpt_lease *lease;
 	const struct file_lock *lock;
 	bool found = false;
 
 	if (!flctx)
-		return;
+		return false;
 	spin_lock(&flctx->flc_lock);
 	list_for_each_entry(lock, &flctx->flc_flock, ckpt_fl_list)
 		found |= lock->ckpt_fl_file == file;
 	list_for_each_entry(lock, &flctx->flc_posix, ckpt_fl_list)
 		found |= lock->ckpt_fl_file == file && lock->ckpt_fl_flags & FL_OFDLCK;
+	list_for_each_entry(lease, &flctx->flc_lease, ckpt_fl_list)
+		found |= lease->ckpt_fl_file == file;
 	spin_unlock(&flctx->flc_lock);
-	if (found)
-		ckpt_refuse(c->cap, CKPT_R_FILE_LOCK, task, obj->id,
-			    "lock that only a mapping keeps, on %pD4", file);
+	return found;
 }
 
 /* Each table that has a lock has a descriptor of the file that is saved: 1, 0, or -errno. */
