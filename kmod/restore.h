@@ -32,6 +32,7 @@ struct ckpt_protect {
 	unsigned long start;
 	unsigned long end;
 	unsigned long prot;
+	unsigned int key;		/* protection key that the kernel chose; 0: none */
 };
 
 /* A memory map whose record has been applied. */
@@ -41,6 +42,7 @@ struct ckpt_restore_mm {
 	struct ckpt_thread *thread;	/* one of its threads */
 	struct ckpt_protect *protect;
 	unsigned int nr_protect;
+	unsigned int key;		/* of its mappings that may only be executed; 0: none */
 };
 
 /* ckpt_ctx.restore, under cmd_lock: changed by those who hold it for writing */

@@ -21,6 +21,7 @@
 #include <linux/slab.h>
 
 #include "compat/ksyms.h"
+#include "compat/optional.h"
 #include "context.h"
 #include "restore.h"
 #include "restore_mm.h"
@@ -264,10 +265,12 @@ static struct ckpt_restore_mm *ckpt_restore_mm_alloc(struct ckpt_mm_job *job,
 			.start = rec->start,
 			.end = rec->end,
 			.prot = ckpt_vma_prot(rec),
+			.key = ckpt_vma_key(rec),
 		};
 	}
 	mmgrab(mm);
 	rmm->mm = mm;
+	rmm->key = job->key;
 	return rmm;
 }
 
@@ -358,8 +361,10 @@ static int ckpt_mm_protect(struct ckpt_thread *thread, void *arg)
 			.dx = rmm->protect[i].prot,
 		};
 
+		ckpt_mm_set_exec_key(rmm->protect[i].key, true);
 		err = ckpt_k(__x64_sys_mprotect)(&regs);
 	}
+	ckpt_mm_set_exec_key(rmm->key, false);
 	current->personality = personality;
 	return err;
 }

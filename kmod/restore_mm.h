@@ -26,6 +26,7 @@ struct ckpt_mm_job {
 	struct ckpt_vma_item *items;
 	unsigned int nr;
 	unsigned int nr_policies;
+	unsigned int key;		/* of mappings that may only be executed; 0: none has one */
 	unsigned int bad;		/* item that failed; nr: the MM record */
 };
 
@@ -34,6 +35,8 @@ int ckpt_vmas_collect(struct ckpt_mm_job *job, struct ckpt_rec_stream *stream);
 /* Is the mapping writable until commit? */
 bool ckpt_vma_is_late(const struct ckpt_rec_vma *rec);
 unsigned long ckpt_vma_prot(const struct ckpt_rec_vma *rec);
+/* The protection key that the kernel chose for it; 0: none. */
+unsigned int ckpt_vma_key(const struct ckpt_rec_vma *rec);
 /* Make all mappings in current's empty address space. */
 int ckpt_vmas_map(struct ckpt_mm_job *job);
 

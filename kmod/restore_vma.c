@@ -20,6 +20,7 @@
 #include <linux/magic.h>
 #include <linux/mm.h>
 #include <linux/mman.h>
+#include <linux/pkeys.h>
 #include <linux/sched/mm.h>
 #include <linux/syscalls.h>
 
@@ -32,7 +33,8 @@
 #include "restore.h"
 #include "restore_mm.h"
 
-#define CKPT_VM_KNOWN		(((CKPT_VM_DROPPABLE << 1) - 1) & ~(1ULL << 22))
+#define CKPT_VM_KNOWN		((((CKPT_VM_DROPPABLE << 1) - 1) & ~(1ULL << 22)) |	\
+				 CKPT_VM_KEY_MASK)
 #define CKPT_VM_MARKER		VM_DONTDUMP
 
 /* ------------------------------------------------------------ checking */
@@ -69,6 +71,11 @@ bool ckpt_vma_is_late(const struct ckpt_rec_vma *rec)
 	}
 }
 
+unsigned int ckpt_vma_key(const struct ckpt_rec_vma *rec)
+{
+	return (rec->flags & CKPT_VM_KEY_MASK) >> CKPT_VM_KEY_SHIFT;
+}
+
 /* What prctl(2) allows in a name. */
 static bool ckpt_vma_name_ok(const struct ckpt_rec_vma *rec)
 {
@@ -99,6 +106,9 @@ static int ckpt_vma_check_flags(const struct ckpt_rec_vma *rec)
 	    rec->kind != CKPT_VMA_ANON)
 		return -EINVAL;
 	if ((flags & CKPT_VM_SYNC) && rec->kind != CKPT_VMA_FILE_SHARED)
+		return -EINVAL;
+	if ((flags & CKPT_VM_KEY_MASK) &&
+	    (flags & (CKPT_VM_READ | CKPT_VM_WRITE | CKPT_VM_EXEC)) != CKPT_VM_EXEC)
 		return -EINVAL;
 	if ((flags & CKPT_VM_MERGEABLE) && rec->kind != CKPT_VMA_ANON &&
 	    rec->kind != CKPT_VMA_FILE_PRIVATE)
@@ -181,6 +191,19 @@ static int ckpt_vma_get_file(struct ckpt_vma_item *item)
 	return 0;
 }
 
+/* A map has one key for all that may only be executed. */
+static int ckpt_vma_note_key(struct ckpt_mm_job *job, const struct ckpt_rec_vma *rec)
+{
+	unsigned int key = ckpt_vma_key(rec);
+
+	if (!key)
+		return 0;
+	if (job->key && job->key != key)
+		return -EINVAL;
+	job->key = key;
+	return 0;
+}
+
 int ckpt_vmas_collect(struct ckpt_mm_job *job, struct ckpt_rec_stream *stream)
 {
 	struct ckpt_vma_item *item;
@@ -194,6 +217,8 @@ int ckpt_vmas_collect(struct ckpt_mm_job *job, struct ckpt_rec_stream *stream)
 			return -EINVAL;
 		item->pos = stream->bad;
 		err = ckpt_vma_check(item->rec, floor);
+		if (!err)
+			err = ckpt_vma_note_key(job, item->rec);
 		if (!err)
 			err = ckpt_vma_get_file(item);
 		if (err)
@@ -299,6 +324,8 @@ static int ckpt_vma_map(const struct ckpt_vma_item *item, unsigned long marker)
 	unsigned long ret;
 	int err;
 
+	if (!ckpt_mm_set_exec_key(ckpt_vma_key(rec), true))
+		return -EOPNOTSUPP;
 	current->mm->def_flags = ckpt_vma_def_flags(rec) ^ marker;
 	ret = ckpt_vma_mmap(item, rec->start, rec->end - rec->start);
 	if (ret == -ENOMEM)
@@ -365,6 +392,8 @@ static bool ckpt_vma_matches(struct vm_area_struct *vma, const struct ckpt_rec_v
 		return true;
 	if (ckpt_vma_is_late(rec))
 		prot |= PROT_WRITE;
+	else if (vma_pkey(vma) != ckpt_vma_key(rec))
+		return false;
 	return (vma->vm_flags & VM_ACCESS_FLAGS) == calc_vm_prot_bits(prot, 0) &&
 	       !(vma->vm_flags & VM_MAYSHARE) == !ckpt_vma_is_shared(rec) &&
 	       !(vma->vm_flags & VM_GROWSDOWN) == !(rec->flags & CKPT_VM_GROWSDOWN);
@@ -420,6 +449,7 @@ int ckpt_vmas_map(struct ckpt_mm_job *job)
 		err = ckpt_vma_map(&job->items[i], marker);
 		cond_resched();
 	}
+	ckpt_mm_set_exec_key(job->key, false);
 	/* while marks keep what lies side by side apart */
 	if (!err)
 		err = ckpt_mempolicies_set(job);

@@ -182,7 +182,7 @@ static void ckpt_vma_check(struct ckpt_collect *c, struct ckpt_object *obj,
 		ckpt_vma_refuse(c, obj, vma, CKPT_R_VMA_KIND, "direct access (DAX)");
 	if (ckpt_vma_has_userfaultfd(vma))
 		ckpt_vma_refuse(c, obj, vma, CKPT_R_USERFAULTFD, "userfaultfd");
-	if (vma_pkey(vma))
+	if (vma_pkey(vma) && !ckpt_vma_exec_key(vma))
 		ckpt_vma_refuse(c, obj, vma, CKPT_R_PKEY, "protection key");
 	if (ckpt_vma_is_shadow_stack(vma))
 		ckpt_vma_refuse(c, obj, vma, CKPT_R_SHADOW_STACK, "shadow stack");
@@ -252,7 +252,8 @@ static int ckpt_vma_collect(struct ckpt_collect *c, struct ckpt_object *obj,
 	rec->end = vma->vm_end;
 	rec->pgoff = vma->vm_pgoff;
 	rec->mm_id = obj->id;
-	rec->flags = ckpt_vma_translate(vma);
+	rec->flags = ckpt_vma_translate(vma) |
+		     (u64)ckpt_vma_exec_key(vma) << CKPT_VM_KEY_SHIFT;
 	rec->kind = ckpt_vma_kind(vma);
 	ckpt_vma_check(c, obj, vma, rec->kind);
 	if (is_vm_hugetlb_page(vma))

@@ -395,6 +395,9 @@ enum ckpt_vma_kind {
 #define CKPT_VM_LIVE		(1ULL << 21)	/* pages must be read live, in the pause */
 /* 1ULL << 22 is retired */
 #define CKPT_VM_DROPPABLE	(1ULL << 23)	/* MAP_DROPPABLE: its pages are not to be kept */
+/* protection key that the kernel gave it, as it may only be executed; 0: none */
+#define CKPT_VM_KEY_SHIFT	24
+#define CKPT_VM_KEY_MASK	(15ULL << CKPT_VM_KEY_SHIFT)
 
 /**
  * struct ckpt_rec_vma - one mapping
