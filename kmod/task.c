@@ -123,7 +123,8 @@ static void ckpt_task_check_creds(struct ckpt_collect *c, struct task_struct *ta
 	if (ckpt_cred_has_landlock(cred))
 		ckpt_refuse(c->cap, CKPT_R_LANDLOCK, task, 0, "landlock_restrict_self");
 	if (ckpt_cred_has_keys(cred))
-		ckpt_refuse(c->cap, CKPT_R_KEYRING, task, 0, "process or thread keyring");
+		ckpt_refuse(c->cap, CKPT_R_KEYRING, task, 0,
+			    "process or thread keyring, or KEYCTL_SET_REQKEY_KEYRING");
 	put_cred(cred);
 }
 

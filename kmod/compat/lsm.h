@@ -11,6 +11,7 @@
 
 #include <linux/cred.h>
 #include <linux/key.h>
+#include <linux/keyctl.h>
 #include <linux/lsm_hooks.h>
 
 #include "ksyms.h"
@@ -36,11 +37,15 @@ static inline bool ckpt_keyring_is_used(const struct key *keyring)
 }
 #endif
 
-/* Keys of the process or thread; those of the session are its leader's matter. */
+/*
+ * Keys of the process or thread, or a keyring chosen for those that it requests; the keys of
+ * the session are its leader's matter.
+ */
 static inline bool ckpt_cred_has_keys(const struct cred *cred)
 {
 #ifdef CONFIG_KEYS
-	return ckpt_keyring_is_used(cred->process_keyring) ||
+	return cred->jit_keyring != KEY_REQKEY_DEFL_DEFAULT ||
+	       ckpt_keyring_is_used(cred->process_keyring) ||
 	       ckpt_keyring_is_used(cred->thread_keyring);
 #else
 	return false;
