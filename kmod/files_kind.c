@@ -8,8 +8,12 @@
 #include <linux/fs.h>
 #include <linux/major.h>
 #include <linux/magic.h>
+#include <linux/net.h>
 #include <linux/sched/signal.h>
 #include <linux/tty.h>
+
+#include <net/af_unix.h>
+#include <net/sock.h>
 
 #include "collect.h"
 
@@ -141,6 +145,21 @@ u32 ckpt_file_tty_flags(struct file *file, u32 kind)
 	return flags;
 }
 
+/* Connected to another one of this node?  User space knows what may become of it. */
+static bool ckpt_kind_is_client(struct file *file)
+{
+	struct socket *sock = sock_from_file(file);
+	struct sock *peer;
+
+	if (!sock || !sock->sk || sock->sk->sk_family != AF_UNIX)
+		return false;
+	peer = unix_peer_get(sock->sk);
+	if (!peer)
+		return false;
+	sock_put(peer);
+	return true;
+}
+
 u32 ckpt_file_kind(struct file *file, u64 *ret_object)
 {
 	umode_t mode = file_inode(file)->i_mode;
@@ -156,6 +175,7 @@ u32 ckpt_file_kind(struct file *file, u64 *ret_object)
 	case S_IFBLK:
 		return CKPT_FILE_BLK;
 	case S_IFSOCK:
+		*ret_object = sock_from_file(file) ? sock_from_file(file)->type : 0;
 		return CKPT_FILE_SOCK;
 	case S_IFLNK:
 		return CKPT_FILE_SYMLINK;
@@ -212,6 +232,8 @@ static void ckpt_file_check_kind(struct ckpt_collect *c, struct ckpt_object *obj
 		if (ckpt_kind_refused[i].kind == kind) {
 			enum ckpt_reason reason = ckpt_kind_refused[i].reason;
 
+			if (kind == CKPT_FILE_SOCK && ckpt_kind_is_client(file))
+				return;
 			if (!strcmp(file->f_path.dentry->d_name.name, "[io_uring]"))
 				reason = CKPT_R_IO_URING;
 			ckpt_refuse(c->cap, reason, obj->task, obj->id, "%pD", file);

@@ -214,6 +214,10 @@ int capture_begin(struct capture *cap, const struct capture_options *o,
 	for (;;) {
 		error_done(&tried);
 		ret = capture_attempt(cap, o, share, &tried);
+		if (!ret)
+			ret = read_state(cap, &tried);
+		if (!ret && o->check)
+			ret = o->check(cap, &tried);
 		now = clock_monotonic_ms();
 		if (!ret || now + GAP_MS + share > end || !worth_a_retry(ret, &tried, &sockets))
 			break;
@@ -223,8 +227,6 @@ int capture_begin(struct capture *cap, const struct capture_options *o,
 		if (ret)
 			break;
 	}
-	if (!ret)
-		ret = read_state(cap, &tried);
 	if (ret) {
 		capture_end(cap);
 		if (error && !error->text[0] && !error->nr_refusals) {

@@ -15,6 +15,8 @@
 
 typedef int (*kdev_open_fn)(struct kdev **ret_dev, struct ckpt_error *error);
 
+struct capture;
+
 struct capture_options {
 	kdev_open_fn open;
 	const pid_t *roots;
@@ -27,6 +29,11 @@ struct capture_options {
 	bool track;			/* track writes from now on, if the module can */
 	unsigned int freeze_timeout_ms;	/* for all attempts together */
 	unsigned int max_pause_ms;	/* 0: as long as the module allows */
+	/*
+	 * Called with the parsed state, in the pause; NULL: no call.  Refuses by -EOPNOTSUPP
+	 * with findings in @error, and is called again if another attempt is made for them.
+	 */
+	int (*check)(struct capture *cap, struct ckpt_error *error);
 	int (*frozen)(void *arg);	/* called between freeze and snapshot; NULL: no call */
 	void *frozen_arg;
 };

@@ -523,6 +523,7 @@ static int dump_run(struct dump *d, kdev_open_fn open)
 		/* a tree that is frozen to the end may stand still as long as the module allows */
 		.max_pause_ms = o->max_pause_ms ? o->max_pause_ms :
 				d->frozen_to_end ? 0 : MAX_PAUSE_MS,
+		.check = dump_sockets_check,
 		.frozen = o->dry_run ? NULL : o->frozen,
 		.frozen_arg = o->frozen_arg,
 	};

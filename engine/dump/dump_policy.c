@@ -216,6 +216,7 @@ static void check_file(struct dump *d, const struct state_file *file)
 	case CKPT_FILE_SHM:
 	case CKPT_FILE_MEMFD:
 	case CKPT_FILE_HUGETLB:
+	case CKPT_FILE_SOCK:	/* dump_sockets.c passed it */
 		return;
 	case CKPT_FILE_REG:
 	case CKPT_FILE_DIR:
@@ -237,9 +238,6 @@ static void check_file(struct dump *d, const struct state_file *file)
 		return;
 	case CKPT_FILE_CHR:
 		check_chr(d, file);
-		return;
-	case CKPT_FILE_SOCK:	/* the module refuses sockets, and so does this program */
-		dump_refuse(d, file, CKPT_R_FD_SOCKET, "socket");
 		return;
 	default:
 		dump_refuse(d, file, CKPT_R_FD_KIND, "of a kind not supported:");

@@ -8,6 +8,7 @@
  *	dump_probe.c	facts that only the node can tell (where paths lead, bytes in terminals)
  *	dump_links.c	files whose opened name is gone, and that have another one
  *	dump_mounts.c	mounts that only the tree has
+ *	dump_sockets.c	sockets that come back without their peer
  *	dump_sysv.c	System V objects in our IPC namespace that the tree uses
  *	dump_tty.c	terminals: settings and unread bytes
  *	dump_files.c	inodes: what to do with each, descriptors
@@ -171,6 +172,8 @@ bool dump_is_at(const struct ckpt_rec_file *rec, int dir, const char *name);
 void dump_probe_mounts(struct dump *d, const struct ckpt_rec_proc *rec);
 /* Refuse a tree in our IPC namespace that uses System V objects there. In the pause. */
 int dump_sysv_check(struct dump *d);
+/* Refuse sockets but idle clients of the node's services; see capture_options. */
+int dump_sockets_check(struct capture *cap, struct ckpt_error *error);
 /* Has the file's inode no name, as far as state and probe tell? */
 bool dump_deleted(const struct dump *d, const struct state_file *file);
 

@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -198,6 +199,29 @@ static int open_device(struct reopen *r, const struct state_file *file)
 	return fd < 0 ? reopen_failed(r, file, -errno, "open the device") : fd;
 }
 
+/*
+ * Make a socket whose peer has gone: a stream reads its end, and a write fails.  Only such
+ * clients are in an image that connect again then.
+ */
+static int open_socket(struct reopen *r, const struct state_file *file)
+{
+	int type = (int)file->rec->object, flags = (int)file->rec->f_flags & O_NONBLOCK;
+	int ends[2];
+
+	if (type != SOCK_STREAM && type != SOCK_SEQPACKET && type != SOCK_DGRAM)
+		return reopen_failed(r, file, -EOPNOTSUPP, "restore the kind of");
+	if (socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, ends))
+		return reopen_failed(r, file, -errno, "make");
+	close(ends[1]);
+	if (flags && fcntl(ends[0], F_SETFL, flags)) {
+		int err = -errno;
+
+		close(ends[0]);
+		return reopen_failed(r, file, err, "set the flags of");
+	}
+	return ends[0];
+}
+
 static int open_by_kind(struct reopen *r, const struct state_file *file)
 {
 	switch (file->rec->kind) {
@@ -225,6 +249,8 @@ static int open_by_kind(struct reopen *r, const struct state_file *file)
 		return reopen_pty(r, file);
 	case CKPT_FILE_CHR:
 		return open_device(r, file);
+	case CKPT_FILE_SOCK:
+		return open_socket(r, file);
 	default:
 		return reopen_failed(r, file, -EOPNOTSUPP, "restore the kind of");
 	}

@@ -61,7 +61,7 @@ enum ckpt_file_kind {
 	CKPT_FILE_PATH = 12,	/* O_PATH */
 	CKPT_FILE_SYMLINK = 13,
 	CKPT_FILE_BLK = 14,
-	CKPT_FILE_SOCK = 15,
+	CKPT_FILE_SOCK = 15,	/* unix socket that is connected; object: SOCK_STREAM, … */
 	CKPT_FILE_EVENTFD = 16,
 	CKPT_FILE_EPOLL = 17,
 	CKPT_FILE_TIMERFD = 18,
