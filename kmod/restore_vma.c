@@ -372,14 +372,16 @@ static int ckpt_vdso_map(struct ckpt_mm_job *job)
 		current->mm->context.vdso = NULL;
 		return 0;
 	}
-	if (!vvar || !vdso || !image || vvar->end != vdso->start ||
-	    vdso->end - vdso->start != image->size ||
-	    vvar->end - vvar->start != -image->sym_vvar_start)
+	if (!vvar || !image || vvar->end - vvar->start != -image->sym_vvar_start ||
+	    (vdso && (vvar->end != vdso->start || vdso->end - vdso->start != image->size)))
 		return -EXDEV;
 	ret = ckpt_k(do_arch_prctl_64)(current, ARCH_MAP_VDSO_64, vvar->start);
 	if (ret < 0)
 		return ret;
-	return current->mm->context.vdso == (void __user *)vdso->start ? 0 : -EXDEV;
+	if (current->mm->context.vdso != (void __user *)vvar->end)
+		return -EXDEV;
+	/* the data is left where the program has unmapped the code */
+	return vdso ? 0 : vm_munmap(vvar->end, image->size);
 }
 
 static bool ckpt_vma_matches(struct vm_area_struct *vma, const struct ckpt_rec_vma *rec)

@@ -271,7 +271,7 @@ static int ckpt_vma_collect(struct ckpt_collect *c, struct ckpt_object *obj,
 	return err ? err : ckpt_vma_note_root(c, obj, vma);
 }
 
-/* The data, then the code, or neither: so the kernel maps them. */
+/* The data, then the code, or neither: so the kernel maps them.  Valgrind unmaps the code. */
 struct ckpt_vdso_seen {
 	unsigned int nr;
 	unsigned long vvar_end;
@@ -295,6 +295,8 @@ static void ckpt_vdso_note(struct ckpt_vdso_seen *seen, struct vm_area_struct *v
 static void ckpt_vdso_check(struct ckpt_collect *c, struct ckpt_object *obj,
 			    const struct ckpt_vdso_seen *seen)
 {
+	if (seen->nr == 1 && seen->vvar_end)
+		return;
 	if (seen->nr && (seen->nr != 2 || seen->vvar_end != seen->vdso_start))
 		ckpt_refuse(c->cap, CKPT_R_VMA_KIND, obj->task, seen->vdso_start,
 			    "vDSO without its data, or apart from it");
