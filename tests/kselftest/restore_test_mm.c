@@ -362,6 +362,83 @@ void test_mempolicy(void)
 	policy_is(&bad, "default", "a mode of another kernel");
 }
 
+/* Flags of the mappings at MORE and behind it. */
+static void keys_add(struct recs *recs, void *arg)
+{
+	const __u64 *flags = arg;
+
+	for (unsigned int i = 0; i < 3; i++)
+		recs_vma(recs, CKPT_VMA_ANON, MORE + i * 4096, 4096, flags[i], -1);
+}
+
+static __u64 keyed(__u64 key)
+{
+	return X | key << CKPT_VM_KEY_SHIFT;
+}
+
+static int keys_try(struct rig *rig, __u64 a, __u64 b, __u64 c)
+{
+	__u64 flags[] = { a, b, c };
+	struct recs recs = {};
+	int ret;
+
+	recs_basic(rig, &recs, keys_add, flags);
+	ret = rig_state(rig, rig->helpers[0].pid, &recs, NULL);
+	recs_done(&recs);
+	return ret;
+}
+
+/* The protection key in smaps of the mapping, or -1. */
+static int key_of(pid_t pid, unsigned long addr)
+{
+	char path[64], line[512];
+	unsigned long start, end, at = 0;
+	int key = -1;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/smaps", pid);
+	f = fopen(path, "r");
+	while (f && fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "%lx-%lx ", &start, &end) == 2)
+			at = start;
+		if (at == addr)
+			sscanf(line, "ProtectionKey: %d", &key);
+	}
+	if (f)
+		fclose(f);
+	return key;
+}
+
+void test_exec_key(void)
+{
+	__u64 flags[] = { keyed(3), X, keyed(3) | ACC };
+	struct rig rig;
+	pid_t pid;
+
+	tap_note("protection keys of memory that may only be executed");
+	rig_open(&rig);
+	rig_add(&rig, -1, 1, NULL);
+	rig_start(&rig);
+	pid = rig.helpers[0].pid;
+	tap_is(keys_try(&rig, keyed(3) | R, X, X), -EINVAL, "of memory that may be read");
+	tap_is(keys_try(&rig, keyed(3), keyed(4), X), -EINVAL, "two of one map");
+	if (!proc_line(getpid(), "smaps", "ProtectionKey:", NULL, 0)) {
+		tap_is(keys_try(&rig, keyed(3), X, X), -EOPNOTSUPP, "a processor without keys");
+	} else {
+		rig_basic_mm(&rig, pid, keys_add, flags);
+		tap_is(key_of(pid, MORE), 3, "the key of the record");
+		tap_is(key_of(pid, MORE + 4096), 0, "its neighbour has none");
+		rig_thread(&rig, rig.helpers[0].tids[0], payload_hold, 0, 0);
+		tap_is(rig_commit(&rig), 0, "commit");
+		wait_until(&rig.shared->ready, 1);
+		tap_is(key_of(pid, MORE + 2 * 4096), 3, "it comes with the final protection");
+		tap_is(key_of(pid, MORE + 4096), 0, "its neighbour has none still");
+		rig.shared->go = 1;
+		wait_exit(pid);
+	}
+	rig_close(&rig);
+}
+
 static void huge_add(struct recs *recs, void *arg)
 {
 	struct ckpt_rec_vma *vma;

@@ -9,8 +9,9 @@ vm_ready || { echo "Bail out! no VM"; exit 1; }
 program=build/bin/tests/kselftest/restore_test
 [ -x "$program" ] || { echo "Bail out! no $program: run make"; exit 1; }
 
-for part in one phases threads regs restarts files locks layout many mempolicy large hugetlb pages thp \
-	share share_thp beside killed robust signals timers fatal alarm stopped groups tty rseq fuzz; do
+for part in one phases threads regs restarts files locks layout many mempolicy exec_key large \
+	hugetlb pages thp share share_thp beside killed robust signals timers fatal alarm \
+	stopped groups tty rseq fuzz; do
 	ok_vm "$part" "$top/$program" "$part"
 	grep -E '^(not ok|# )' <<<"$out" | sed 's/^/# /'
 done
