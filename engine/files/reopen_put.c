@@ -205,7 +205,10 @@ static int reopen_put_copy(int from, uint64_t start, uint64_t end, int to, uint6
 
 /* ---------------------------------------------------------------- keeping */
 
-/* Name of the copy: @base with a suffix; @base is cut if the name would be too long. */
+/*
+ * Name of the copy: @base with a suffix; @base is cut if the name would be too long. The dot in
+ * front keeps it out of patterns: a program that reads NAME* must not read what was cut off.
+ */
 static void name_beside(const struct reopen *r, const struct reopen_put *put, const char *base,
 			int try, char *buf, size_t size)
 {
@@ -216,7 +219,7 @@ static void name_beside(const struct reopen *r, const struct reopen_put *put, co
 
 	if (try)
 		len += snprintf(tail + len, sizeof(tail) - (size_t)len, ".%d", try);
-	snprintf(buf, size, "%.*s%s", (int)size - 1 - len, base, tail);
+	snprintf(buf, size, ".%.*s%s", (int)size - 2 - len, base, tail);
 }
 
 /* Does @dir hold the file? With raised rights a copy is put only into the file's own directory. */

@@ -383,7 +383,7 @@ static void test_carried(void **arg)
 
 	strcpy(gone, scratch_path(*arg, "c-gone"));
 	strcpy(old, scratch_path(*arg, "c-old"));
-	snprintf(kept, sizeof(kept), "%s.stillpoint-old-7", old);
+	snprintf(kept, sizeof(kept), "%s", scratch_path(*arg, ".c-old.stillpoint-old-7"));
 	store_file(old, "something else, longer", 22);
 	assert_int_equal(stat(old, &before), 0);
 	opening_begin(&f, *arg, "carried");
@@ -490,7 +490,7 @@ static void test_judge(void **arg)
 	size_t len;
 	char *data;
 
-	snprintf(cut, sizeof(cut), "%s", scratch_path(s, "judged.stillpoint-cut-7"));
+	snprintf(cut, sizeof(cut), "%s", scratch_path(s, ".judged.stillpoint-cut-7"));
 
 	assert_int_equal(judge(s, w, "output", "output", false, &cuts), CKPT_R_NONE);
 	assert_int_equal(judge(s, w, "output", "outp", false, &cuts), CKPT_R_FILE_CHANGED);
@@ -520,7 +520,7 @@ static void test_judge(void **arg)
 	free(data);
 	/* a second tail has a name of its own */
 	assert_int_equal(judge(s, w, "", "all of it", false, &cuts), CKPT_R_NONE);
-	assert_true(path_exists(scratch_path(s, "judged.stillpoint-cut-7.1")));
+	assert_true(path_exists(scratch_path(s, ".judged.stillpoint-cut-7.1")));
 }
 
 /* What is executed cannot be open for writing: it is put back at once. */

@@ -21,7 +21,7 @@ static void test_cut_undone(void **arg)
 	struct opening f;
 
 	strcpy(path, scratch_path(*arg, "grown"));
-	snprintf(cut, sizeof(cut), "%s.stillpoint-cut-7", path);
+	strcpy(cut, scratch_path(*arg, ".grown.stillpoint-cut-7"));
 	store_file(path, "output", 6);
 	opening_begin(&f, *arg, "undone");
 	opening_file(&f, 2, CKPT_FILE_REG, path, O_RDWR);
@@ -48,8 +48,8 @@ static void test_cut_long(void **arg)
 	memset(name, 'n', sizeof(name) - 1);
 	name[sizeof(name) - 1] = 0;
 	snprintf(path, sizeof(path), "%s/%s", root, name);
-	name[NAME_MAX - strlen(".stillpoint-cut-7")] = 0;
-	snprintf(cut, sizeof(cut), "%s/%s.stillpoint-cut-7", root, name);
+	name[NAME_MAX - strlen("..stillpoint-cut-7")] = 0;
+	snprintf(cut, sizeof(cut), "%s/.%s.stillpoint-cut-7", root, name);
 	store_file(path, "output", 6);
 	opening_begin(&f, *arg, "long");
 	opening_file(&f, 2, CKPT_FILE_REG, path, O_RDWR);
@@ -88,7 +88,7 @@ static void test_cut_closed(void **arg)
 		skip();
 	strcpy(dir, scratch_path(*arg, "closed"));
 	snprintf(path, sizeof(path), "%s/log", dir);
-	snprintf(cut, sizeof(cut), "%s.stillpoint-cut-7", path);
+	snprintf(cut, sizeof(cut), "%s/.log.stillpoint-cut-7", dir);
 	assert_int_equal(mkdir(dir, 0755), 0);
 	store_file(path, "output", 6);
 	for (int same = 1; same >= 0; same--) {
@@ -126,7 +126,7 @@ static void test_cut_elsewhere(void **arg)
 	strcpy(moved, scratch_path(*arg, "moved"));
 	strcpy(other, scratch_path(*arg, "other"));
 	snprintf(path, sizeof(path), "%s/log", dir);
-	snprintf(cut, sizeof(cut), "%s.stillpoint-cut-7", path);
+	snprintf(cut, sizeof(cut), "%s/.log.stillpoint-cut-7", dir);
 	assert_int_equal(mkdir(dir, 0555) | mkdir(other, 0755), 0);
 	store_file(path, "output", 6);
 	opening_begin(&f, *arg, "elsewhere");
@@ -154,7 +154,7 @@ static void test_carried_done(void **arg)
 	char old[256], kept[300];
 
 	strcpy(old, scratch_path(*arg, "d-old"));
-	snprintf(kept, sizeof(kept), "%s.stillpoint-old-7", old);
+	snprintf(kept, sizeof(kept), "%s", scratch_path(*arg, ".d-old.stillpoint-old-7"));
 	store_file(old, "short", 5);
 	opening_begin(&f, *arg, "carried-done");
 	opening_file(&f, 2, CKPT_FILE_REG, old, O_RDONLY);
