@@ -26,6 +26,9 @@ struct engine_progress {
 };
 typedef void (*engine_progress_fn)(const struct engine_progress *progress, void *arg);
 
+/* The function is told, in a line for people, of something that a restore does or would do. */
+typedef void (*engine_note_fn)(const char *text, void *arg);
+
 enum engine_files {
 	ENGINE_FILES_TRACK,	/* put back output that only grew, refuse rewritten files */
 	ENGINE_FILES_CARRY,	/* carry the contents in the image */
@@ -41,6 +44,7 @@ enum engine_rec_type {
 	ENGINE_REC_EXTERNAL = 0x1004,	/* file_id: an external (stdio of the shim), by name */
 	ENGINE_REC_FILE_PLACE = 0x1005,	/* file_id: where it is to be opened instead of its path */
 	ENGINE_REC_TTY_DATA = 0x1006,	/* unread bytes of one end of a pty */
+	ENGINE_REC_FILE_MARK = 0x1008,	/* CKPT_REC_OPTIONAL; file_id: which inode it was */
 };
 
 /*

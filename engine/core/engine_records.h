@@ -6,7 +6,7 @@
  *
  * They follow the kernel's records, which are kept unchanged, in this order:
  * TREE first of all, then the kernel's, then FILE_PLACEs, TTY_DATAs, TTYs, EXTERNALs,
- * FILE_TRACKs, BLOBs.  A reader must not depend on that order.
+ * FILE_TRACKs, FILE_MARKs, BLOBs.  A reader must not depend on that order.
  */
 #ifndef STILLPOINT_ENGINE_RECORDS_H
 #define STILLPOINT_ENGINE_RECORDS_H
@@ -143,6 +143,19 @@ struct engine_rec_file_place {
 	__u32 flags;		/* ENGINE_PLACE_* */
 	__u32 path_len;		/* bytes with NUL; 0: none */
 	__u32 handle_len;	/* bytes; 0: none */
+	__s32 handle_type;
+	__u32 pad;
+};
+
+/*
+ * FILE_MARK: which inode a tracked file was, so that a later one of the same number is not
+ * taken for it (engine/core/file_mark.h).  The handle follows.
+ */
+struct engine_rec_file_mark {
+	struct ckpt_rec_hdr hdr;
+	__u32 file_id;
+	__u32 handle_len;	/* bytes; 0: none */
+	__u64 btime_ns;		/* birth; 0: the file system does not tell */
 	__s32 handle_type;
 	__u32 pad;
 };

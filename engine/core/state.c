@@ -393,7 +393,9 @@ const void *state_file_handle(const struct state_file *file)
 {
 	const struct engine_rec_file_place *place = file->place;
 
-	return place && place->handle_len ? (const char *)(place + 1) + place->path_len : NULL;
+	if (!place || !place->handle_len || file->mapped)
+		return NULL;
+	return (const char *)(place + 1) + place->path_len;
 }
 
 /* Prepend from last to first, so that children and roots come in stream order. */
@@ -511,6 +513,11 @@ static int state_link_files(struct state_parser *p)
 		if (!ret)
 			file->track = index->tracks[i];
 	}
+	for (unsigned int i = 0; !ret && i < index->nr_marks; i++) {
+		ret = find_file(p, index->marks[i]->file_id, true, &file);
+		if (!ret)
+			file->mark = index->marks[i];
+	}
 	if (!ret)
 		ret = link_places(p);
 	for (unsigned int i = 0; !ret && i < state->nr_externals; i++) {
@@ -581,6 +588,7 @@ struct state *state_free(struct state *state)
 		free(index->pending);
 		free(index->tracks);
 		free(index->places);
+		free(index->marks);
 		free(index->blobs_by_inode);
 		free(index);
 	}

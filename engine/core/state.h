@@ -8,8 +8,8 @@
  * valid, or NULL where its comment says so; a path has its NUL.  Records are read in
  * place: the buffer must be 8-byte aligned and outlive the model.
  *
- * Users of the model do not change it.  The exception are the "user" words, which
- * belong to the holder of the model.
+ * Users of the model do not change it.  The exceptions are the "user" words, which
+ * belong to the holder of the model, and the paths that path_map_apply() replaces.
  */
 #ifndef STILLPOINT_STATE_H
 #define STILLPOINT_STATE_H
@@ -96,9 +96,11 @@ struct state_file {
 	const struct engine_rec_file_place *place;	/* or NULL */
 	struct state_pipe *pipe;	/* PIPE, FIFO; else NULL */
 	const struct engine_rec_file_track *track;	/* or NULL */
+	const struct engine_rec_file_mark *mark;	/* or NULL */
 	const struct engine_rec_blob *blob;	/* content of its inode, or NULL */
 	const struct engine_rec_external *external;	/* or NULL */
 	unsigned int nr_fds;		/* number of descriptors that refer to it */
+	bool mapped;			/* the caller has named another path: path_map.h */
 	uint64_t user;
 };
 

@@ -334,6 +334,16 @@ static int add_place(struct state_parser *p, const struct ckpt_rec_hdr *hdr)
 	return 0;
 }
 
+static int add_mark(struct state_parser *p, const struct ckpt_rec_hdr *hdr)
+{
+	const struct engine_rec_file_mark *rec = (const void *)hdr;
+
+	if (rec->handle_len > hdr->len - sizeof(*rec) || rec->handle_len > MAX_HANDLE_SZ)
+		return state_fail(p, -EBADMSG, "mark of file %u is not well formed", rec->file_id);
+	p->state->index->marks[p->state->index->nr_marks++] = rec;
+	return 0;
+}
+
 static int add_blob(struct state_parser *p, const struct ckpt_rec_hdr *hdr)
 {
 	const struct engine_rec_blob *rec = (const void *)hdr;
@@ -407,6 +417,7 @@ static const struct record_type record_types[] = {
 	{ ENGINE_REC_FILE_TRACK, sizeof(struct engine_rec_file_track), add_track },
 	{ ENGINE_REC_BLOB, sizeof(struct engine_rec_blob), add_blob },
 	{ ENGINE_REC_FILE_PLACE, sizeof(struct engine_rec_file_place), add_place },
+	{ ENGINE_REC_FILE_MARK, sizeof(struct engine_rec_file_mark), add_mark },
 	{ ENGINE_REC_TTY, sizeof(struct engine_rec_tty), add_tty },
 	{ ENGINE_REC_TTY_DATA, sizeof(struct engine_rec_tty_data) + sizeof(struct engine_tty_bytes),
 	  add_tty_data },
@@ -486,13 +497,14 @@ static int state_parse_allocate(struct state *state, const unsigned int *counts)
 	index->pending = state_parse_array(count_of(counts, CKPT_REC_SIGPENDING), sizeof(void *));
 	index->tracks = state_parse_array(count_of(counts, ENGINE_REC_FILE_TRACK), sizeof(void *));
 	index->places = state_parse_array(count_of(counts, ENGINE_REC_FILE_PLACE), sizeof(void *));
+	index->marks = state_parse_array(count_of(counts, ENGINE_REC_FILE_MARK), sizeof(void *));
 	index->blobs_by_inode = state_parse_array(blobs, sizeof(void *));
 	if (!state->procs || !state->threads || !state->mms || !state->vmas ||
 	    !state->fds || !state->fdtables || !state->files || !state->pipes || !state->locks ||
 	    !state->refusals || !state->blobs || !state->ttys || !state->tty_data ||
 	    !state->externals ||
 	    !index->by_pid || !index->by_tid || !index->pending || !index->tracks ||
-	    !index->places || !index->blobs_by_inode)
+	    !index->places || !index->marks || !index->blobs_by_inode)
 		return -ENOMEM;
 	return 0;
 }

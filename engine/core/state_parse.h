@@ -19,6 +19,8 @@ struct state_index {
 	unsigned int nr_tracks;
 	const struct engine_rec_file_place **places;
 	unsigned int nr_places;
+	const struct engine_rec_file_mark **marks;
+	unsigned int nr_marks;
 	const struct engine_rec_blob **blobs_by_inode;	/* blobs of files, sorted by dev, ino */
 	unsigned int nr_blobs_by_inode;
 };

@@ -232,6 +232,8 @@ static int dump_running(struct dump *d)
 	ret = dump_sync(d);
 	if (!ret)
 		ret = dump_track_records(d);
+	if (!ret)
+		ret = dump_marks(d);
 	stats->sync_ns = dump_lap(&began);
 	return ret;
 }

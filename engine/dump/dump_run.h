@@ -16,6 +16,7 @@
  *	dump_exclude.c	memory that a process excluded by its own table
  *	dump_exclude_shm.c	files of /dev/shm that only excluded memory maps
  *	dump_track.c	identity and durability of files that stay where they are
+ *	dump_mark.c	marks of inodes, by which a restart finds them again
  *	dump_pages.c	memory: which pages, and how they are read
  *	dump_store.c	memory: where a page is stored
  *	dump_records.c	our own records
@@ -200,6 +201,7 @@ void dump_exclude_shm_done(struct dump *d);
 
 int dump_track_tails(struct dump *d);		/* in the pause: files that the tree writes */
 int dump_track_records(struct dump *d);
+int dump_marks(struct dump *d);			/* after the thaw: files that are tracked */
 void dump_sync_prepare(struct dump *d);		/* in the pause */
 int dump_sync(struct dump *d);
 void dump_sync_done(struct dump *d);

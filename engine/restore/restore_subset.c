@@ -368,6 +368,8 @@ static bool record_stays(struct subset *s, const struct ckpt_rec_hdr *hdr)
 		return pipe->user & STAYS;
 	case ENGINE_REC_FILE_TRACK:
 		return file_stays(s, ((const struct engine_rec_file_track *)rec)->file_id);
+	case ENGINE_REC_FILE_MARK:
+		return file_stays(s, ((const struct engine_rec_file_mark *)rec)->file_id);
 	case ENGINE_REC_FILE_PLACE:
 		return file_stays(s, ((const struct engine_rec_file_place *)rec)->file_id);
 	case ENGINE_REC_EXTERNAL:

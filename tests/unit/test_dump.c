@@ -18,6 +18,7 @@
 #include "image/show.h"
 #include "engine/dump/dump_run.h"
 #include "engine/core/file_identity.h"
+#include "engine/core/file_mark.h"
 #include "tests/unit/dump_fixture.h"
 
 #define HEAP	0x10000000ULL
@@ -139,6 +140,7 @@ static void check_files(struct image_reader *r, const struct state *state)
 	const struct state_file *shm = state_file_find(state, F_SHM);
 	const struct state_file *code = state_file_find(state, F_CODE);
 	uint64_t cursor = 0, offset, len, size;
+	struct file_mark mark;
 	uint8_t hash[32];
 	char buf[16];
 
@@ -147,6 +149,13 @@ static void check_files(struct image_reader *r, const struct state *state)
 	assert_int_equal(out->track->flags, ENGINE_TRACK_WRITES | ENGINE_TRACK_TAIL |
 					    ENGINE_TRACK_SYNCED);
 	assert_int_equal(file_identity_tail(fake.fds[F_OUT], 0, 18, hash), -EBADF);
+	file_mark_read(fake.fds[F_OUT], &mark);
+	assert_true(mark.btime_ns || mark.handle_len);
+	assert_int_equal(out->mark->btime_ns, mark.btime_ns);
+	assert_int_equal(out->mark->handle_len, mark.handle_len);
+	assert_memory_equal(out->mark + 1, mark.handle, mark.handle_len);
+	assert_null(tmp->mark);
+	assert_null(code->mark);
 	assert_int_equal(code->track->flags & ENGINE_TRACK_EXEC, ENGINE_TRACK_EXEC);
 	assert_true(code->track->flags & ENGINE_TRACK_BUILD_ID);
 	assert_int_equal(code->track->build_id_len, 20);
