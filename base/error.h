@@ -32,7 +32,7 @@ struct error_refusal {
 	pid_t tid;
 	uint64_t object;
 	char comm[16];
-	char detail[104];
+	char detail[296];
 };
 
 /**

@@ -50,6 +50,10 @@ $(call unit_test,tests/unit/test_reopen_put,tests/unit/test_reopen_put.c \
 	tests/unit/reopen_fixture.c tests/unit/stream.c tests/unit/image_fixture.c,$(ENGINE_LIBS))
 $(call unit_test,tests/unit/test_reopen_names,tests/unit/test_reopen_names.c \
 	tests/unit/reopen_fixture.c tests/unit/stream.c tests/unit/image_fixture.c,$(ENGINE_LIBS))
+$(call unit_test,tests/unit/test_reopen_moved,tests/unit/test_reopen_moved.c \
+	tests/unit/reopen_fixture.c tests/unit/stream.c tests/unit/image_fixture.c,$(ENGINE_LIBS))
+$(call unit_test,tests/unit/test_path_map,tests/unit/test_path_map.c tests/unit/stream.c,\
+	$(LIB)/libengine.a $(LIB)/libbase.a)
 $(call unit_test,tests/unit/test_reopen_same,tests/unit/test_reopen_same.c \
 	tests/unit/reopen_fixture.c tests/unit/stream.c tests/unit/image_fixture.c,$(ENGINE_LIBS))
 $(call unit_test,tests/unit/test_reopen_pipe,tests/unit/test_reopen_pipe.c \

@@ -9,7 +9,7 @@
  * bases stay open until all files are, and are closed with the rest before the tree runs.
  * Files of /proc about the tree's own processes are opened when these are there.
  */
-#include "engine/files/reopen.h"
+#include "engine/files/reopen_find.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -91,6 +91,7 @@ void reopen_undo(struct reopen *r)
 {
 	reopen_ttys_undo(r);
 	reopen_put_undo(r);
+	reopen_names_undo(r);
 	/* a final mode of a directory may forbid to remove its entries */
 	for (unsigned int i = 0; i < r->nr_created; i++)
 		if (r->created[i].later)
@@ -122,12 +123,12 @@ int reopen_again(int base, int flags)
 
 static int open_regular(struct reopen *r, const struct state_file *file)
 {
-	int fd = reopen_had(file, reopen_flags(file));
+	int fd = reopen_find_open(r, file, reopen_flags(file));
 	struct stat st;
 
 	if (fd < 0)
 		return reopen_failed(r, file, fd, "open");
-	if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
+	if (fstat(fd, &st) || (!S_ISREG(st.st_mode) && !reopen_other_left_out(file))) {
 		close(fd);
 		return reopen_failed(r, file, -EINVAL, "use");
 	}
@@ -158,7 +159,7 @@ static int open_name(struct reopen *r, const struct state_file *file)
 
 	if (file->rec->kind == CKPT_FILE_DIR && state_file_deleted(file))
 		return reopen_gone_directory(r, file, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	fd = reopen_had(file, O_PATH | O_CLOEXEC | O_NOFOLLOW);
+	fd = reopen_name(file);
 	return fd < 0 ? reopen_failed(r, file, fd, "find") : fd;
 }
 
@@ -393,8 +394,9 @@ int reopen_init(struct reopen *r, const struct state *state, struct image_reader
 	r->bases = malloc(nr * sizeof(*r->bases));
 	r->masters = malloc(nr * sizeof(*r->masters));
 	r->first = calloc(nr, sizeof(*r->first));
+	r->found = calloc(nr, sizeof(*r->found));
 	r->pipes = malloc(nr_pipes * sizeof(*r->pipes));
-	if (!r->fds || !r->bases || !r->masters || !r->first || !r->pipes ||
+	if (!r->fds || !r->bases || !r->masters || !r->first || !r->found || !r->pipes ||
 	    reopen_find_inodes(r)) {
 		r->state = NULL;
 		reopen_done(r);
@@ -426,13 +428,17 @@ void reopen_close(struct reopen *r)
 
 void reopen_done(struct reopen *r)
 {
-	if (r->state)
+	if (r->state) {
 		reopen_close(r);
+		reopen_find_done(r);
+	}
+	reopen_names_done(r);
 	reopen_put_done(r);
 	while (r->nr_created)
 		free(r->created[--r->nr_created].path);
 	free(r->created);
 	free(r->ttys);
+	free(r->found);
 	free(r->fds);
 	free(r->bases);
 	free(r->masters);

@@ -25,9 +25,13 @@ struct reopen_options {
 	const char *shm_dir;	/* NULL: /dev/shm */
 	const struct engine_external *externals;
 	unsigned int nr_externals;
+	engine_note_fn note;	/* told of names that are given back; or NULL */
+	void *note_arg;
 };
 
 struct reopen_put;		/* a content to put back */
+struct reopen_found;		/* where the inode of a file is: reopen_find.h */
+struct reopen_rename;		/* a name that was given back: reopen_names.c */
 struct reopen_tty;		/* the former settings of a caller's terminal */
 
 /* A file or directory that was created. */
@@ -51,6 +55,9 @@ struct reopen {
 	unsigned int nr_puts;
 	struct reopen_new *created;	/* reopen_undo() removes them again */
 	unsigned int nr_created;
+	struct reopen_found *found;	/* by file */
+	struct reopen_rename *renames;
+	unsigned int nr_renames;
 	struct reopen_tty *ttys;
 	unsigned int nr_ttys;
 	uint64_t bytes;		/* contents read from the image */
@@ -75,6 +82,8 @@ bool reopen_is_late(const struct reopen *r, const struct state_file *file);
  * has such a lock, the restore fails before much is read for nothing.
  */
 int reopen_locks(struct reopen *r, bool late);
+/* For a dry run: would somebody else's lock stand in the way? Keeps none. */
+int reopen_locks_check(struct reopen *r);
 /* Describe in @error that @lock could not be taken. */
 int reopen_locked(struct ckpt_error *error, int err, const struct state_lock *lock);
 /* Set seals and final modes, when the memory maps are there. */
@@ -114,6 +123,7 @@ int reopen_again(int base, int flags);
  * The caller gives O_CLOEXEC in @flags.
  */
 int reopen_open(const char *path, int flags, mode_t mode);
+int reopen_near(const struct state_file *file);	/* the nearest directory of its path */
 /* The same without following any symbolic link: for use with raised rights. */
 int reopen_strictly(const char *path, int flags);
 void reopen_remove(const char *path);	/* a file, or an empty directory */
@@ -123,8 +133,17 @@ int reopen_parent(const char *path, const char **ret_name);
 int reopen_path(const struct state_file *file, int flags, mode_t mode);
 /* The same, also for an inode that the tree had and its owner may not open now; never creates. */
 int reopen_had(const struct state_file *file, int flags);
+/*
+ * O_PATH: what is at the path of @file. A directory may have become a symbolic link to where it
+ * lies by now, which is followed as reopen_open() does; no other kind may.
+ */
+int reopen_name(const struct state_file *file);
 /* Has @fd the recorded inode, type, owner and mode? */
 bool reopen_is_recorded(const struct state_file *file, int fd);
+
+/* Refuse @file for @what, in the reopen's error. */
+void reopen_check_refuse(struct reopen *r, const struct state_file *file, uint32_t reason,
+			 const char *what);
 
 /* reopen_object.c: inodes without a name */
 int reopen_object(struct reopen *r, const struct state_file *file);

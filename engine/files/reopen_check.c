@@ -10,7 +10,7 @@
  * Every finding is reported, not only the first.
  */
 #include "base/error.h"
-#include "engine/files/reopen.h"
+#include "engine/files/reopen_find.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +21,7 @@
 
 #include "engine/core/file_identity.h"
 
-#define PATH_SHOWN	48	/* bytes of a path in a detail with two build-ids */
+#define PATH_SHOWN	96	/* bytes of a path in a detail with a long text */
 
 /* Shorten a path for a text: its end says most, "..." stands for the rest. */
 static const char *reopen_check_shown(const char *path, char *buf, size_t size)
@@ -34,14 +34,17 @@ static const char *reopen_check_shown(const char *path, char *buf, size_t size)
 	return buf;
 }
 
-static void reopen_check_refuse(struct reopen *r, const struct state_file *file, uint32_t reason,
-				const char *what)
+void reopen_check_refuse(struct reopen *r, const struct state_file *file, uint32_t reason,
+			 const char *what)
 {
 	struct error_refusal refusal = { .reason = reason, .object = file->rec->id };
-	char buf[sizeof(refusal.detail) - 32];
+	size_t most = sizeof(refusal.detail) - PATH_SHOWN, len = strlen(what);
+	char buf[sizeof(refusal.detail)];
 
-	error_refuse(r->error, &refusal, "%s%s%s", reopen_check_shown(file->path, buf, sizeof(buf)),
-		      what[0] ? ": " : "", what);
+	error_refuse(r->error, &refusal, "%s%s%s",
+		     reopen_check_shown(file->path, buf, sizeof(buf) - 4 -
+					(len < most ? len : most)),
+		     what[0] ? ": " : "", what);
 }
 
 static void refuse_build(struct reopen *r, const struct state_file *file, uint32_t reason,
@@ -105,6 +108,21 @@ static void check_read(struct reopen *r, const struct state_file *file, int fd,
 		reopen_check_refuse(r, file, CKPT_R_FILE_CHANGED, "written since");
 }
 
+/* Another file has the name of one that is written, and the recorded one was not found. */
+static int check_other(struct reopen *r, const struct state_file *file, int fd,
+		       const struct stat *st)
+{
+	const struct engine_rec_file_track *track = file->track;
+	const char *why = "";
+	bool cut;
+
+	if (!reopen_other_fits(r, file, reopen_find(r, file), st, same_tail(track, fd), &cut, &why))
+		reopen_check_refuse(r, file, CKPT_R_FILE_CHANGED, why);
+	else if (cut && r->options->files != ENGINE_FILES_IGNORE)
+		return reopen_put_cut(r, file, track->size);
+	return 0;
+}
+
 static int check_written(struct reopen *r, const struct state_file *file, int fd,
 			 const struct stat *st)
 {
@@ -122,34 +140,90 @@ static int check_written(struct reopen *r, const struct state_file *file, int fd
 	return 0;
 }
 
-static int open_to_check(const struct reopen *r, const struct state_file *file)
+static int open_to_check(struct reopen *r, const struct state_file *file)
 {
-	int flags = O_CLOEXEC | O_NOCTTY;
-	int fd = reopen_had(file, O_RDONLY | O_NONBLOCK | flags);
+	const struct reopen_found *found = reopen_find(r, file);
+	int flags = O_CLOEXEC | O_NOCTTY, fd;
 
+	if (found && found->at == REOPEN_AT_OTHER_NAME) {
+		fd = reopen_again(found->fd, O_RDONLY | O_NONBLOCK | flags);
+		return fd == -EACCES ? reopen_again(found->fd, O_PATH | flags) : fd;
+	}
+	fd = reopen_had(file, O_RDONLY | O_NONBLOCK | flags);
 	return fd == -EACCES ? reopen_had(file, O_PATH | flags) : fd;
 }
 
-static int check_regular(struct reopen *r, const struct state_file *file)
+static void check_missing(struct reopen *r, const struct state_file *file, int err)
 {
 	const struct engine_rec_file_track *track = file->track;
+	struct reopen_found *found = reopen_find(r, file);
+	bool appends = false;
+
+	if (track && track->flags & ENGINE_TRACK_BUILD_ID)
+		refuse_build(r, file, CKPT_R_FILE_MISSING, NULL, 0);
+	else if (found && found->exists)
+		reopen_check_refuse(r, file, CKPT_R_FILE_MISSING,
+				    "it lies elsewhere on its file system: move it back");
+	else if (found && err == -ENOENT && reopen_other_anew(r, file, found))
+		return;
+	else if (found && reopen_writes(r, file, &appends) && appends)
+		reopen_check_refuse(r, file, CKPT_R_FILE_MISSING,
+				    "it is only appended to: --accept-changed begins a new one");
+	else
+		reopen_check_refuse(r, file, CKPT_R_FILE_MISSING, strerror(-err));
+}
+
+/* The recorded inode has another name, and its own cannot be given back. */
+static void check_stuck(struct reopen *r, const struct state_file *file,
+			const struct reopen_found *found)
+{
+	char text[200], name[PATH_SHOWN];
+
+	snprintf(text, sizeof(text), "it is %s by now, and cannot get its name back: %s",
+		 reopen_check_shown(found->path, name, sizeof(name)), found->stuck);
+	reopen_check_refuse(r, file, CKPT_R_FILE_CHANGED, text);
+}
+
+/* Can the file be opened as it was, with the right to write? The restart must not find out. */
+static void check_opens(struct reopen *r, const struct state_file *file)
+{
+	const struct reopen_found *found = reopen_find(r, file);
+	_cleanup_fd_ int fd = -1;
+	char text[96];
+
+	if (found && found->anew)
+		return;
+	fd = reopen_find_open(r, file, reopen_flags(file) | O_NONBLOCK);
+	if (fd >= 0)
+		return;
+	snprintf(text, sizeof(text), "it cannot be opened as it was: %s", strerror(-fd));
+	reopen_check_refuse(r, file, CKPT_R_FILE_CHANGED, text);
+}
+
+/* @seen: the inode's content was checked by an earlier file; its name may be another one */
+static int check_regular(struct reopen *r, const struct state_file *file, bool seen)
+{
+	const struct engine_rec_file_track *track = file->track;
+	const struct reopen_found *found = reopen_find(r, file);
 	_cleanup_fd_ int fd = open_to_check(r, file);
 	bool readable = fd >= 0 && !(fcntl(fd, F_GETFL) & O_PATH);
 	struct stat st;
 
 	if (fd < 0 || fstat(fd, &st)) {
-		if (track && track->flags & ENGINE_TRACK_BUILD_ID)
-			refuse_build(r, file, CKPT_R_FILE_MISSING, NULL, 0);
-		else
-			reopen_check_refuse(r, file, CKPT_R_FILE_MISSING,
-					    strerror(fd < 0 ? -fd : errno));
+		check_missing(r, file, fd < 0 ? fd : -errno);
 		return 0;
 	}
 	if (!S_ISREG(st.st_mode)) {
 		reopen_check_refuse(r, file, CKPT_R_FILE_CHANGED, "not a regular file");
 		return 0;
 	}
-	if (!track || r->options->files == ENGINE_FILES_IGNORE)
+	if (found && found->stuck) {
+		check_stuck(r, file, found);
+		return 0;
+	}
+	if (found && found->at == REOPEN_AT_OTHER_FILE && track->flags & ENGINE_TRACK_WRITES)
+		return check_other(r, file, readable ? fd : -1, &st);
+	if (seen || !track || r->options->files == ENGINE_FILES_IGNORE)
 		return 0;
 	if (track->flags & ENGINE_TRACK_EXEC)
 		check_program(r, file, readable ? fd : -1, &st);
@@ -160,12 +234,52 @@ static int check_regular(struct reopen *r, const struct state_file *file)
 	return 0;
 }
 
+/* Was an earlier file of the inode checked; with @path, one that was opened by that name? */
+static bool reopen_check_seen(const struct reopen *r, unsigned int index, const char *path)
+{
+	for (unsigned int i = r->first[index]; i < index; i++) {
+		const struct state_file *file = &r->state->files[i];
+
+		if (r->first[i] == r->first[index] && file->rec->kind == CKPT_FILE_REG &&
+		    !state_file_deleted(file) && file->track &&
+		    (!path || !strcmp(path, file->path)))
+			return true;
+	}
+	return false;
+}
+
+static int check_file(struct reopen *r, unsigned int index)
+{
+	const struct state_file *file = &r->state->files[index];
+	const char *needed;
+	int ret = 0;
+
+	if (reopen_other_left_out(file)) {
+		needed = reopen_other_needed(r, file);
+		if (needed)
+			reopen_check_refuse(r, file, CKPT_R_FILE_MISSING, needed);
+		return 0;
+	}
+	if (!reopen_check_seen(r, index, file->path))
+		ret = check_regular(r, file, reopen_check_seen(r, index, NULL));
+	/* one finding for one file: what cannot be opened has been refused, or comes next time */
+	if (!ret && !r->error->nr_refusals)
+		check_opens(r, file);
+	return ret;
+}
+
 static void check_name(struct reopen *r, const struct state_file *file)
 {
-	_cleanup_fd_ int fd = reopen_had(file, O_PATH | O_CLOEXEC | O_NOFOLLOW);
+	_cleanup_fd_ int fd = reopen_name(file);
 
 	if (fd < 0)
 		reopen_check_refuse(r, file, CKPT_R_FILE_MISSING, strerror(-fd));
+	else if (file->rec->kind != CKPT_FILE_DIR)
+		return;
+	else if (file->rec->flags & CKPT_FILE_OPEN)
+		check_opens(r, file);
+	else if (faccessat(fd, ".", X_OK, AT_EACCESS) && !reopen_had_closed(file, fd))
+		reopen_check_refuse(r, file, CKPT_R_FILE_CHANGED, "its owner may not search it");
 }
 
 /* Will the restore put the file there, as an entry of the job's /dev/shm? */
@@ -176,18 +290,6 @@ static bool in_shm_dir(const struct reopen *r, const struct state_file *file)
 		    r->state->blobs[i]->dev == file->rec->dev &&
 		    r->state->blobs[i]->ino == file->rec->ino)
 			return true;
-	return false;
-}
-
-static bool reopen_check_seen(const struct reopen *r, unsigned int index)
-{
-	for (unsigned int i = r->first[index]; i < index; i++) {
-		const struct state_file *file = &r->state->files[i];
-
-		if (r->first[i] == r->first[index] && file->rec->kind == CKPT_FILE_REG &&
-		    !state_file_deleted(file) && file->track)
-			return true;
-	}
 	return false;
 }
 
@@ -220,8 +322,8 @@ int reopen_check(struct reopen *r)
 			continue;
 		switch (file->rec->kind) {
 		case CKPT_FILE_REG:
-			if (!is_carried(file) && !reopen_check_seen(r, i))
-				ret = check_regular(r, file);
+			if (!is_carried(file))
+				ret = check_file(r, i);
 			break;
 		case CKPT_FILE_PATH:
 			if (!is_put_there(r, i))

@@ -8,12 +8,14 @@
  * POSIX locks, as their owner is the descriptor table of a process (restore_records.c).
  */
 #include "base/error.h"
-#include "engine/files/reopen.h"
+#include "engine/files/reopen_find.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/file.h>
+
+#include "base/cleanup.h"
 
 /* The range of a lock; a length of 0 means up to the end of the file. */
 static struct flock range_of(const struct ckpt_rec_lock *rec)
@@ -72,6 +74,46 @@ int reopen_locks(struct reopen *r, bool late)
 			continue;
 		ret = lock->rec->kind == CKPT_LOCK_POSIX ? reopen_locks_look(fd, lock->rec) :
 							   reopen_locks_take(fd, lock->rec);
+		if (ret)
+			ret = reopen_locked(r->error, ret, lock);
+	}
+	return ret;
+}
+
+/* ---------------------------------------------------------------- dry run */
+
+/*
+ * Has somebody a flock(2) that stands in the way? The kernel tells only those who take it, and
+ * its list has none of other PID namespaces and nodes. So it is taken, and given up at once with
+ * the description.
+ */
+static int reopen_locks_flocked(int fd, const struct ckpt_rec_lock *rec)
+{
+	int ret = reopen_locks_take(fd, rec);
+
+	if (!ret)
+		flock(fd, LOCK_UN);
+	return ret;
+}
+
+int reopen_locks_check(struct reopen *r)
+{
+	int ret = 0;
+
+	for (unsigned int i = 0; !ret && i < r->state->nr_locks; i++) {
+		const struct state_lock *lock = &r->state->locks[i];
+		const struct state_file *file = lock->file;
+		const struct reopen_found *found = reopen_find(r, file);
+		_cleanup_fd_ int fd = -1;
+
+		if (file->external || reopen_is_late(r, file) || state_file_deleted(file) ||
+		    file->rec->kind != CKPT_FILE_REG || (found && found->anew))
+			continue;
+		fd = reopen_find_open(r, file, reopen_flags(file) | O_NONBLOCK);
+		if (fd < 0)
+			continue;	/* not there yet, as it is carried */
+		ret = lock->rec->kind == CKPT_LOCK_FLOCK ? reopen_locks_flocked(fd, lock->rec) :
+							   reopen_locks_look(fd, lock->rec);
 		if (ret)
 			ret = reopen_locked(r->error, ret, lock);
 	}

@@ -151,7 +151,7 @@ bool reopen_is_recorded(const struct state_file *file, int fd)
 }
 
 /* Open a directory of the file's file system: the nearest one on its path that still exists. */
-static int open_near(const struct state_file *file)
+int reopen_near(const struct state_file *file)
 {
 	char path[PATH_MAX], *slash;
 	int fd;
@@ -178,7 +178,7 @@ static int find_by_handle(const struct state_file *file)
 		char room[sizeof(struct file_handle) + MAX_HANDLE_SZ];
 	} h = { .handle.handle_bytes = place->handle_len,
 		.handle.handle_type = place->handle_type };
-	_cleanup_fd_ int dir = open_near(file);
+	_cleanup_fd_ int dir = reopen_near(file);
 	int fd;
 
 	if (dir < 0)
@@ -195,7 +195,8 @@ static int open_recorded(const struct state_file *file, int flags)
 	uint64_t before;
 	int fd;
 
-	if (rights_raise(RIGHTS_FILES, &before))
+	/* the caller chose a mapped path, not the tree */
+	if (file->mapped || rights_raise(RIGHTS_FILES, &before))
 		return -EACCES;
 	found = by_handle ? find_by_handle(file) :
 		reopen_strictly(file->path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
@@ -223,7 +224,8 @@ bool reopen_had_closed(const struct state_file *file, int fd)
 	_cleanup_fd_ int found = -1;
 	uint64_t before;
 
-	if (file->external || state_file_deleted(file) || !reopen_is_recorded(file, fd) ||
+	if (file->external || file->mapped || state_file_deleted(file) ||
+	    !reopen_is_recorded(file, fd) ||
 	    faccessat(fd, ".", X_OK, AT_EACCESS) == 0 || errno != EACCES ||
 	    rights_raise(RIGHTS_FILES, &before))
 		return false;
@@ -246,6 +248,13 @@ int reopen_had(const struct state_file *file, int flags)
 	if (!state_file_handle(file))
 		fd = reopen_open(file->path, flags, 0);
 	return fd == -EACCES ? open_recorded(file, flags) : fd;
+}
+
+int reopen_name(const struct state_file *file)
+{
+	bool is_dir = S_ISDIR(file->rec->mode) || file->rec->kind == CKPT_FILE_DIR;
+
+	return reopen_had(file, O_PATH | O_CLOEXEC | (is_dir ? O_DIRECTORY : O_NOFOLLOW));
 }
 
 int reopen_parent(const char *path, const char **ret_name)

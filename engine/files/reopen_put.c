@@ -15,7 +15,7 @@
  * tree executes is written earlier: nobody may have it open for writing when it runs.
  */
 #include "base/error.h"
-#include "engine/files/reopen.h"
+#include "engine/files/reopen_find.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -368,7 +368,7 @@ static bool is_needed(const struct reopen_put *put)
 
 int reopen_put_back(struct reopen *r)
 {
-	int ret = 0;
+	int ret = reopen_names_back(r);
 
 	for (unsigned int i = 0; !ret && i < r->nr_puts; i++) {
 		struct reopen_put *put = &r->puts[i];

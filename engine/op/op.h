@@ -59,11 +59,13 @@ json_t *op_dump(const struct op_env *env, json_t *args);
 
 /**
  * op_restore() - restore one tree; its roots become children of the caller
- * @args: dir, dry_run, accept_changed, files, pidns; generation and job: an image of
- *	another one is refused (-ESTALE); roots and others [pid, ...]: as in struct
- *	restore_subset
+ * @args: dir, dry_run, accept_changed, files, pidns; map_path [[OLD, NEW], ...], as in
+ *	path_map.h; generation and job: an image of another one is refused (-ESTALE); roots
+ *	and others [pid, ...]: as in struct restore_subset
  * @ret_roots: room for OP_ROOTS_MAX pids
  * @ret_nr_roots: 0 after a failure or a dry run
+ *
+ * result.notes has texts about files that were renamed since.
  */
 json_t *op_restore(const struct op_env *env, json_t *args, pid_t *ret_roots,
 		   unsigned int *ret_nr_roots);

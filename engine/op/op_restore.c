@@ -14,6 +14,7 @@
 
 #include "image/key.h"
 #include "base/outcome.h"
+#include "engine/files/path_map.h"
 #include "engine/restore/restore.h"
 #include "engine/restore/restore_subset.h"
 
@@ -23,6 +24,8 @@ struct restore_args {
 	pid_t *pids;		/* both lists of the subset; calloc */
 	const char *job;
 	json_int_t generation;
+	struct path_map *map;
+	json_t *notes;		/* texts, in order */
 };
 
 /* Put both lists of the subset into one array, args->pids. */
@@ -47,20 +50,46 @@ static json_t *op_restore_take_subset(struct restore_args *args, const json_t *r
 	return NULL;
 }
 
+/* Take [[OLD, NEW], ...]. */
+static json_t *op_restore_take_map(struct restore_args *args, const json_t *list)
+{
+	struct ckpt_error error = { 0 };
+	const char *from, *to;
+	json_t *pair;
+	size_t i;
+
+	if (!list)
+		return NULL;
+	if (!json_is_array(list))
+		return outcome_error(-EINVAL, "restore: map_path is a list of pairs");
+	args->map = path_map_create();
+	if (!args->map)
+		return outcome_error(-ENOMEM, "out of memory");
+	args->options.map = args->map;
+	json_array_foreach(list, i, pair) {
+		if (json_unpack(pair, "[s, s !]", &from, &to))
+			return outcome_error(-EINVAL, "restore: map_path is a list of pairs");
+		if (path_map_add(args->map, from, to, &error))
+			return outcome_error(error.err, "%s", error.text);
+	}
+	return NULL;
+}
+
 static json_t *op_restore_parse(json_t *json, struct restore_args *args)
 {
 	struct restore_options *o = &args->options;
 	const char *files = NULL, *pidns = NULL;
-	const json_t *roots = NULL, *others = NULL;
+	const json_t *roots = NULL, *others = NULL, *map = NULL;
 	int dry_run = 0, accept = 0;
 	json_error_t why;
+	json_t *wrong;
 
-	if (json_unpack_ex(json, &why, 0, "{s:s, s?b, s?b, s?s, s?s, s?s, s?I, s?o, s?o !}",
+	if (json_unpack_ex(json, &why, 0, "{s:s, s?b, s?b, s?s, s?s, s?s, s?I, s?o, s?o, s?o !}",
 			   "dir", &o->dir, "dry_run", &dry_run,
 			   "accept_changed", &accept, "files", &files,
 			   "pidns", &pidns, "job", &args->job,
 			   "generation", &args->generation, "roots", &roots,
-			   "others", &others))
+			   "others", &others, "map_path", &map))
 		return outcome_error(-EINVAL, "restore: bad arguments: %s", why.text);
 	if (op_files_parse(files, &o->files))
 		return outcome_error(-EINVAL, "files is one of track, carry, ignore, not %s",
@@ -70,7 +99,8 @@ static json_t *op_restore_parse(json_t *json, struct restore_args *args)
 				     pidns);
 	o->dry_run = dry_run;
 	o->accept_changed = accept;
-	return op_restore_take_subset(args, roots, others);
+	wrong = op_restore_take_map(args, map);
+	return wrong ? wrong : op_restore_take_subset(args, roots, others);
 }
 
 static json_t *figures(const struct restore_options *o,
@@ -93,8 +123,13 @@ static json_t *figures(const struct restore_options *o,
 			 "bytes_read", (json_int_t)s->bytes_read);
 }
 
-static json_t *op_restore_run(const struct restore_options *options, pid_t *ret_roots,
-			      unsigned int *ret_nr_roots)
+static void op_restore_note(const char *text, void *arg)
+{
+	json_array_append_new(arg, json_string(text));
+}
+
+static json_t *op_restore_run(const struct restore_options *options, json_t *notes,
+			      pid_t *ret_roots, unsigned int *ret_nr_roots)
 {
 	struct ckpt_error error = { 0 };
 	struct restore_stats stats = { 0 };
@@ -108,6 +143,7 @@ static json_t *op_restore_run(const struct restore_options *options, pid_t *ret_
 		*ret_nr_roots = (unsigned int)n;
 		outcome = outcome_ok(figures(options, &stats, ret_roots,
 					     (unsigned int)n));
+		json_object_set(json_object_get(outcome, "result"), "notes", notes);
 	}
 	error_done(&error);
 	return outcome;
@@ -123,9 +159,13 @@ json_t *op_restore(const struct op_env *env, json_t *json, pid_t *ret_roots,
 
 	*ret_nr_roots = 0;
 	if (outcome || op_key_load(env, false, &key, &outcome)) {
+		path_map_destroy(args.map);
 		free(args.pids);
 		return outcome;
 	}
+	args.notes = json_array();
+	o->note = op_restore_note;
+	o->note_arg = args.notes;
 	o->key = key;
 	o->beside = env->beside;
 	o->shm_dir = env->shm_dir;
@@ -136,8 +176,10 @@ json_t *op_restore(const struct op_env *env, json_t *json, pid_t *ret_roots,
 	o->progress_arg = env->progress_arg;
 	outcome = op_image_expect(o->dir, key, args.job, (uint64_t)args.generation);
 	if (!outcome)
-		outcome = op_restore_run(o, ret_roots, ret_nr_roots);
+		outcome = op_restore_run(o, args.notes, ret_roots, ret_nr_roots);
 	image_key_destroy(key);
+	path_map_destroy(args.map);
+	json_decref(args.notes);
 	free(args.pids);
 	return outcome;
 }

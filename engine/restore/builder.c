@@ -102,6 +102,8 @@ static int open_files(struct building *g)
 
 	relay_progress(g->b->relay, "files", 0, 0);
 	ret = reopen_check(&g->files);
+	if (!ret && g->b->options->dry_run)
+		ret = reopen_locks_check(&g->files);
 	if (!ret && !g->b->options->dry_run)
 		ret = reopen_all(&g->files);
 	if (!ret && !g->b->options->dry_run)
@@ -227,6 +229,13 @@ static int let_go(struct building *g)
 	return 0;
 }
 
+static void builder_note(const char *text, void *arg)
+{
+	const struct builder *b = arg;
+
+	relay_note(b->relay, text);
+}
+
 static int builder_build(struct building *g)
 {
 	const struct restore_options *o = g->b->options;
@@ -235,7 +244,7 @@ static int builder_build(struct building *g)
 	g->files_options = (struct reopen_options) {
 		.files = o->files, .accept_changed = o->accept_changed, .beside = o->beside,
 		.shm_dir = o->shm_dir, .externals = o->externals,
-		.nr_externals = o->nr_externals,
+		.nr_externals = o->nr_externals, .note = builder_note, .note_arg = (void *)g->b,
 	};
 	if (!ret)
 		ret = reopen_init(&g->files, g->b->state, g->b->reader, &g->files_options,

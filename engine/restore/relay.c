@@ -18,7 +18,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 
-enum relay_kind { RELAY_PROGRESS = 1, RELAY_REFUSAL, RELAY_RESULT, RELAY_READY };
+enum relay_kind { RELAY_PROGRESS = 1, RELAY_REFUSAL, RELAY_RESULT, RELAY_READY, RELAY_NOTE };
 
 struct relay_message {
 	uint32_t kind;
@@ -27,7 +27,7 @@ struct relay_message {
 	uint64_t total;
 	struct restore_stats stats;
 	struct error_refusal refusal;
-	char text[512];		/* of the error, or the phase */
+	char text[512];		/* of the error or the note, or the phase */
 };
 
 static void relay_deliver(int fd, const struct relay_message *message)
@@ -41,6 +41,14 @@ void relay_progress(int fd, const char *phase, uint64_t done, uint64_t total)
 	struct relay_message message = { .kind = RELAY_PROGRESS, .done = done, .total = total };
 
 	snprintf(message.text, sizeof(message.text), "%s", phase);
+	relay_deliver(fd, &message);
+}
+
+void relay_note(int fd, const char *text)
+{
+	struct relay_message message = { .kind = RELAY_NOTE };
+
+	snprintf(message.text, sizeof(message.text), "%s", text);
 	relay_deliver(fd, &message);
 }
 
@@ -77,6 +85,8 @@ static void pass_on(const struct relay_message *m, const struct restore_options 
 
 		options->progress(&progress, options->progress_arg);
 	}
+	if (m->kind == RELAY_NOTE && options->note)
+		options->note(m->text, options->note_arg);
 	if (m->kind == RELAY_REFUSAL)
 		error_refuse(error, &m->refusal, "%.*s",
 			      (int)sizeof(m->refusal.detail) - 1, m->refusal.detail);

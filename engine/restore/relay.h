@@ -12,6 +12,8 @@
 
 /* From the builder: how far the restore is. */
 void relay_progress(int fd, const char *phase, uint64_t done, uint64_t total);
+/* From the builder: a line for people about something that it does, or would do. */
+void relay_note(int fd, const char *text);
 /* From the builder, last of all: the result; after a failure also the refusals in @error. */
 void relay_result(int fd, int err, const struct ckpt_error *error,
 		  const struct restore_stats *stats);

@@ -30,6 +30,7 @@
 #include "engine/restore/builder.h"
 #include "engine/restore/nsinit.h"
 #include "engine/core/plan.h"
+#include "engine/files/path_map.h"
 #include "engine/restore/relay.h"
 #include "engine/restore/restore_numbers.h"
 #include "engine/restore/restore_subset.h"
@@ -123,6 +124,8 @@ static int read_image(struct restore *r)
 		ret = restore_parse(r);
 	if (!ret)
 		ret = restore_take_subset(r);
+	if (!ret && r->options->map)
+		ret = path_map_apply(r->options->map, r->state, r->error);
 	return ret ? ret : plan_make(r->state, r->options->any_rights && geteuid() == 0, &r->plan,
 				     r->error);
 }

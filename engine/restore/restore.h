@@ -14,6 +14,7 @@
 #include "engine/core/engine.h"
 
 struct image_key;
+struct path_map;
 struct restore_subset;
 
 enum restore_pidns {
@@ -35,11 +36,14 @@ struct restore_options {
 				 * already is an error; 0: none
 				 */
 	bool dry_run;		/* read, verify, plan, check this node; create nothing */
+	struct path_map *map;	/* paths that lie elsewhere by now (path_map.h); NULL: none */
 	const char *shm_dir;	/* where carried /dev/shm content goes; NULL: /dev/shm */
 	const struct engine_external *externals;
 	unsigned int nr_externals;
 	engine_progress_fn progress;
 	void *progress_arg;
+	engine_note_fn note;	/* or NULL */
+	void *note_arg;
 };
 
 struct restore_stats {

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "engine/core/file_identity.h"
+#include "engine/core/file_mark.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -28,6 +29,7 @@ void opening_begin(struct opening *f, const struct scratch *s, const char *name)
 	assert_int_equal(image_create(writer, s->key, &options, &f->img, &error), 0);
 	tree = stream_add(&f->stream, ENGINE_REC_TREE, sizeof(*tree), NULL, 0);
 	tree->generation = 7;
+	gethostname(tree->hostname, sizeof(tree->hostname) - 1);
 	stream_system(&f->stream);
 	stream_proc(&f->stream, 100, 0, 1, 1, 1);
 	stream_mm(&f->stream, 1, 100, 0);
@@ -69,6 +71,32 @@ void opening_blob(struct opening *f, uint32_t kind, uint32_t id, const char *pat
 	rec->path_len = (uint32_t)strlen(path) + 1;
 }
 
+/* Give the FILE record of @id the inode of @fd, and a mark. */
+static void opening_mark(struct opening *f, uint32_t id, int fd)
+{
+	struct engine_rec_file_mark *rec;
+	struct ckpt_rec_file *file;
+	struct file_mark mark;
+	struct stat st;
+
+	assert_int_equal(fstat(fd, &st), 0);
+	for (size_t at = 0; at < f->stream.len; at += file->hdr.len) {
+		file = (void *)((char *)f->stream.buf + at);
+		if (file->hdr.type != CKPT_REC_FILE || file->id != id)
+			continue;
+		file->dev = st.st_dev;
+		file->ino = st.st_ino;
+		file->nlink = (uint32_t)st.st_nlink;
+	}
+	file_mark_read(fd, &mark);
+	rec = stream_add(&f->stream, ENGINE_REC_FILE_MARK | CKPT_REC_OPTIONAL, sizeof(*rec),
+			 mark.handle, mark.handle_len);
+	rec->file_id = id;
+	rec->btime_ns = mark.btime_ns;
+	rec->handle_type = mark.handle_type;
+	rec->handle_len = mark.handle_len;
+}
+
 void opening_track(struct opening *f, uint32_t id, const char *path, uint32_t flags)
 {
 	struct engine_rec_file_track *rec;
@@ -76,13 +104,16 @@ void opening_track(struct opening *f, uint32_t id, const char *path, uint32_t fl
 	struct stat st;
 
 	assert_int_equal(fstat(fd, &st), 0);
+	opening_mark(f, id, fd);
 	rec = stream_add(&f->stream, ENGINE_REC_FILE_TRACK, sizeof(*rec), NULL, 0);
 	rec->file_id = id;
 	rec->flags = flags | ENGINE_TRACK_TAIL;
 	rec->size = (uint64_t)st.st_size;
 	rec->mtime_ns = (uint64_t)st.st_mtim.tv_sec * 1000000000ULL + (uint64_t)st.st_mtim.tv_nsec;
-	rec->tail_len = rec->size;
-	assert_int_equal(file_identity_tail(fd, 0, rec->size, rec->tail_hash), 0);
+	rec->tail_len = rec->size < FILE_TAIL_WRITTEN ? rec->size : FILE_TAIL_WRITTEN;
+	rec->tail_start = rec->size - rec->tail_len;
+	assert_int_equal(file_identity_tail(fd, rec->tail_start, rec->tail_len, rec->tail_hash),
+			 0);
 	rec->build_id_len = (uint32_t)file_identity_build_id(fd, rec->build_id);
 	if (rec->build_id_len)
 		rec->flags |= ENGINE_TRACK_BUILD_ID;

@@ -31,7 +31,7 @@ struct ckpt_rec_file *opening_file(struct opening *f, uint32_t id, uint32_t kind
 /* Content of file @id or, with 0, of @path. */
 void opening_blob(struct opening *f, uint32_t kind, uint32_t id, const char *path,
 		  const char *content, uint64_t mtime_ns, uint32_t mode);
-/* What a dump would record of file @id, which is @path now. */
+/* What a dump would record of file @id, which is @path now: its inode, too. */
 void opening_track(struct opening *f, uint32_t id, const char *path, uint32_t flags);
 /* Commit, and read it; then open all, or what the test wants. */
 void opening_start(struct opening *f, const char *name);
