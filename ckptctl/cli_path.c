@@ -15,6 +15,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "engine/files/path_map.h"
+
 int cli_path_given(struct cli *cli, const char *option, const char *path)
 {
 	return *path ? 0 : cli_usage(cli, "%s: the path is empty", option);
@@ -61,6 +63,53 @@ int cli_path(struct cli *cli, json_t *args, const char *name, const char *option
 	text = cli_path_absolute(path);
 	status = cli_path_set(cli, args, name, text);
 	free(text);
+	return status;
+}
+
+/* Paths may have a "=": the one in front of a "/" divides, else the first. */
+static const char *cli_path_divide(const char *word)
+{
+	const char *at = strstr(word, "=/");
+
+	return at ? at : strchr(word, '=');
+}
+
+/* Refuse now what the restore would refuse after it has read the image. */
+static int cli_path_map_check(struct cli *cli, const char *old, const char *new)
+{
+	struct path_map *map = path_map_create();
+	struct ckpt_error error = { 0 };
+	int err = map ? path_map_add(map, old, new, &error) : 0;
+
+	path_map_destroy(map);
+	return err ? cli_usage(cli, "--map-path: %s", strchr(error.text, ' ') + 1) : 0;
+}
+
+int cli_path_map(struct cli *cli, json_t *args, const char *word)
+{
+	const char *at = cli_path_divide(word);
+	json_t *list = json_object_get(args, "map_path"), *pair;
+	char *part = at ? strndup(word, (size_t)(at - word)) : NULL, *old, *new;
+	int status;
+
+	if (!part || !part[0] || !at[1]) {
+		free(part);
+		return cli_usage(cli, "--map-path is OLD=NEW, two paths, not %s", word);
+	}
+	old = cli_path_absolute(part);
+	new = cli_path_absolute(at + 1);
+	status = old && new ? cli_path_map_check(cli, old, new) : CLI_FAILED;
+	pair = json_pack("[s, s]", old ?: "", new ?: "");
+	if (!status && !pair)
+		status = cli_usage(cli, "--map-path: it is not UTF-8");
+	if (!list) {
+		list = json_array();
+		json_object_set_new(args, "map_path", list);
+	}
+	json_array_append_new(list, pair);
+	free(part);
+	free(old);
+	free(new);
 	return status;
 }
 

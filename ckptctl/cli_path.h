@@ -20,4 +20,7 @@ int cli_name(struct cli *cli, json_t *args, const char *name);
 /* The working directory as @name into @args. */
 int cli_path_here(struct cli *cli, json_t *args, const char *name);
 
+/* Add OLD=NEW of --map-path to "map_path" of the request; both become absolute. */
+int cli_path_map(struct cli *cli, json_t *args, const char *word);
+
 #endif /* STILLPOINT_CLI_PATH_H */

@@ -7,19 +7,22 @@
  * home.
  */
 #include "ckptctl/cli_job.h"
+#include "ckptctl/cli_path.h"
 
 #include <stdio.h>
 
 #include "shim/ranks.h"
 #include "base/outcome.h"
 
-enum { OPT_ACCEPT_CHANGED = 256, OPT_NODE_LOST, OPT_FILES, OPT_NODES, OPT_MAP, OPT_ENV };
+enum { OPT_ACCEPT_CHANGED = 256, OPT_NODE_LOST, OPT_FILES, OPT_NODES, OPT_MAP, OPT_ENV,
+       OPT_MAP_PATH };
 
 static const struct option longs[] = {
 	{ "generation", required_argument, NULL, 'g' },
 	{ "attach", no_argument, NULL, 'a' },
 	{ "dry-run", no_argument, NULL, 'n' },
 	{ "accept-changed", no_argument, NULL, OPT_ACCEPT_CHANGED },
+	{ "map-path", required_argument, NULL, OPT_MAP_PATH },
 	{ "node-lost", no_argument, NULL, OPT_NODE_LOST },
 	{ "files", required_argument, NULL, OPT_FILES },
 	{ "nodes", required_argument, NULL, OPT_NODES },
@@ -28,14 +31,14 @@ static const struct option longs[] = {
 	{ NULL }
 };
 
-/* Why it is not the image that one would think. */
-static void print_steps(const json_t *steps)
+/* Why it is not the image that one would think; files that were renamed since. */
+static void print_steps(FILE *to, const json_t *steps)
 {
 	const json_t *step;
 	size_t i;
 
 	json_array_foreach(steps, i, step)
-		printf("%s\n", json_string_value(step));
+		fprintf(to, "%s\n", json_string_value(step));
 }
 
 static void cmd_restart_print(struct cli *cli, json_t *result)
@@ -44,7 +47,8 @@ static void cmd_restart_print(struct cli *cli, json_t *result)
 	const json_t *nodes = json_object_get(result, "nodes");
 	size_t i;
 
-	print_steps(json_object_get(result, "steps"));
+	print_steps(stdout, json_object_get(result, "steps"));
+	print_steps(stdout, json_object_get(result, "notes"));
 	if (json_is_true(json_object_get(result, "fetch"))) {
 		printf("generation %lld can be fetched; whether it can be restarted here is seen "
 		       "then\n",
@@ -102,6 +106,8 @@ static int cmd_restart_take_option(struct cli *cli, json_t *args, int c)
 	case OPT_NODE_LOST:
 		json_object_set_new(args, "node_lost", json_true());
 		return 0;
+	case OPT_MAP_PATH:
+		return cli_path_map(cli, args, optarg);
 	case OPT_FILES:
 		return cli_files(cli, args, optarg);
 	case OPT_NODES:
@@ -127,6 +133,7 @@ static int cmd_restart_call(struct cli *cli, json_t *args)
 	if (!follow || !outcome_is_ok(outcome))
 		return cli_finish(cli, outcome, cmd_restart_print);
 	cli_progress_end(cli);
+	print_steps(stderr, json_object_get(json_object_get(outcome, "result"), "notes"));
 	return cli_job_follow(cli, outcome, CLI_FOLLOW_SIGNALS);
 }
 
@@ -164,6 +171,10 @@ const struct cli_verb cmd_restart = {
 		   "  -a, --attach          stay attached, hand on its exit status\n"
 		   "  -n, --dry-run         only say whether it can be done, on all its nodes\n"
 		   "      --accept-changed  go on although files it had open were rewritten since\n"
+		   "      --map-path OLD=NEW\n"
+		   "                        what was at the path OLD, a file or a directory, is at "
+		   "NEW now; /dev/null:\n"
+		   "                        a file is left out. As often as needed\n"
 		   "      --node-lost       the node that last ran it, or ran a part of it, is "
 		   "known to be off\n"
 		   "      --nodes NODES     n1,n2: where its ranks are to run, the first is this "

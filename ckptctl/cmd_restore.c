@@ -32,6 +32,7 @@
 enum {
 	OPT_DIR = 'd', OPT_DETACH = 'D', OPT_DRY_RUN = 'n',
 	OPT_PIDNS = 256, OPT_FILES, OPT_ACCEPT_CHANGED, OPT_EXTERNAL,
+	OPT_MAP_PATH,
 };
 
 static const struct option longs[] = {
@@ -41,6 +42,7 @@ static const struct option longs[] = {
 	{ "pidns", required_argument, NULL, OPT_PIDNS },
 	{ "files", required_argument, NULL, OPT_FILES },
 	{ "accept-changed", no_argument, NULL, OPT_ACCEPT_CHANGED },
+	{ "map-path", required_argument, NULL, OPT_MAP_PATH },
 	{ "external", required_argument, NULL, OPT_EXTERNAL },
 	{ NULL }
 };
@@ -55,8 +57,11 @@ static void cmd_restore_print(struct cli *cli, json_t *result)
 {
 	json_t *pids = json_object_get(result, "pids");
 	char total[32], bytes[32];
+	const json_t *note;
 	size_t i;
 
+	json_array_foreach(json_object_get(result, "notes"), i, note)
+		printf("%s\n", json_string_value(note));
 	printf("%lld processes, %lld threads%s in %s, %s read",
 	       (long long)cli_int(result, "processes"),
 	       (long long)cli_int(result, "threads"),
@@ -283,6 +288,8 @@ static int cmd_restore_take_option(struct cli *cli, json_t *args,
 			return cli_usage(cli, "--pidns is auto, caller or new, not %s", optarg);
 		json_object_set_new(args, "pidns", json_string(optarg));
 		return 0;
+	case OPT_MAP_PATH:
+		return cli_path_map(cli, args, optarg);
 	case OPT_FILES:
 		return cli_files(cli, args, optarg);
 	case OPT_ACCEPT_CHANGED:
@@ -330,6 +337,9 @@ const struct cli_verb cmd_restore = {
 	"                        caller, new\n"
 	"      --files HOW       track (default), carry, or ignore files it wrote\n"
 	"      --accept-changed  go on although files were rewritten since\n"
+	"      --map-path OLD=NEW\n"
+	"                        what was at the path OLD, a file or a directory, is at NEW\n"
+	"                        now; /dev/null: a file is left out. As often as needed\n"
 	"      --external NAME=FD|PATH\n"
 	"                        what to put where an end was outside the tree\n",
 };

@@ -150,6 +150,9 @@ _ckptctl_value()
 	-l)
 		[[ $verb == copy ]] || return 1
 		COMPREPLY=() ;;
+	--map-path)
+		cur=${cur##*=}
+		_ckptctl_reply_files -f ;;
 	-C | --base)
 		_ckptctl_reply_files -d ;;
 	--socket | --key | --encryption-key | --stdin | --stdout | --stderr)

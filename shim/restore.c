@@ -136,6 +136,7 @@ static void shim_restore_add(json_t *sum, const json_t *outcome)
 					    json_integer_value(json_object_get(to, names[i])) +
 					    json_integer_value(json_object_get(from, names[i]))));
 	json_array_extend(json_object_get(to, "pids"), json_object_get(from, "pids"));
+	json_array_extend(json_object_get(to, "notes"), json_object_get(from, "notes"));
 }
 
 static json_t *restore_all(const struct shim *shim, struct op_env *env, pid_t *ret_main)

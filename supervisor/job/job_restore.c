@@ -188,12 +188,13 @@ static struct job_restore *job_restore_parse(struct job *job, const json_t *how)
 	struct job_restore *r = calloc(1, sizeof(*r));
 	const char *files = NULL;
 	json_int_t generation;
+	json_t *map = NULL;
 	char label[64];
 	int node;
 
-	if (!r || json_unpack((json_t *)how, "{s:I, s?b, s?b, s?b, s?s}", "generation",
+	if (!r || json_unpack((json_t *)how, "{s:I, s?b, s?b, s?b, s?s, s?o}", "generation",
 			      &generation, "accept_changed", &accept, "any_rights", &any_rights,
-			      "dry_run", &dry_run, "files", &files)) {
+			      "dry_run", &dry_run, "files", &files, "map_path", &map)) {
 		free(r);
 		return NULL;
 	}
@@ -208,6 +209,7 @@ static struct job_restore *job_restore_parse(struct job *job, const json_t *how)
 			    job->host_ns ? "auto" : "caller");
 	if (files)
 		json_object_set_new(r->args, "files", json_string(files));
+	json_object_set(r->args, "map_path", map);	/* NULL: not set */
 	r->env = json_incref(json_object_get(how, "env"));
 	if (r->args)
 		return r;
@@ -257,4 +259,5 @@ void job_restore_add_figures(json_t *sum, const json_t *figures)
 					    json_integer_value(
 						    json_object_get(figures, names[i]))));
 	json_object_set_new(sum, "total_ns", json_integer(total > longest ? total : longest));
+	json_array_extend(json_object_get(sum, "notes"), json_object_get(figures, "notes"));
 }

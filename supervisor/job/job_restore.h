@@ -8,6 +8,7 @@
  *
  *	{"generation": N, "accept_changed": bool, "any_rights": bool, "files": "track" |
  *	 "carry" | "ignore" (optional), "dry_run": bool,
+ *	 "map_path": as of op_restore() (optional),
  *	 "env": as of shim/ranks.h (optional)}
  */
 #ifndef STILLPOINT_JOB_RESTORE_H

@@ -166,6 +166,17 @@ static void restart_remember(const struct restart *r)
 	json_decref(row);
 }
 
+/* Tell what was done to the job's files, also to whoever did not ask for the restart. */
+static void restart_log_notes(const struct restart *r)
+{
+	const json_t *note;
+	size_t i;
+
+	json_array_foreach(json_object_get(json_object_get(r->outcome, "result"), "notes"), i, note)
+		log_info(&r->request->daemon->log, "job %lld: %s", (long long)r->job->id,
+			 json_string_value(note));
+}
+
 /* One pending answer has come; after the last one the restart has succeeded or failed. */
 static void restart_settle(struct restart *r)
 {
@@ -182,6 +193,7 @@ static void restart_settle(struct restart *r)
 		log_error(&r->request->common->log, "%s", why);
 	log_info(&r->request->common->log, "job %lld runs again from generation %lld",
 		 (long long)r->job->id, (long long)r->generation);
+	restart_log_notes(r);
 	/* Without ranks or other nodes to wait for, the job ran as soon as it was restored. */
 	if (r->job->parts || coord_driver_wanted(r->job))
 		restart_times_end(r->times, RESTART_RANKS, clock_monotonic_ns());
@@ -438,18 +450,18 @@ static json_t *restart_prepare(struct restart *r, json_t *ranks)
 static struct restart *restart_parse(struct request *request, struct job *job, json_t **ret_outcome)
 {
 	int accept = 0, dry_run = 0, node_lost = 0, attach = 0;
-	json_t *nodes = NULL, *map = NULL, *env = NULL, *ranks;
+	json_t *nodes = NULL, *map = NULL, *env = NULL, *paths = NULL, *ranks;
 	json_int_t id, generation = 0;
 	const char *files = NULL;
 	struct restart *r;
 	json_error_t why;
 
 	if (json_unpack_ex(request->args, &why, 0,
-			   "{s:I, s?I, s?b, s?b, s?b, s?b, s?s, s?o, s?o, s?o !}", "job", &id,
+			   "{s:I, s?I, s?b, s?b, s?b, s?b, s?s, s?o, s?o, s?o, s?o !}", "job", &id,
 			   "generation", &generation, "accept_changed", &accept,
 			   "dry_run", &dry_run, "node_lost", &node_lost,
 			   "attach", &attach, "files", &files, "nodes", &nodes,
-			   "map", &map, "env", &env)) {
+			   "map", &map, "env", &env, "map_path", &paths)) {
 		*ret_outcome = outcome_usage("restart: bad arguments: %s",
 					     why.text);
 		return NULL;
@@ -474,6 +486,7 @@ static struct restart *restart_parse(struct request *request, struct job *job, j
 	if (files)
 		json_object_set_new(r->how, "files", json_string(files));
 	json_object_set(r->how, "env", env);
+	json_object_set(r->how, "map_path", paths);
 	*ret_outcome = restart_prepare(r, ranks);
 	if (!*ret_outcome)
 		return r;
