@@ -1316,6 +1316,87 @@ def cpus_that_are_gone(node):
         node.ctl('kill', str(number), 'KILL')
 
 
+@test
+def renamed_files(node):
+    """a job that writes to a temporary name and renames: after a crash as if undisturbed"""
+    script = """
+for s in 1 2 3; do
+  for i in 1 2 3; do
+    echo "step $s line $i"; while ! [ -e go.$s.$i ]; do sleep 0.05; done
+  done > out.tmp
+  mv out.tmp out.$s
+done
+cat out.* > result"""
+    every = [(s, i) for s in (1, 2, 3) for i in (1, 2, 3)]
+
+    def go_on(d, *names):
+        for s, i in names:
+            with open(f'{d}/go.{s}.{i}', 'w'):
+                pass
+
+    def lines(d, n):
+        path = d + '/out.tmp'
+        return os.path.exists(path) and open(path).read().count('\n') == n
+
+    with tempfile.TemporaryDirectory(dir=ARGS.work) as d:
+        os.chmod(d, 0o777)
+        job = node.shell(f'cd {d} && {script}', user=USER)
+        go_on(d, (1, 1))
+        wait_for('the second line', 10, lambda: lines(d, 2))
+        node.ctl('checkpoint', str(job), user=USER)
+        go_on(d, (1, 2), (1, 3), (2, 1), (2, 2))
+        wait_for('the second step', 10, lambda: os.path.exists(d + '/out.1') and lines(d, 3))
+        node.ctl('kill', str(job), 'KILL', user=USER)
+        node.wait(job)
+        os.unlink(f'{d}/go.1.2')        # so that it stands still when it runs again
+        note = 'out.1 by now, and gets its name back'
+        for option in ('--dry-run', '--accept-changed'):
+            said = node.ctl('restart', option, str(job), user=USER).stdout.decode()
+            check(note in said, f'{option}: {said}')
+        with open(node.log.name, errors='replace') as f:
+            check(note in f.read(), 'the log of ckptd says nothing')
+        check(not os.path.exists(d + '/out.1'), f'{sorted(os.listdir(d))}')
+        go_on(d, *every)
+        equal(node.wait(job), 0, 'status')
+        with open(d + '/result') as f:
+            equal(f.read(), ''.join(f'step {s} line {i}\n' for s, i in every), 'result')
+
+
+@test
+def moved_directory(node):
+    """restart --map-path: the job goes on in another directory, and later checkpoints know it"""
+    with tempfile.TemporaryDirectory(dir=ARGS.work) as d:
+        os.chmod(d, 0o777)
+        old, new, newer = f'{d}/old', f'{d}/new', f'{d}/newer'
+        os.mkdir(old)
+        os.chmod(old, 0o777)
+        job = node.shell(f'cd {old}; exec 3>out; echo one >&3; '
+                         'while ! [ -e go ]; do sleep 0.1; done; echo two >&3; pwd -P; exit 9',
+                         user=USER)
+        wait_for('the file', 10, lambda: os.path.exists(f'{old}/out') and
+                 os.path.getsize(f'{old}/out') == 4)
+        node.ctl('checkpoint', '--kill', str(job), user=USER)
+        shutil.copytree(old, new)       # a copy, as on another node's scratch
+        for path in (new, f'{new}/out'):
+            os.chown(path, USER, USER)
+        shutil.rmtree(old)
+        node.fails(3, '--map-path', 'restart', str(job), user=USER)
+        node.fails(2, '--map-path', 'restart', '--map-path', old, str(job), user=USER)
+        node.ctl('restart', '--dry-run', '--map-path', f'{old}={new}', str(job), user=USER)
+        node.ctl('restart', '--map-path', f'{old}={new}', str(job), user=USER)
+        node.ctl('checkpoint', '--kill', str(job), user=USER)
+        os.rename(new, newer)
+        os.symlink(newer, new)          # where it moved
+        node.ctl('restart', '--dry-run', str(job), user=USER)
+        node.ctl('restart', str(job), user=USER)
+        with open(f'{newer}/go', 'w'):
+            pass
+        equal(node.wait(job), 9, 'status')
+        equal(node.output(job), f'{newer}\n', 'its directory')
+        with open(f'{newer}/out') as f:
+            equal(f.read(), 'one\ntwo\n', 'content')
+
+
 def uid_of(pid):
     with open(f'/proc/{pid}/status') as f:
         return int([l for l in f if l.startswith('Uid:')][0].split()[1])
