@@ -173,7 +173,7 @@ static void restart_log_notes(const struct restart *r)
 	size_t i;
 
 	json_array_foreach(json_object_get(json_object_get(r->outcome, "result"), "notes"), i, note)
-		log_info(&r->request->daemon->log, "job %lld: %s", (long long)r->job->id,
+		log_info(&r->request->common->log, "job %lld: %s", (long long)r->job->id,
 			 json_string_value(note));
 }
 
