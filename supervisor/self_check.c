@@ -186,7 +186,8 @@ void self_check_start(struct daemon *daemon)
 	const struct worker_spec spec = {
 		.name = "ckptd-check", .run = self_check_run, .arg = daemon,
 	};
-	int err = worker_start(&daemon->common.workers, &spec, &self_check_ops, daemon, &daemon->self_check);
+	int err = worker_start(&daemon->common.workers, &spec, &self_check_ops, daemon,
+			       &daemon->self_check);
 
 	if (err)
 		log_error(&daemon->common.log, "no worker to look for what this node lacks: %s",

@@ -21,7 +21,7 @@
 #include "supervisor/control/worker.h"
 
 struct fetching {
-	struct common *daemon;
+	struct common *common;
 	struct worker *worker;
 	struct fetching_options options;
 	char label[64];		/* of the job; "": L1 has no record of it */
@@ -31,9 +31,9 @@ struct fetching {
 	bool holds;		/* this fetch holds the flusher */
 };
 
-bool fetching_is_on(const struct common *daemon)
+bool fetching_is_on(const struct common *common)
 {
-	return daemon->config.levels.nr > 0 || !daemon->config.image_dir_shared;
+	return common->config.levels.nr > 0 || !common->config.image_dir_shared;
 }
 
 static void fetching_report(uint64_t done, uint64_t total, void *arg)
@@ -46,16 +46,16 @@ static void fetching_report(uint64_t done, uint64_t total, void *arg)
 static json_t *fetching_run(struct channel_reporter *reporter, void *arg)
 {
 	const struct fetching *g = arg;
-	const struct common *daemon = g->daemon;
-	json_t *hosts = nodes_names(daemon->nodes), *outcome;
+	const struct common *common = g->common;
+	json_t *hosts = nodes_names(common->nodes), *outcome;
 	const struct fetch fetch = {
-		.catalog = &daemon->catalog, .levels = &daemon->config.levels,
-		.node = daemon->config.node, .job = g->options.id,
+		.catalog = &common->catalog, .levels = &common->config.levels,
+		.node = common->config.node, .job = g->options.id,
 		.label = g->label[0] ? g->label : NULL, .generation = g->options.generation,
 		.deep = g->options.deep, .dry_run = g->options.dry_run, .uid = g->options.uid,
 		.hosts = hosts, .tombstones = g->tombstones, .parts = g->options.parts,
 		.ranks = g->options.ranks, .home = g->options.home, .of_run = g->options.of_run,
-		.state_dir = daemon->config.state_dir, .site = &daemon->site,
+		.state_dir = common->config.state_dir, .site = &common->site,
 		.progress = fetching_report, .arg = reporter,
 	};
 
@@ -76,7 +76,7 @@ static void fetching_on_outcome(json_t *outcome, void *arg)
 {
 	struct fetching *g = arg;
 	const struct fetching_ops *fetching_ops = g->ops;
-	const struct log *log = &g->daemon->log;
+	const struct log *log = &g->common->log;
 	void *fn_arg = g->arg;
 	const json_t *said = json_object_get(outcome, outcome_is_ok(outcome) ? "result" : "error");
 	const json_t *step;
@@ -102,7 +102,7 @@ static int fetching_begin(struct fetching *g)
 		.killed = "images that it had fetched by then stay",
 	};
 
-	return worker_start(&g->daemon->workers, &spec, &ops, g, &g->worker);
+	return worker_start(&g->common->workers, &spec, &ops, g, &g->worker);
 }
 
 static void fetching_on_held(void *arg)
@@ -114,7 +114,7 @@ static void fetching_on_held(void *arg)
 		fetching_on_outcome(outcome_error(err, "no worker: %s", strerror(-err)), g);
 }
 
-int fetching_start(struct common *daemon, const struct fetching_options *options,
+int fetching_start(struct common *common, const struct fetching_options *options,
 		   const struct fetching_ops *fetching_ops, void *arg)
 {
 	struct fetching *g = calloc(1, sizeof(*g));
@@ -122,7 +122,7 @@ int fetching_start(struct common *daemon, const struct fetching_options *options
 
 	if (!g)
 		return -ENOMEM;
-	*g = (struct fetching) { .daemon = daemon, .options = *options, .ops = fetching_ops,
+	*g = (struct fetching) { .common = common, .options = *options, .ops = fetching_ops,
 		.arg = arg };
 	if (options->job) {
 		job_label(options->job, g->label);

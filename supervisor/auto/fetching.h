@@ -36,10 +36,10 @@ struct fetching_ops {
 };
 
 /* True if there is anything to fetch from: a level, or image directories of other nodes. */
-bool fetching_is_on(const struct common *daemon);
+bool fetching_is_on(const struct common *common);
 
 /* Return: 0: ops->ended() will be called; negative errno: no fetch was started. */
-int fetching_start(struct common *daemon, const struct fetching_options *options,
+int fetching_start(struct common *common, const struct fetching_options *options,
 		   const struct fetching_ops *ops, void *arg);
 
 #endif /* STILLPOINT_FETCHING_H */

@@ -53,7 +53,7 @@ struct waiter {
 };
 
 struct flusher {
-	struct common *daemon;
+	struct common *common;
 	struct jobs *jobs;
 	struct job_events_subscriber subscriber;
 	struct worker *worker;
@@ -77,7 +77,7 @@ static void flusher_stopped(struct flusher *p);
 
 static const struct level_configs *levels_of(const struct flusher *p)
 {
-	return &p->daemon->config.levels;
+	return &p->common->config.levels;
 }
 
 /* ---------------------------------------------------------- in the worker */
@@ -108,17 +108,17 @@ static json_t *flusher_run(struct channel_reporter *reporter, void *arg)
 {
 	const struct flusher *p = arg;
 	const struct flush flush = {
-		.catalog = &p->daemon->catalog,
+		.catalog = &p->common->catalog,
 		.levels = levels_of(p),
 
-		.node = p->daemon->config.node,
-		.state_dir = p->daemon->config.state_dir,
+		.node = p->common->config.node,
+		.state_dir = p->common->config.state_dir,
 		.targets = p->targets,
 		.bad = p->bad,
 		.usable = p->usable,
-		.merge_limit = p->daemon->config.merge_limit,
-		.merge_memory = p->daemon->config.pipeline_memory,
-		.secret = p->daemon->config.encryption_key,
+		.merge_limit = p->common->config.merge_limit,
+		.merge_memory = p->common->config.pipeline_memory,
+		.secret = p->common->config.encryption_key,
 		.event = report_event,
 		.progress = flusher_report_progress,
 		.stop = worker_is_to_stop,
@@ -168,9 +168,9 @@ static void flusher_remember(const struct flusher *p, const json_t *event)
 			json_object_get(event, "level"), "bytes_stored",
 			json_object_get(event, "bytes"), "total_ns",
 			json_object_get(event, "total_ns"));
-	err = history_append(&p->daemon->catalog, job, row);
+	err = history_append(&p->common->catalog, job, row);
 	if (err)
-		log_warning(&p->daemon->log,
+		log_warning(&p->common->log,
 			    "job %lld: what the copy has cost cannot be written down: %s",
 			    (long long)job, strerror(-err));
 	json_decref(row);
@@ -196,7 +196,7 @@ static void flusher_on_progress(json_t *progress, void *arg)
 		p->now = json_incref(progress);
 		return;
 	}
-	log_event(&p->daemon->log, progress);
+	log_event(&p->common->log, progress);
 	flusher_remember(p, progress);
 	take_damage(p, progress);
 }
@@ -215,7 +215,7 @@ static void put_off(struct flusher *p, unsigned int t, const json_t *why)
 	off->until_ms = clock_monotonic_ms() + wait;
 	/* Log a failure once, and again only if its text changes. */
 	if (!off->text || strcmp(off->text, text ? text : ""))
-		log_warning(&p->daemon->log,
+		log_warning(&p->common->log,
 			    "level %s does not work: %s; it is tried again in %lld s, then more "
 			    "rarely",
 			    levels_of(p)->conf[t].name, text, (long long)wait / 1000);
@@ -234,7 +234,7 @@ static void take_levels(struct flusher *p, const json_t *levels)
 		if (why) {
 			put_off(p, t, why);
 		} else if (p->usable & 1u << t && off->failures) {
-			log_info(&p->daemon->log, "level %s works again",
+			log_info(&p->common->log, "level %s works again",
 				 levels_of(p)->conf[t].name);
 			free(off->text);
 			*off = (struct put_off) { 0 };
@@ -311,7 +311,7 @@ static void flusher_on_outcome(json_t *outcome, void *arg)
 	} else if (cut_short) {
 		look_at(p, SOON_MS);	/* SIGTERM may have come before the worker held it */
 	} else {
-		log_warning(&p->daemon->log, "nothing is copied to other levels: %s",
+		log_warning(&p->common->log, "nothing is copied to other levels: %s",
 			    json_string_value(text));
 		json_decref(p->pending);
 		p->pending = NULL;
@@ -342,8 +342,8 @@ static bool flusher_is_ours(const struct flusher *p, const struct job *job)
 	const char *node = json_string_value(json_object_get(job->record, "node"));
 
 	return rank_record_node_index(json_object_get(job->record, "ranks"),
-				      p->daemon->config.node) >= 0 ||
-	       (node && !strcmp(node, p->daemon->config.node));
+				      p->common->config.node) >= 0 ||
+	       (node && !strcmp(node, p->common->config.node));
 }
 
 static bool is_pending(const struct flusher *p, const struct job *job)
@@ -376,14 +376,14 @@ static void load_pending(const struct flusher *p)
  */
 static json_t *flusher_tombstones(const struct flusher *p, const struct job *job)
 {
-	const struct config *config = &p->daemon->config;
+	const struct config *config = &p->common->config;
 	json_t *record = NULL, *found;
 	char why[512];
 	bool is_its;
 
 	if (config->image_dir_shared &&
 	    rank_record_node_index(json_object_get(job->record, "ranks"), config->node) > 0)
-		catalog_job_read(&p->daemon->catalog, job->id, &record, why, sizeof(why));
+		catalog_job_read(&p->common->catalog, job->id, &record, why, sizeof(why));
 	/* a directory that is not mounted may have another job of that number */
 	is_its = json_equal(json_object_get(record, "uuid"), json_object_get(job->record, "uuid"));
 	found = json_incref(json_object_get(is_its ? record : job->record, "unwanted"));
@@ -395,7 +395,7 @@ static json_t *flusher_tombstones(const struct flusher *p, const struct job *job
 static json_t *make_targets(struct flusher *p)
 {
 	json_t *targets = json_array(), *busy = json_object();
-	const struct common *daemon = p->daemon;
+	const struct common *common = p->common;
 	struct job *job;
 	char label[64];
 
@@ -411,7 +411,7 @@ static json_t *make_targets(struct flusher *p)
 				      json_pack("{s:I, s:s, s:o, s:I, s:o*}", "job",
 						(json_int_t)job->id, "label", job_label(job, label),
 						"generations",
-						catalog_generations(&daemon->catalog, job->id),
+						catalog_generations(&common->catalog, job->id),
 						"undecided", flusher_undecided(job), "unwanted",
 						flusher_tombstones(p, job)));
 	}
@@ -437,11 +437,11 @@ static void flusher_start(struct flusher *p)
 		worker_ended(p);
 		return;
 	}
-	err = worker_start(&p->daemon->workers, &spec, &ops, p, &p->worker);
+	err = worker_start(&p->common->workers, &spec, &ops, p, &p->worker);
 	if (!err)
 		return;
 	worker_ended(p);
-	log_warning(&p->daemon->log, "nothing is copied to other levels: no worker: %s",
+	log_warning(&p->common->log, "nothing is copied to other levels: no worker: %s",
 		    strerror(-err));
 	json_decref(p->pending);
 	p->pending = NULL;
@@ -480,8 +480,8 @@ static void look_at(struct flusher *p, int64_t ms)
 	reactor_remove(p->timer);
 	p->timer = NULL;
 	p->timer_ms = 0;
-	if (reactor_timer(p->daemon->reactor, (uint64_t)ms, flusher_on_timer, p, &p->timer))
-		log_error(&p->daemon->log, "no timer: nothing is copied to other levels until the "
+	if (reactor_timer(p->common->reactor, (uint64_t)ms, flusher_on_timer, p, &p->timer))
+		log_error(&p->common->log, "no timer: nothing is copied to other levels until the "
 					   "next checkpoint");
 	else
 		p->timer_ms = when;
@@ -522,7 +522,7 @@ static void flusher_on_patience_over(void *arg)
 	struct flusher *p = arg;
 
 	p->patience = NULL;
-	log_warning(&p->daemon->log, "the flush to other levels did not stop in time: continuing "
+	log_warning(&p->common->log, "the flush to other levels did not stop in time: continuing "
 				     "without it; its worker ends when its disk answers");
 	worker_leave(p->worker);
 	flusher_stopped(p);
@@ -536,7 +536,7 @@ bool flusher_hold(struct flusher *p, void (*fn)(void *arg), void *arg)
 	if (!p->worker)
 		return true;
 	w = calloc(1, sizeof(*w));
-	if (!w || (!p->patience && reactor_timer(p->daemon->reactor, PATIENCE_MS,
+	if (!w || (!p->patience && reactor_timer(p->common->reactor, PATIENCE_MS,
 						 flusher_on_patience_over, p, &p->patience))) {
 		free(w);
 		worker_leave(p->worker);
@@ -602,7 +602,7 @@ int flusher_open(struct jobs *jobs, struct flusher **ret_flusher)
 
 	if (!p)
 		return -ENOMEM;
-	p->daemon = jobs_daemon(jobs);
+	p->common = jobs_common(jobs);
 	p->jobs = jobs;
 	p->bad = json_object();
 	p->subscriber.events = &flusher_events;

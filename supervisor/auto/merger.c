@@ -39,7 +39,7 @@ struct merger_run {
 };
 
 struct merger {
-	struct common *daemon;
+	struct common *common;
 	struct jobs *jobs;
 	struct flusher *flusher;
 	struct merger_run *runs;
@@ -91,7 +91,7 @@ static json_t *merger_describe(const struct merger_run *run, const struct image_
 static int merger_look(const struct merger_run *run, const struct merge_request *r,
 		       struct image_merged *merged, struct ckpt_error *error)
 {
-	const struct config *config = &run->merger->daemon->config;
+	const struct config *config = &run->merger->common->config;
 	int err =
 		merge_look(r, run->request ? UINT32_MAX : merger_threshold(config), merged, error);
 
@@ -105,20 +105,20 @@ static int merger_look(const struct merger_run *run, const struct merge_request 
 static json_t *merger_run(struct channel_reporter *reporter, void *arg)
 {
 	const struct merger_run *run = arg;
-	const struct common *daemon = run->merger->daemon;
+	const struct common *common = run->merger->common;
 	struct merge_request r = {
-		.catalog = &daemon->catalog,
-		.node = daemon->config.node,
+		.catalog = &common->catalog,
+		.node = common->config.node,
 		.job = run->job,
 		.generation = run->generation,
 		.label = run->label,
-		.limit = daemon->config.merge_limit,
+		.limit = common->config.merge_limit,
 		.progress = merger_report_progress,
 		.arg = reporter,
-		.memory = daemon->config.pipeline_memory,
+		.memory = common->config.pipeline_memory,
 	};
 	const struct op_env env = {
-		.key = daemon->config.key, .secret = daemon->config.encryption_key,
+		.key = common->config.key, .secret = common->config.encryption_key,
 	};
 	struct ckpt_error error = {};
 	struct image_key *key = NULL;
@@ -165,7 +165,7 @@ static bool is_damaged(int err)
 
 static void log_failure(const struct merger_run *run, const json_t *outcome)
 {
-	const struct log *log = &run->merger->daemon->log;
+	const struct log *log = &run->merger->common->log;
 	const char *text =
 		json_string_value(json_object_get(json_object_get(outcome, "error"), "text"));
 	int err = outcome_errno(outcome);
@@ -195,7 +195,7 @@ void merger_log(const struct log *log, int64_t job, int64_t generation, int64_t 
 
 static void take_outcome(const struct merger_run *run, const json_t *outcome)
 {
-	struct common *daemon = run->merger->daemon;
+	struct common *common = run->merger->common;
 	struct job *job = jobs_lookup(run->merger->jobs, run->job);
 	const json_t *result = json_object_get(outcome, "result");
 
@@ -208,7 +208,7 @@ static void take_outcome(const struct merger_run *run, const json_t *outcome)
 		return;
 	}
 	if (json_is_true(json_object_get(result, "merged"))) {
-		merger_log(&daemon->log, run->job, run->generation,
+		merger_log(&common->log, run->job, run->generation,
 			   json_integer_value(json_object_get(result, "bytes_stored")),
 			   json_integer_value(json_object_get(result, "total_ns")));
 		flusher_changed(run->merger->flusher, run->label);
@@ -262,7 +262,7 @@ static int merger_start(struct merger *merger, struct request *request, const st
 	job_label(job, run->label);
 	merger->runs = run;
 	spec.arg = run;
-	err = worker_start(&merger->daemon->workers, &spec, &ops, run, &run->worker);
+	err = worker_start(&merger->common->workers, &spec, &ops, run, &run->worker);
 	if (err)
 		merger_run_free(run);
 	return err;
@@ -271,7 +271,7 @@ static int merger_start(struct merger *merger, struct request *request, const st
 /* Merge the next pending job. A busy job is dropped: its next commit makes it pending again. */
 static void start_pending(struct merger *merger)
 {
-	const struct common *daemon = merger->daemon;
+	const struct common *common = merger->common;
 	const struct merger_run *run;
 	const char *id;
 	json_t *unused;
@@ -287,11 +287,11 @@ static void start_pending(struct merger *merger)
 		json_object_del(merger->pending, id);
 		if (!job || job->busy)
 			continue;
-		err = merger_start(merger, NULL, job, catalog_last(&daemon->catalog, job->id),
+		err = merger_start(merger, NULL, job, catalog_last(&common->catalog, job->id),
 				   false);
 		if (!err)
 			return;
-		log_warning(&daemon->log, "job %lld: nothing is merged: no worker: %s",
+		log_warning(&common->log, "job %lld: nothing is merged: no worker: %s",
 			    (long long)job->id, strerror(-err));
 	}
 }
@@ -301,7 +301,7 @@ static void merger_after_commit(struct merger *merger, const struct job *job)
 {
 	char id[24];
 
-	if (!merger->daemon->config.merge_after)
+	if (!merger->common->config.merge_after)
 		return;
 	snprintf(id, sizeof(id), "%lld", (long long)job->id);
 	json_object_set_new(merger->pending, id, json_true());
@@ -367,7 +367,7 @@ int merger_open(struct jobs *jobs, struct flusher *flusher, struct merger **ret_
 
 	if (!merger)
 		return -ENOMEM;
-	merger->daemon = jobs_daemon(jobs);
+	merger->common = jobs_common(jobs);
 	merger->jobs = jobs;
 	merger->flusher = flusher;
 	merger->subscriber.events = &merger_events;

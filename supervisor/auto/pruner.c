@@ -37,7 +37,7 @@ struct pruner_run {
 };
 
 struct pruner {
-	struct common *daemon;
+	struct common *common;
 	struct jobs *jobs;
 	struct pruner_run *runs;
 	struct job_events_subscriber subscriber;
@@ -52,11 +52,11 @@ static json_t *prune_target(const struct pruner_run *run, const struct listing *
 {
 	struct prune prune = {
 		.listing = *listing, .rule = run->rule, .dry_run = run->dry_run,
-		.node = run->pruner->daemon->config.node,
-		.state_dir = run->pruner->daemon->config.state_dir,
+		.node = run->pruner->common->config.node,
+		.state_dir = run->pruner->common->config.state_dir,
 		.generations = json_object_get(target, "generations"),
 		.undecided = json_integer_value(json_object_get(target, "undecided")),
-		.levels = &run->pruner->daemon->config.levels,
+		.levels = &run->pruner->common->config.levels,
 		.tombstones = json_object_get(target, "unwanted"),
 	};
 	json_t *entry;
@@ -75,13 +75,13 @@ static json_t *prune_target(const struct pruner_run *run, const struct listing *
 static json_t *prune_run(struct channel_reporter *reporter, void *arg)
 {
 	const struct pruner_run *run = arg;
-	const struct common *daemon = run->pruner->daemon;
-	struct op_env env = { .key = daemon->config.key,
-				    .secret = daemon->config.encryption_key };
+	const struct common *common = run->pruner->common;
+	struct op_env env = { .key = common->config.key,
+				    .secret = common->config.encryption_key };
 	struct listing listing = {
-		.env = &env, .catalog = &daemon->catalog,
-		.index = listing_index_open(daemon->config.state_dir, &daemon->catalog,
-					    &daemon->log),
+		.env = &env, .catalog = &common->catalog,
+		.index = listing_index_open(common->config.state_dir, &common->catalog,
+					    &common->log),
 	};
 	json_t *jobs = json_array(), *target;
 	json_int_t freed = 0;
@@ -93,7 +93,7 @@ static json_t *prune_run(struct channel_reporter *reporter, void *arg)
 		freed += json_integer_value(json_object_get(entry, "freed"));
 		json_array_append_new(jobs, entry);
 	}
-	listing_index_close(&daemon->log, listing.index);
+	listing_index_close(&common->log, listing.index);
 	return outcome_ok(json_pack("{s:b, s:o, s:I}", "dry_run", run->dry_run, "jobs", jobs,
 				    "freed", freed));
 }
@@ -176,7 +176,7 @@ static void pruner_on_outcome(json_t *outcome, void *arg)
 						json_integer_value(json_object_get(first, "job")))
 				  : NULL;
 
-	log_outcome(&pruner->daemon->log, run, outcome);
+	log_outcome(&pruner->common->log, run, outcome);
 	pruner_run_free(run);
 	if (request)
 		request_answer(request, outcome);
@@ -209,7 +209,7 @@ static int pruner_start(struct pruner *pruner, struct request *request, json_t *
 	};
 	pruner->runs = run;
 	spec.arg = run;
-	err = worker_start(&pruner->daemon->workers, &spec, &ops, run, &run->worker);
+	err = worker_start(&pruner->common->workers, &spec, &ops, run, &run->worker);
 	if (err)
 		pruner_run_free(run);
 	return err;
@@ -253,7 +253,7 @@ json_t *pruner_yield(struct pruner *pruner, int64_t job)
 	int lock = -1, err;
 
 	pruner_stop(pruner, job);
-	err = catalog_lock(&pruner->daemon->catalog, job, &lock);
+	err = catalog_lock(&pruner->common->catalog, job, &lock);
 	if (!err)
 		close(lock);
 	return err == -EBUSY ? outcome_error(err,
@@ -272,7 +272,7 @@ static int64_t pruner_undecided(const struct job *job)
 	struct coord_record record;
 
 	if (coord_record_read(job->state_dir, &record))
-		return catalog_last(&jobs_daemon(job->jobs)->catalog, job->id);
+		return catalog_last(&jobs_common(job->jobs)->catalog, job->id);
 	if (!record.prepared.attempt ||
 	    record.committed.generation == record.prepared.generation)
 		return 0;
@@ -291,13 +291,13 @@ json_t *pruner_check(const struct job *job)
 
 void pruner_add(const struct job *job, json_t *targets)
 {
-	const struct common *daemon = jobs_daemon(job->jobs);
+	const struct common *common = jobs_common(job->jobs);
 	json_t *target, *no = pruner_check(job);
 	char label[64];
 
 	target = json_pack("{s:I, s:s, s:s, s:o, s:I, s:O*}", "job", (json_int_t)job->id,
 			   "name", job->name, "label", job_label(job, label), "generations",
-			   catalog_generations(&daemon->catalog, job->id), "undecided",
+			   catalog_generations(&common->catalog, job->id), "undecided",
 			   (json_int_t)pruner_undecided(job), "unwanted",
 			   json_object_get(job->record, "unwanted"));
 	if (no)
@@ -323,7 +323,7 @@ static void pruner_after_commit(struct pruner *pruner, const struct job *job)
 	json_t *targets;
 	int err;
 
-	rule = &pruner->daemon->config.retain;
+	rule = &pruner->common->config.retain;
 	if (!retention_is_rule(rule))
 		return;
 	for (run = pruner->runs; run; run = run->next) {
@@ -339,7 +339,7 @@ static void pruner_after_commit(struct pruner *pruner, const struct job *job)
 	pruner_add(job, targets);
 	err = pruner_start(pruner, NULL, targets, rule, false);
 	if (err)
-		log_warning(&pruner->daemon->log, "job %lld: not pruned: %s", (long long)job->id,
+		log_warning(&pruner->common->log, "job %lld: not pruned: %s", (long long)job->id,
 			    strerror(-err));
 }
 
@@ -358,7 +358,7 @@ int pruner_open(struct jobs *jobs, struct pruner **ret_pruner)
 
 	if (!pruner)
 		return -ENOMEM;
-	pruner->daemon = jobs_daemon(jobs);
+	pruner->common = jobs_common(jobs);
 	pruner->jobs = jobs;
 	pruner->subscriber.events = &pruner_events;
 	pruner->subscriber.arg = pruner;

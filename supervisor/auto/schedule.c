@@ -48,7 +48,7 @@ struct schedule_entry {
 };
 
 struct schedule {
-	struct common *daemon;
+	struct common *common;
 	struct jobs *jobs;
 	struct reactor_source *timer;
 	int64_t timer_ms;
@@ -115,7 +115,7 @@ void schedule_rates(const struct job *job, const json_t *own, struct advice_rate
 
 	if (!take_rates(own, "--mtbf", "--node-mtbf", &rates) &&
 	    !take_rates(settings_of(job), "the job's settings", "the job's settings", &rates)) {
-		rates.node_mtbf_ms = (int64_t)jobs_daemon(job->jobs)->config.node_mtbf_s * 1000;
+		rates.node_mtbf_ms = (int64_t)jobs_common(job->jobs)->config.node_mtbf_s * 1000;
 		rates.from = "node_mtbf of ckptd.conf";
 	}
 	*ret_rates = rates;
@@ -148,7 +148,7 @@ json_t *schedule_describe(const struct job *job)
 
 static const struct log *log_of(const struct job *job)
 {
-	return &jobs_daemon(job->jobs)->log;
+	return &jobs_common(job->jobs)->log;
 }
 
 /*
@@ -172,7 +172,7 @@ static int64_t last_taken(const json_t *rows)
 static void find_interval(struct schedule_entry *a, int64_t *ret_last)
 {
 	const struct job *job = a->job;
-	json_t *rows = history_read(&jobs_daemon(job->jobs)->catalog, job->id);
+	json_t *rows = history_read(&jobs_common(job->jobs)->catalog, job->id);
 	struct advice_rates rates;
 	struct advice_costs costs;
 	const char *why = NULL;
@@ -349,9 +349,9 @@ static void schedule_arm(struct schedule *s, int64_t at_ms)
 	reactor_remove(s->timer);
 	s->timer = NULL;
 	s->timer_ms = schedule_clamp(at_ms, now, now + LOOK_MAX_MS);
-	if (reactor_timer(s->daemon->reactor, (uint64_t)(s->timer_ms - now), schedule_on_timer, s,
+	if (reactor_timer(s->common->reactor, (uint64_t)(s->timer_ms - now), schedule_on_timer, s,
 			  &s->timer))
-		log_error(&s->daemon->log, "cannot set the timer of automatic checkpoints: the "
+		log_error(&s->common->log, "cannot set the timer of automatic checkpoints: the "
 					   "schedule tries again when a job changes");
 }
 
@@ -424,7 +424,7 @@ int schedule_open(struct jobs *jobs, struct schedule **ret_schedule)
 
 	if (!s)
 		return -ENOMEM;
-	s->daemon = jobs_daemon(jobs);
+	s->common = jobs_common(jobs);
 	s->jobs = jobs;
 	s->subscriber.events = &schedule_events;
 	s->subscriber.arg = s;

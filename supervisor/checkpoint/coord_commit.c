@@ -39,10 +39,10 @@ static int commit_generation(const struct coord_driver *d, int64_t generation)
 
 	if (!is_ours_to_commit(d))
 		return 0;
-	err = catalog_generation_commit(&d->daemon->catalog, d->job->id, generation,
+	err = catalog_generation_commit(&d->common->catalog, d->job->id, generation,
 					json_object_get(d->job->record, "ranks"), why, sizeof(why));
 	if (err)
-		log_error(&d->daemon->log, "job %lld: %s", (long long)d->job->id, why);
+		log_error(&d->common->log, "job %lld: %s", (long long)d->job->id, why);
 	return err;
 }
 
@@ -50,7 +50,7 @@ static int commit_generation(const struct coord_driver *d, int64_t generation)
 static void coord_commit_uncommit(const struct coord_driver *d, int64_t generation)
 {
 	if (is_ours_to_commit(d))
-		catalog_generation_uncommit(&d->daemon->catalog, d->job->id, generation);
+		catalog_generation_uncommit(&d->common->catalog, d->job->id, generation);
 }
 
 static bool is_same(struct coord_id a, struct coord_id b)
@@ -78,11 +78,11 @@ static bool is_new(const struct coord_driver *d, const struct coord_record *reco
 static bool is_late(const struct coord_driver *d, const struct coord_record *record)
 {
 	int64_t generation = (int64_t)record->committed.generation;
-	_cleanup_free_ char *dir = catalog_part_dir(&d->daemon->catalog, d->job->id, generation,
+	_cleanup_free_ char *dir = catalog_part_dir(&d->common->catalog, d->job->id, generation,
 						    d->ranks.node);
 
 	return is_ours_to_commit(d) && is_new(d, record) && dir && !access(dir, F_OK) &&
-	       !catalog_has(&d->daemon->catalog, d->job->id, generation);
+	       !catalog_has(&d->common->catalog, d->job->id, generation);
 }
 
 /* Report the commit on a node where no request for the checkpoint waits. */
@@ -108,7 +108,7 @@ void driver_persist(struct coord_driver *d, const struct coord_action *act)
 		event.error = coord_record_write(d->job->state_dir, &act->record);
 	if (event.error) {
 		event.reason = COORD_WHY_DISK;
-		log_error(&d->daemon->log, "%s/%s: %s", d->job->state_dir, COORD_RECORD_FILE,
+		log_error(&d->common->log, "%s/%s: %s", d->job->state_dir, COORD_RECORD_FILE,
 			  strerror(-event.error));
 		if (commits)
 			coord_commit_uncommit(d, (int64_t)d->id.generation);
@@ -134,6 +134,6 @@ void driver_settle(const struct coord_driver *d, struct coord_record *record)
 	if (d->ranks.node || !record->prepared.attempt ||
 	    record->committed.generation == record->prepared.generation)
 		return;
-	if (catalog_has(&d->daemon->catalog, d->job->id, (int64_t)record->prepared.generation))
+	if (catalog_has(&d->common->catalog, d->job->id, (int64_t)record->prepared.generation))
 		record->committed = record->prepared;
 }

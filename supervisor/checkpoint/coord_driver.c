@@ -97,7 +97,7 @@ void driver_queue(struct coord_driver *d, const struct coord_event *event)
 
 		/* Messages are repeated and may be lost; events of this node may not. */
 		if (!more) {
-			log_error(&d->daemon->log, "job %lld: out of memory",
+			log_error(&d->common->log, "job %lld: out of memory",
 				  (long long)d->job->id);
 			d->lost = d->lost || event->kind != COORD_EV_MSG;
 			free((void *)(uintptr_t)event->msg);
@@ -174,9 +174,9 @@ static void act_abort(struct coord_driver *d)
 		return;
 	}
 	/* An earlier ckptd may have died after it put the part's image in place. */
-	if (d->ranks.nr_nodes > 1 && !catalog_has(&d->daemon->catalog, d->job->id,
+	if (d->ranks.nr_nodes > 1 && !catalog_has(&d->common->catalog, d->job->id,
 						  (int64_t)d->id.generation))
-		catalog_part_drop(&d->daemon->catalog, d->job->id, (int64_t)d->id.generation,
+		catalog_part_drop(&d->common->catalog, d->job->id, (int64_t)d->id.generation,
 				  d->ranks.node);
 	driver_order(d, STATUS_RUN);
 	driver_done(d, COORD_ACT_ABORT, 0, COORD_WHY_NONE);
@@ -253,8 +253,8 @@ static void act_wake(struct coord_driver *d, uint64_t at)
 
 	reactor_remove(d->timer);
 	d->timer = NULL;
-	if (reactor_timer(d->daemon->reactor, ms, coord_driver_on_time, d, &d->timer))
-		log_error(&d->daemon->log, "job %lld: no timer", (long long)d->job->id);
+	if (reactor_timer(d->common->reactor, ms, coord_driver_on_time, d, &d->timer))
+		log_error(&d->common->log, "job %lld: no timer", (long long)d->job->id);
 }
 
 static void coord_driver_perform(struct coord_driver *d, const struct coord_action *act)
@@ -336,7 +336,7 @@ static uint32_t max_channels(const struct ranks *ranks)
 
 static int coord_driver_create(struct coord_driver *d)
 {
-	const struct config *config = &d->daemon->config;
+	const struct config *config = &d->common->config;
 	uint32_t pause = config->max_pause_ms ? config->max_pause_ms : PAUSE_MS;
 	uint32_t quiesce = config->quiesce_timeout_ms ? config->quiesce_timeout_ms : QUIESCE_MS;
 	struct coord_config cc = {
@@ -357,7 +357,7 @@ static int coord_driver_create(struct coord_driver *d)
 	if (err)
 		return err;
 	/* The catalog may have a generation that another daemon began and did not record. */
-	last = catalog_next(&d->daemon->catalog, d->job->id,
+	last = catalog_next(&d->common->catalog, d->job->id,
 			    json_integer_value(json_object_get(d->job->record, "floor"))) - 1;
 	if (last < 0)
 		return -ERANGE;
@@ -389,9 +389,9 @@ int driver_open(struct job *job)
 	/* The first step of the machine may send, and be answered: it needs job->coord. */
 	job->coord = d;
 	d->job = job;
-	d->daemon = jobs_daemon(job->jobs);
+	d->common = jobs_common(job->jobs);
 	ranks = rank_record_spec(json_object_get(job->record, "ranks"),
-				 job->node_index, &d->daemon->config);
+				 job->node_index, &d->common->config);
 	err = ranks ? ranks_parse(ranks, &d->ranks, why, sizeof(why)) : -ENOMEM;
 	json_decref(ranks);
 	if (!err)
@@ -413,7 +413,7 @@ void coord_driver_resume(struct job *job)
 		return;
 	err = driver_open(job);
 	if (err)
-		log_error(&jobs_daemon(job->jobs)->log,
+		log_error(&jobs_common(job->jobs)->log,
 			  "job %lld: what was under way of its checkpoint cannot be ended: %s",
 			  (long long)job->id, strerror(-err));
 }

@@ -21,7 +21,7 @@
 
 struct coord_driver {
 	struct job *job;
-	struct common *daemon;
+	struct common *common;
 	struct coord *coord;
 	void *memory;
 	struct ranks ranks;

@@ -17,11 +17,11 @@
 static json_t *figures_run(struct channel_reporter *reporter, void *arg)
 {
 	const struct coord_driver *d = arg;
-	struct op_env env = { .key = d->daemon->config.key,
-			      .secret = d->daemon->config.encryption_key };
+	struct op_env env = { .key = d->common->config.key,
+			      .secret = d->common->config.encryption_key };
 	char label[64];
 
-	return generation_describe(&env, &d->daemon->catalog, d->job->id,
+	return generation_describe(&env, &d->common->catalog, d->job->id,
 				   (int64_t)d->id.generation, job_label(d->job, label));
 }
 
@@ -61,7 +61,7 @@ static void coord_figures_merge(struct coord_driver *d, json_t *result, json_t *
 		"pages_shared", "pages_same", "pages_excluded", "pages_untouched", "pages_file",
 		"processes", "threads", "nodes", "parts",
 	};
-	char *dir = catalog_image_dir(&d->daemon->catalog, d->job->id, (int64_t)d->id.generation);
+	char *dir = catalog_image_dir(&d->common->catalog, d->job->id, (int64_t)d->id.generation);
 	size_t i;
 
 	/* A figure that the whole does not have is dropped: the home's own would mislead. */
@@ -90,7 +90,7 @@ static void on_figures(json_t *outcome, void *arg)
 	else
 		json_object_set_new(result, "remark",
 				    json_sprintf("the figures are those of node %s alone: %s",
-						 d->daemon->config.node, text ? text : "?"));
+						 d->common->config.node, text ? text : "?"));
 	json_decref(outcome);
 	driver_answer(d, json_incref(d->dumped));
 	if (d->closing)
@@ -103,5 +103,5 @@ int driver_read_figures(struct coord_driver *d)
 {
 	const struct worker_spec spec = { .name = "ckptd-figures", .run = figures_run, .arg = d };
 
-	return worker_start(&d->daemon->workers, &spec, &figures_ops, d, &d->reading);
+	return worker_start(&d->common->workers, &spec, &figures_ops, d, &d->reading);
 }

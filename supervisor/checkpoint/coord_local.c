@@ -110,7 +110,7 @@ static const struct job_dump_ops dump_ops;
 
 static int start_dump(struct coord_driver *d)
 {
-	struct catalog *catalog = &d->daemon->catalog;
+	struct catalog *catalog = &d->common->catalog;
 	bool parts = d->ranks.nr_nodes > 1;
 	json_t *args = json_copy(d->args);
 	struct job_dump_options options = {
@@ -214,7 +214,7 @@ void coord_driver_alone(struct job *job)
 	held = coord_level(d->coord) != COORD_IDLE || d->kind == COORD_ACT_QUIESCE;
 	driver_give_up(d, COORD_WHY_ROOT_LOST, -EHOSTUNREACH, COORD_NONE);
 	if (held && coord_level(d->coord) == COORD_IDLE && d->kind != COORD_ACT_QUIESCE)
-		log_warning(&d->daemon->log,
+		log_warning(&d->common->log,
 			    "job %lld: nothing is heard of node %s, its home: the checkpoint is "
 			    "given up here, and the ranks run on",
 			    (long long)job->id, parts_name(job->parts, 0));
@@ -289,7 +289,7 @@ int driver_order(struct coord_driver *d, uint32_t intent)
 		return 0;
 	snprintf(path, sizeof(path), "%s/shim.sock", d->job->state_dir);
 	if (!d->link)
-		err = rank_link_open(d->daemon->reactor, path, d->ranks.size, &link_ops, d,
+		err = rank_link_open(d->common->reactor, path, d->ranks.size, &link_ops, d,
 				     &d->link);
 	if (!err)
 		err = rank_link_order(d->link, intent);

@@ -24,7 +24,7 @@ void coord_peer_send(struct coord_driver *d, uint32_t node, const struct coord_m
 		.type = PEER_COORD, .data = msg, .len = coord_msg_size(msg),
 	};
 
-	peer_send(nodes_peer(d->daemon->nodes), &wrapped);
+	peer_send(nodes_peer(d->common->nodes), &wrapped);
 }
 
 static void on_message(const struct peer_msg *msg, void *arg)
@@ -100,7 +100,7 @@ static int coord_peer_ask(struct coord_driver *d, unsigned int node)
 	*p = (struct preparing) { d, node };
 	args = json_pack("{s:I, s:I, s:O}", "job", (json_int_t)d->job->id, "run",
 			 (json_int_t)parts->run, "args", d->args);
-	err = peer_ask(nodes_asks(d->daemon->nodes), (unsigned int)host, "checkpoint", args,
+	err = peer_ask(nodes_asks(d->common->nodes), (unsigned int)host, "checkpoint", args,
 		       PREPARE_MS, coord_peer_on_prepared, p, NULL);
 	if (err)
 		free(p);
@@ -170,7 +170,7 @@ void coord_peer_why(struct coord_driver *d, uint32_t node, coord_prepared_fn fn)
 	d->why_node = node;
 	d->preparing++;
 	if (host >= 0)
-		err = peer_ask(nodes_asks(d->daemon->nodes), (unsigned int)host, "failure",
+		err = peer_ask(nodes_asks(d->common->nodes), (unsigned int)host, "failure",
 			       json_pack("{s:I, s:I}", "job", (json_int_t)d->job->id, "run",
 					 (json_int_t)parts->run),
 			       WHY_MS, coord_peer_on_why, d, NULL);
@@ -224,8 +224,8 @@ static void coord_peer_on_checkpoint(struct peer_question *question, void *arg)
 
 int coord_peer_register(struct jobs *jobs)
 {
-	struct peer *peer = nodes_peer(jobs_daemon(jobs)->nodes);
-	struct peer_asks *asks = nodes_asks(jobs_daemon(jobs)->nodes);
+	struct peer *peer = nodes_peer(jobs_common(jobs)->nodes);
+	struct peer_asks *asks = nodes_asks(jobs_common(jobs)->nodes);
 	int err;
 
 	if (!peer)

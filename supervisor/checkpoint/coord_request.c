@@ -37,7 +37,7 @@ void driver_answer(struct coord_driver *d, json_t *outcome)
 static const char *node_name(const struct coord_driver *d, unsigned int node)
 {
 	if (!d->job->parts)
-		return d->daemon->config.node;
+		return d->common->config.node;
 	return node < d->ranks.nr_nodes ? parts_name(d->job->parts, node) : NULL;
 }
 
@@ -171,7 +171,7 @@ out:
 static void coord_request_watch(struct coord_driver *d)
 {
 	if (d->ranks.nr_nodes > 1 && !d->watch)
-		reactor_timer(d->daemon->reactor, WATCH_MS, coord_request_on_watch, d, &d->watch);
+		reactor_timer(d->common->reactor, WATCH_MS, coord_request_on_watch, d, &d->watch);
 }
 
 static void coord_request_on_prepared(struct coord_driver *d, json_t *failure)

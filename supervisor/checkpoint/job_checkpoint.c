@@ -26,7 +26,7 @@
 #define END_LOOKS	500
 
 struct checkpoint {
-	struct common *daemon;
+	struct common *common;
 	struct job *job;
 	const struct job_checkpoint_ops *ops;
 	void *arg;
@@ -78,7 +78,7 @@ static void settle_state(struct checkpoint *c, bool ok)
 			state = JOB_ENDED;
 	}
 	if (state != job->state && job_set_state(job, state, why, sizeof(why)))
-		log_error(&c->daemon->log, "%s", why);
+		log_error(&c->common->log, "%s", why);
 }
 
 static void job_checkpoint_remember(const struct checkpoint *c, const json_t *result)
@@ -88,9 +88,9 @@ static void job_checkpoint_remember(const struct checkpoint *c, const json_t *re
 
 	if (c->automatic)
 		json_object_set_new(row, "auto", json_true());
-	err = history_append(&c->daemon->catalog, c->job->id, row);
+	err = history_append(&c->common->catalog, c->job->id, row);
 	if (err)
-		log_warning(&c->daemon->log,
+		log_warning(&c->common->log,
 			    "job %lld: what generation %lld has cost cannot be written down: %s",
 			    (long long)c->job->id, (long long)c->generation, strerror(-err));
 	json_decref(row);
@@ -105,7 +105,7 @@ static void use_up_number(const struct checkpoint *c)
 	char why[512];
 
 	if (job_raise_floor(c->job, c->generation, why, sizeof(why)))
-		log_error(&c->daemon->log,
+		log_error(&c->common->log,
 			  "job %lld: that generation %lld was taken cannot be written down, and "
 			  "its number may be used again: %s",
 			  (long long)c->job->id, (long long)c->generation, why);
@@ -130,7 +130,7 @@ static void job_checkpoint_succeeded(struct checkpoint *c, json_t *result)
 		c->generation = json_integer_value(json_object_get(result, "generation"));
 	else if (!c->dry_run)
 		json_object_set_new(result, "generation", json_integer(c->generation));
-	log_info(&c->daemon->log, "job %lld: %s %lld, paused %.2f ms, %lld bytes stored",
+	log_info(&c->common->log, "job %lld: %s %lld, paused %.2f ms, %lld bytes stored",
 		 (long long)c->job->id, c->dry_run ? "dry run of generation" :
 		 "generation", (long long)c->generation,
 		 (double)json_integer_value(json_object_get(result, "pause_ns")) / 1e6,
@@ -154,7 +154,7 @@ static void job_checkpoint_finish(struct checkpoint *c, json_t *outcome)
 	if (ok)
 		job_checkpoint_succeeded(c, json_object_get(outcome, "result"));
 	else
-		log_warning(&c->daemon->log, "job %lld: no checkpoint: %s", (long long)c->job->id,
+		log_warning(&c->common->log, "job %lld: no checkpoint: %s", (long long)c->job->id,
 			    json_string_value(json_object_get(json_object_get(outcome, "error"),
 							      "text")));
 	if (ok && !c->dry_run) {
@@ -181,7 +181,7 @@ static bool must_wait(struct checkpoint *c, json_t *outcome)
 		return false;
 	c->job->saving = true;
 	c->outcome = outcome;
-	return !reactor_timer(c->daemon->reactor, END_LOOK_MS, job_checkpoint_on_ended, c, &timer);
+	return !reactor_timer(c->common->reactor, END_LOOK_MS, job_checkpoint_on_ended, c, &timer);
 }
 
 static void job_checkpoint_on_checkpoint(json_t *outcome, void *arg)
@@ -216,16 +216,16 @@ static int64_t job_floor(const struct job *job)
  */
 static void build_upon(struct checkpoint *c, const struct job_checkpoint_options *o)
 {
-	const struct common *daemon = c->daemon;
-	unsigned int chain = daemon->config.incremental;
-	int64_t last = catalog_last(&daemon->catalog, c->job->id);
+	const struct common *common = c->common;
+	unsigned int chain = common->config.incremental;
+	int64_t last = catalog_last(&common->catalog, c->job->id);
 	char *dir = NULL;
 
 	if (o->full || c->job->parts || (!chain && !o->incremental))
 		return;
 	json_object_set_new(c->args, "track", json_true());
 	if (last && !c->job->bad_base)
-		dir = catalog_image_dir(&daemon->catalog, c->job->id, last);
+		dir = catalog_image_dir(&common->catalog, c->job->id, last);
 	if (dir)
 		json_object_set_new(c->args, "base", json_string(dir));
 	if (chain)
@@ -236,13 +236,13 @@ static void build_upon(struct checkpoint *c, const struct job_checkpoint_options
 static struct checkpoint *checkpoint_new(struct job *job, const struct job_checkpoint_options *o)
 {
 	struct checkpoint *c = calloc(1, sizeof(*c));
-	struct common *daemon = jobs_daemon(job->jobs);
-	const struct config *config = &daemon->config;
+	struct common *common = jobs_common(job->jobs);
+	const struct config *config = &common->config;
 	char label[64];
 
 	if (!c)
 		return NULL;
-	c->daemon = daemon;
+	c->common = common;
 	c->job = job;
 	c->kill = o->kill;
 	c->quiesce_ms = o->quiesce_ms;
@@ -250,8 +250,8 @@ static struct checkpoint *checkpoint_new(struct job *job, const struct job_check
 	c->automatic = o->automatic;
 	c->began_ms = clock_monotonic_ms();
 	c->taken = time(NULL);
-	c->generation = catalog_next(&daemon->catalog, job->id, job_floor(job));
-	c->dir = catalog_image_dir(&daemon->catalog, job->id, c->generation);
+	c->generation = catalog_next(&common->catalog, job->id, job_floor(job));
+	c->dir = catalog_image_dir(&common->catalog, job->id, c->generation);
 	c->args = json_pack("{s:[i], s:s, s:b, s:b, s:b, s:i, s:i, s:I, s:s}",
 			    "pids", (int)job->init, "dir", c->dir, "kill", o->kill,
 			    "dry_run", o->dry_run, "stop_and_copy", o->stop_and_copy,
@@ -292,13 +292,13 @@ static json_t *job_checkpoint_check(const struct job *job)
 
 	if (!outcome)
 		outcome = job_check_running(job);
-	if (!outcome && catalog_next(&jobs_daemon(job->jobs)->catalog, job->id, job_floor(job)) < 0)
+	if (!outcome && catalog_next(&jobs_common(job->jobs)->catalog, job->id, job_floor(job)) < 0)
 		outcome = outcome_error(-ERANGE,
 					"no checkpoint of job %lld: no number is left for a "
 					"generation; start the job anew",
 					(long long)job->id);
 	/* The directory is another job's: images of this job there would be usable by neither. */
-	if (!outcome && catalog_job_check(&jobs_daemon(job->jobs)->catalog, job->id, job->record,
+	if (!outcome && catalog_job_check(&jobs_common(job->jobs)->catalog, job->id, job->record,
 					  why, sizeof(why)))
 		outcome = outcome_error(-ESTALE, "no checkpoint of job %lld: %s",
 					(long long)job->id, why);

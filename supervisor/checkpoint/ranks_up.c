@@ -92,7 +92,7 @@ static void ranks_up_on_time(void *arg)
 	up->timer = NULL;
 	/* The ranks here wait for ranks on nodes that still read their images. */
 	up->left_ms = parts_restoring(up->job->parts) ? UP_MS : up->left_ms - LOOK_MS;
-	if (up->left_ms > 0 && !reactor_timer(jobs_daemon(up->job->jobs)->reactor, LOOK_MS,
+	if (up->left_ms > 0 && !reactor_timer(jobs_common(up->job->jobs)->reactor, LOOK_MS,
 					      ranks_up_on_time, up, &up->timer))
 		return;
 	if (up->has_stuck)
@@ -128,7 +128,7 @@ static const struct rank_link_ops ops = {
 
 int ranks_up_wait(struct job *job, ranks_up_fn done, void *arg)
 {
-	struct reactor *reactor = jobs_daemon(job->jobs)->reactor;
+	struct reactor *reactor = jobs_common(job->jobs)->reactor;
 	struct ranks_up *up;
 	char path[4096];
 	int err;

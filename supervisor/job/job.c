@@ -107,7 +107,7 @@ json_t *job_check_running(const struct job *job)
 
 static const struct log *job_log(const struct job *job)
 {
-	return &jobs_daemon(job->jobs)->log;
+	return &jobs_common(job->jobs)->log;
 }
 
 /* ---------------------------------------------------------------- record */
@@ -118,7 +118,7 @@ int job_save(struct job *job, char *why, size_t size)
 
 	/* Only the home of a job writes its record. */
 	if (!job->node_index)
-		err = catalog_job_write(&jobs_daemon(job->jobs)->catalog, job->id, job->record,
+		err = catalog_job_write(&jobs_common(job->jobs)->catalog, job->id, job->record,
 					why, size);
 	if (!err)
 		job->floor_noted = false;
@@ -141,14 +141,14 @@ int job_raise_floor(struct job *job, int64_t top, char *why, size_t size)
 
 int job_set_state(struct job *job, enum job_state state, char *why, size_t size)
 {
-	const struct common *daemon = jobs_daemon(job->jobs);
+	const struct common *common = jobs_common(job->jobs);
 
 	job->state = state;
 	json_object_set_new(job->record, "state", json_string(job_state_name(state)));
 	json_object_set_new(job->record, "status", json_integer(job->status));
 	json_object_set_new(job->record, "since", json_integer(time(NULL)));
-	json_object_set_new(job->record, "node", json_string(daemon->config.node));
-	json_object_set_new(job->record, "boot", json_string(daemon->boot));
+	json_object_set_new(job->record, "node", json_string(common->config.node));
+	json_object_set_new(job->record, "boot", json_string(common->boot));
 	job_events_changed(job);
 	return job_save(job, why, size);
 }
@@ -286,7 +286,7 @@ static bool look_again(struct job *job, int err)
 		return false;
 	log_warning(job_log(job), "job %lld: it is not known whether it runs: %s; looking again",
 		    (long long)job->id, strerror(-err));
-	if (reactor_timer(jobs_daemon(job->jobs)->reactor, LOOK_AGAIN_MS, on_look_again, job,
+	if (reactor_timer(jobs_common(job->jobs)->reactor, LOOK_AGAIN_MS, on_look_again, job,
 			  &job->init_source))
 		log_error(job_log(job), "job %lld: no timer; restart ckptd", (long long)job->id);
 	return true;
@@ -358,7 +358,7 @@ static bool connect_later(struct job *job, int err)
 {
 	if (err != -EAGAIN && err != -EMFILE && err != -ENFILE && err != -ENOMEM)
 		return false;
-	return !reactor_timer(jobs_daemon(job->jobs)->reactor, LOOK_AGAIN_MS, on_connect_again, job,
+	return !reactor_timer(jobs_common(job->jobs)->reactor, LOOK_AGAIN_MS, on_connect_again, job,
 			      &job->shim_source);
 }
 
@@ -370,7 +370,7 @@ static int connect_shim(struct job *job, const struct identity *id)
 	snprintf(path, sizeof(path), "%s/shim.sock", job->state_dir);
 	job->shim = id->shim_alive ? shim_connect(path) : -ESRCH;
 	err = job->shim < 0 ? job->shim :
-	      reactor_fd(jobs_daemon(job->jobs)->reactor, job->shim, EPOLLIN, job_on_shim, job,
+	      reactor_fd(jobs_common(job->jobs)->reactor, job->shim, EPOLLIN, job_on_shim, job,
 			 &job->shim_source);
 	if (err) {
 		if (job->shim >= 0)
@@ -395,7 +395,7 @@ int job_adopt(struct job *job)
 	reactor_remove(job->init_source);
 	job->init_source = NULL;
 	if (!err)
-		err = reactor_child(jobs_daemon(job->jobs)->reactor, id.init, on_init_end,
+		err = reactor_child(jobs_common(job->jobs)->reactor, id.init, on_init_end,
 				    job, &job->init_source);
 	if (err)
 		return err;
@@ -427,10 +427,10 @@ void job_take(struct job *job)
 /* Open the job's part on this node and take the job. False: this node has no part of it. */
 static bool recover_part(struct job *job)
 {
-	const struct common *daemon = jobs_daemon(job->jobs);
+	const struct common *common = jobs_common(job->jobs);
 	bool cut_off = job->state == JOB_STARTING;
 	int number = rank_record_node_index(json_object_get(job->record, "ranks"),
-					    daemon->config.node);
+					    common->config.node);
 	char why[512];
 
 	if (number < 0 || access(job->state_dir, F_OK))
@@ -452,7 +452,7 @@ static bool recover_part(struct job *job)
 
 void job_recover(struct job *job)
 {
-	const struct common *daemon = jobs_daemon(job->jobs);
+	const struct common *common = jobs_common(job->jobs);
 	const char *node = json_string_value(json_object_get(job->record, "node"));
 	int err;
 
@@ -463,7 +463,7 @@ void job_recover(struct job *job)
 	}
 	if (recover_part(job))
 		return;
-	if (!node || strcmp(node, daemon->config.node)) {
+	if (!node || strcmp(node, common->config.node)) {
 		job->state = JOB_ELSEWHERE;
 		return;
 	}

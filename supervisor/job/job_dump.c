@@ -39,7 +39,7 @@ enum hold_byte { HOLD_CAPTURED = 'c', HOLD_STORED = 's', HOLD_GO = 'g', HOLD_NO 
 
 struct job_dump {
 	struct job *job;	/* do not use after an abort: the job may have been freed */
-	struct common *daemon;
+	struct common *common;
 	int64_t id;		/* of the job */
 	int node;		/* index of the job's part here; -1: it is on one node */
 	const struct job_dump_ops *ops;
@@ -222,8 +222,8 @@ static json_t *dump_run(struct channel_reporter *reporter, void *arg)
 {
 	struct job_dump *d = arg;
 	struct op_env env = {
-		.key = jobs_daemon(d->job->jobs)->config.key,
-		.secret = jobs_daemon(d->job->jobs)->config.encryption_key,
+		.key = jobs_common(d->job->jobs)->config.key,
+		.secret = jobs_common(d->job->jobs)->config.encryption_key,
 		.progress = channel_report_progress,
 		.progress_arg = reporter,
 		.frozen = on_frozen,
@@ -232,7 +232,7 @@ static json_t *dump_run(struct channel_reporter *reporter, void *arg)
 		.stored = d->hold[1] >= 0 ? job_dump_on_stored : NULL,
 		.commits = on_commit,
 		.hold_arg = d,
-		.memory = jobs_daemon(d->job->jobs)->config.pipeline_memory,
+		.memory = jobs_common(d->job->jobs)->config.pipeline_memory,
 		.note = d->note,
 	};
 	json_t *outcome = job_externals_open(d->job, &d->externals, &env);
@@ -280,20 +280,20 @@ static void job_dump_on_progress(json_t *progress, void *arg)
 
 static void job_dump_remove_image(const struct job_dump *d)
 {
-	const struct common *daemon = d->daemon;
+	const struct common *common = d->common;
 	int64_t generation = json_integer_value(json_object_get(d->args, "generation"));
 	char why[512];
 
 	/* The part of a job over several nodes is no generation yet. */
 	if (d->node >= 0) {
-		catalog_part_drop(&daemon->catalog, d->id, generation, (unsigned int)d->node);
+		catalog_part_drop(&common->catalog, d->id, generation, (unsigned int)d->node);
 		return;
 	}
 	if (json_is_true(json_object_get(d->args, "dry_run")) ||
-	    !catalog_has(&daemon->catalog, d->id, generation))
+	    !catalog_has(&common->catalog, d->id, generation))
 		return;
-	if (catalog_generation_remove(&daemon->catalog, d->id, generation, why, sizeof(why)))
-		log_error(&daemon->log,
+	if (catalog_generation_remove(&common->catalog, d->id, generation, why, sizeof(why)))
+		log_error(&common->log,
 			  "job %lld: generation %lld was given up and cannot be removed: %s",
 			  (long long)d->id, (long long)generation, why);
 }
@@ -371,7 +371,7 @@ static const struct channel_ops worker_ops = { job_dump_on_progress, job_dump_on
 int job_dump_start(struct job *job, const struct job_dump_options *options,
 		   const struct job_dump_ops *ops, void *arg, struct job_dump **ret_dump)
 {
-	struct common *daemon = jobs_daemon(job->jobs);
+	struct common *common = jobs_common(job->jobs);
 	struct worker_spec spec = {
 		.name = "ckptd-dump",
 		.run = dump_run,
@@ -384,7 +384,7 @@ int job_dump_start(struct job *job, const struct job_dump_options *options,
 	if (!d)
 		return -ENOMEM;
 	d->job = job;
-	d->daemon = daemon;
+	d->common = common;
 	d->id = job->id;
 	d->node = job->parts ? (int)job->node_index : -1;
 	d->ops = ops;
@@ -397,13 +397,13 @@ int job_dump_start(struct job *job, const struct job_dump_options *options,
 	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, d->hold))
 		err = -errno;
 	if (!err && options->held)
-		err = reactor_fd(daemon->reactor, d->hold[0], EPOLLIN, job_dump_on_held, d,
+		err = reactor_fd(common->reactor, d->hold[0], EPOLLIN, job_dump_on_held, d,
 				 &d->source);
 	keep[0] = d->hold[1];
 	spec.arg = d;
 	spec.keep = keep;
 	if (!err)
-		err = worker_start(&daemon->workers, &spec, &worker_ops, d, &d->worker);
+		err = worker_start(&common->workers, &spec, &worker_ops, d, &d->worker);
 	if (err) {
 		free_dump(d);
 		return err;

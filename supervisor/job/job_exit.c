@@ -19,7 +19,7 @@
 
 static const struct log *job_exit_job_log(const struct job *job)
 {
-	return &jobs_daemon(job->jobs)->log;
+	return &jobs_common(job->jobs)->log;
 }
 
 void job_note_saving(struct job *job, bool saving)
@@ -31,7 +31,7 @@ void job_note_saving(struct job *job, bool saving)
 	job->saving = saving;
 	if (saving) {
 		note = json_pack("{s:I}", "after", (json_int_t)
-				 catalog_last(&jobs_daemon(job->jobs)->catalog, job->id));
+				 catalog_last(&jobs_common(job->jobs)->catalog, job->id));
 		err = note ? atomic_json_write(job->state_dir, "saving", note) : -ENOMEM;
 		json_decref(note);
 	} else {
@@ -54,7 +54,7 @@ static bool was_saved(const struct job *job, const struct job_end *end)
 		return false;
 	json_unpack(note, "{s:I}", "after", &after);
 	json_decref(note);
-	return after >= 0 && catalog_last(&jobs_daemon(job->jobs)->catalog, job->id) > after;
+	return after >= 0 && catalog_last(&jobs_common(job->jobs)->catalog, job->id) > after;
 }
 
 /* Write the end into the record, and save it. */

@@ -29,7 +29,7 @@ struct gathering {
 
 static char *image_dir(const struct gathering *g, unsigned int part)
 {
-	const struct catalog *catalog = &jobs_daemon(g->job->jobs)->catalog;
+	const struct catalog *catalog = &jobs_common(g->job->jobs)->catalog;
 
 	return g->was ? catalog_part_dir(catalog, g->job->id, g->generation, part) :
 	       catalog_image_dir(catalog, g->job->id, g->generation);
@@ -256,7 +256,7 @@ json_t *job_images(const struct job *job, unsigned int node, const json_t *args,
 	char why[512];
 	int err;
 
-	err = catalog_generation_parts(&jobs_daemon(job->jobs)->catalog, job->id, g.generation,
+	err = catalog_generation_parts(&jobs_common(job->jobs)->catalog, job->id, g.generation,
 				       &g.was, why, sizeof(why));
 	if (err && err != -ENOENT)
 		failure = outcome_error(err, "%s", why);

@@ -28,7 +28,7 @@
 
 static void kill_init(const struct job *job, const char *why)
 {
-	log_warning(&jobs_daemon(job->jobs)->log, "job %lld: %s; killing init", (long long)job->id,
+	log_warning(&jobs_common(job->jobs)->log, "job %lld: %s; killing init", (long long)job->id,
 		    why);
 	kill(job->init, SIGKILL);
 }
@@ -66,7 +66,7 @@ static void job_kill_on_told(void *arg)
 
 	job->last_resort = NULL;
 	if (!job->init ||
-	    (is_going(job->init) && !reactor_timer(jobs_daemon(job->jobs)->reactor, TOLD_MS,
+	    (is_going(job->init) && !reactor_timer(jobs_common(job->jobs)->reactor, TOLD_MS,
 						   job_kill_on_told, job, &job->last_resort)))
 		return;
 	kill_init(job, "it was to be killed, and does not end");
@@ -82,7 +82,7 @@ static void on_last_resort(void *arg)
 		return;
 	if (job->shim < 0 || ioctl(job->shim, SIOCOUTQ, &unread) || unread)
 		kill_init(job, "its shim does not read that it is to be killed");
-	else if (reactor_timer(jobs_daemon(job->jobs)->reactor, TOLD_MS, job_kill_on_told, job,
+	else if (reactor_timer(jobs_common(job->jobs)->reactor, TOLD_MS, job_kill_on_told, job,
 			       &job->last_resort))
 		kill_init(job, "no timer to see it end");
 }
@@ -134,7 +134,7 @@ json_t *job_kill(struct job *job, int signo)
 	else if (err)
 		err = kill(job->init, SIGKILL) ? -errno : 0;
 	else if (!job->last_resort)
-		reactor_timer(jobs_daemon(job->jobs)->reactor, LAST_RESORT_MS, on_last_resort, job,
+		reactor_timer(jobs_common(job->jobs)->reactor, LAST_RESORT_MS, on_last_resort, job,
 			      &job->last_resort);
 	return err ? outcome_error(err, "job %lld cannot be signalled: %s", (long long)job->id,
 				   strerror(-err)) : NULL;

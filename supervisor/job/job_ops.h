@@ -89,7 +89,7 @@ typedef void (*ranks_up_fn)(json_t *failure, void *arg);
  * @describe_auto: job_describe() asks for their settings and state; NULL or a new reference
  */
 struct job_ops {
-	int (*has_images)(struct common *daemon, char *why, size_t size);
+	int (*has_images)(struct common *common, char *why, size_t size);
 	int (*parts_open)(struct job *job, bool fresh, char *why, size_t size);
 	void (*parts_close)(struct job *job);
 	void (*parts_over)(const struct job *job);

@@ -143,8 +143,8 @@ static json_t *job_restore_check_run(struct channel_reporter *reporter, void *ar
 {
 	struct job_restore *r = arg;
 	struct op_env env = {
-		.key = jobs_daemon(r->job->jobs)->config.key,
-		.secret = jobs_daemon(r->job->jobs)->config.encryption_key,
+		.key = jobs_common(r->job->jobs)->config.key,
+		.secret = jobs_common(r->job->jobs)->config.encryption_key,
 		.progress = channel_report_progress,
 		.progress_arg = reporter,
 		.any_rights = r->any_rights,
@@ -199,7 +199,7 @@ static struct job_restore *job_restore_parse(struct job *job, const json_t *how)
 		return NULL;
 	}
 	node = rank_record_node_index(json_object_get(job->record, "ranks"),
-				      jobs_daemon(job->jobs)->config.node);
+				      jobs_common(job->jobs)->config.node);
 	*r = (struct job_restore) {
 		.job = job, .any_rights = any_rights, .dry_run = dry_run, .attach = -1,
 		.node = node < 0 ? 0 : (unsigned int)node,
@@ -230,7 +230,7 @@ int job_restore_start(struct job *job, const json_t *how, int attach,
 		r->arg = arg;
 		r->attach = attach;
 		spec.arg = r;
-		err = worker_start(&jobs_daemon(job->jobs)->workers, &spec, &check_ops, r,
+		err = worker_start(&jobs_common(job->jobs)->workers, &spec, &check_ops, r,
 				   &r->worker);
 	}
 	if (!err)

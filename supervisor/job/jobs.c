@@ -27,7 +27,7 @@
 #define LOOK_MS	5000	/* until jobs here without a readable record are looked for again */
 
 struct jobs {
-	struct common *daemon;
+	struct common *common;
 	const struct job_ops *ops;
 	struct job *first;	/* ascending ids */
 	struct reactor_source *look;	/* timer of on_look() */
@@ -37,9 +37,9 @@ struct jobs {
 	json_t *unreadable;	/* jobs_unreadable() */
 };
 
-struct common *jobs_daemon(const struct jobs *jobs)
+struct common *jobs_common(const struct jobs *jobs)
 {
-	return jobs->daemon;
+	return jobs->common;
 }
 
 struct job_events_subscriber **jobs_subscribers(struct jobs *jobs)
@@ -111,8 +111,8 @@ static int job_new(struct jobs *jobs, int64_t id, json_t *record,
 	job->id = id;
 	job->record = record;
 	job->shim = -1;
-	job->image_dir = catalog_job_dir(&jobs->daemon->catalog, id);
-	if (asprintf(&job->state_dir, "%s/%lld", jobs->daemon->config.state_dir,
+	job->image_dir = catalog_job_dir(&jobs->common->catalog, id);
+	if (asprintf(&job->state_dir, "%s/%lld", jobs->common->config.state_dir,
 		     (long long)id) < 0)
 		job->state_dir = NULL;
 	if (json_unpack(record, "{s:s, s:s, s:I, s:b, s:s, s?i}", "uuid",
@@ -157,9 +157,9 @@ static int jobs_load(struct jobs *jobs, int64_t id, struct job **ret_job, char *
 	json_t *record;
 	int err;
 
-	err = jobs->ops->has_images(jobs->daemon, why, size);
+	err = jobs->ops->has_images(jobs->common, why, size);
 	if (!err)
-		err = catalog_job_read(&jobs->daemon->catalog, id, &record, why, size);
+		err = catalog_job_read(&jobs->common->catalog, id, &record, why, size);
 	if (err)
 		return err;
 	err = job_new(jobs, id, record, ret_job);
@@ -196,12 +196,12 @@ static struct job *jobs_refresh(struct jobs *jobs, struct job *job)
 /* 0 if the key can be loaded. If not, log that once, and not an error for each record. */
 static int check_key(struct jobs *jobs, struct ckpt_error *error)
 {
-	struct common *daemon = jobs->daemon;
+	struct common *common = jobs->common;
 	struct image_key *key = NULL;
-	int err = image_key_load(daemon->config.key, &key, error);
+	int err = image_key_load(common->config.key, &key, error);
 
 	if (err && !jobs->keyless)
-		log_error(&daemon->log, "no job's record can be read: %s", error->text);
+		log_error(&common->log, "no job's record can be read: %s", error->text);
 	jobs->keyless = err;
 	image_key_destroy(key);
 	return err;
@@ -225,7 +225,7 @@ static void jobs_note_unreadable(struct jobs *jobs, int64_t id, int err, const c
 
 void jobs_reconcile_all(struct jobs *jobs)
 {
-	json_t *ids = catalog_jobs(&jobs->daemon->catalog), *number;
+	json_t *ids = catalog_jobs(&jobs->common->catalog), *number;
 	struct ckpt_error error = {};
 	int err, keyless = check_key(jobs, &error);
 	struct job *job, *next;
@@ -249,7 +249,7 @@ void jobs_reconcile_all(struct jobs *jobs)
 		err = jobs_load(jobs, id, &job, why, sizeof(why));
 		if (!err)
 			continue;
-		log_warning(&jobs->daemon->log, "%s", why);
+		log_warning(&jobs->common->log, "%s", why);
 		jobs_note_unreadable(jobs, id, err, why);
 	}
 	json_decref(ids);
@@ -311,7 +311,7 @@ struct job *jobs_next(struct jobs *jobs, struct job *after)
 
 static void state_path(const struct jobs *jobs, int64_t id, char *buf, size_t size)
 {
-	snprintf(buf, size, "%s/%lld", jobs->daemon->config.state_dir, (long long)id);
+	snprintf(buf, size, "%s/%lld", jobs->common->config.state_dir, (long long)id);
 }
 
 bool jobs_has_processes(const struct jobs *jobs, int64_t id)
@@ -346,7 +346,7 @@ static bool is_missed(struct jobs *jobs, const char *name)
 	    !jobs_load(jobs, id, &job, why, sizeof(why)))
 		return false;
 	if (!jobs->missed)
-		log_error(&jobs->daemon->log,
+		log_error(&jobs->common->log,
 			  "processes of job %lld run here, but: %s; looking again", (long long)id,
 			  why);
 	return true;
@@ -356,7 +356,7 @@ static bool is_missed(struct jobs *jobs, const char *name)
 static void on_look(void *arg)
 {
 	struct jobs *jobs = arg;
-	_cleanup_dir_ DIR *dir = opendir(jobs->daemon->config.state_dir);
+	_cleanup_dir_ DIR *dir = opendir(jobs->common->config.state_dir);
 	struct dirent *entry;
 	bool missed = false;
 
@@ -364,8 +364,8 @@ static void on_look(void *arg)
 	while (dir && (entry = readdir(dir)))
 		missed |= is_missed(jobs, entry->d_name);
 	jobs->missed = missed;
-	if (missed && reactor_timer(jobs->daemon->reactor, LOOK_MS, on_look, jobs, &jobs->look))
-		log_error(&jobs->daemon->log, "no timer to look for jobs; restart ckptd");
+	if (missed && reactor_timer(jobs->common->reactor, LOOK_MS, on_look, jobs, &jobs->look))
+		log_error(&jobs->common->log, "no timer to look for jobs; restart ckptd");
 }
 
 static void random_name(char *hex)
@@ -383,15 +383,15 @@ int jobs_create(struct jobs *jobs, json_t *record, struct job **ret_job, char *w
 	int64_t id;
 	int err;
 
-	err = jobs->ops->has_images(jobs->daemon, why, size);
+	err = jobs->ops->has_images(jobs->common, why, size);
 	if (err) {
 		json_decref(record);
 		return err;
 	}
-	err = catalog_job_create(&jobs->daemon->catalog, &id);
+	err = catalog_job_create(&jobs->common->catalog, &id);
 	if (err) {
 		snprintf(why, size, "no directory for the job in %s: %s",
-			 jobs->daemon->catalog.dir, err == -EBUSY ?
+			 jobs->common->catalog.dir, err == -EBUSY ?
 			 "another ckptd keeps the job numbers locked (see the log); try again" :
 			 strerror(-err));
 		json_decref(record);
@@ -410,11 +410,11 @@ int jobs_create(struct jobs *jobs, json_t *record, struct job **ret_job, char *w
 			jobs_forget(*ret_job);
 	}
 	if (err)
-		catalog_job_remove(&jobs->daemon->catalog, id);
+		catalog_job_remove(&jobs->common->catalog, id);
 	return err;
 }
 
-int jobs_open(struct common *daemon, const struct job_ops *ops, bool keyless,
+int jobs_open(struct common *common, const struct job_ops *ops, bool keyless,
 	      struct jobs **ret_jobs)
 {
 	struct jobs *jobs = calloc(1, sizeof(*jobs));
@@ -423,7 +423,7 @@ int jobs_open(struct common *daemon, const struct job_ops *ops, bool keyless,
 		free(jobs);
 		return -ENOMEM;
 	}
-	jobs->daemon = daemon;
+	jobs->common = common;
 	jobs->ops = ops;
 	jobs->keyless = keyless;
 	jobs->unreadable = json_array();

@@ -84,12 +84,12 @@ struct job {
  * @ops: must stay valid until jobs_close()
  * @keyless: the key of the records cannot be used, and the log says why
  */
-int jobs_open(struct common *daemon, const struct job_ops *ops, bool keyless,
+int jobs_open(struct common *common, const struct job_ops *ops, bool keyless,
 	      struct jobs **ret_jobs);
 /* Register the jobs of the catalog, and those that run here. Call once. */
 void jobs_find_again(struct jobs *jobs);
 void jobs_close(struct jobs *jobs);	/* NULL is fine; the jobs run on */
-struct common *jobs_daemon(const struct jobs *jobs);
+struct common *jobs_common(const struct jobs *jobs);
 struct job_events_subscriber **jobs_subscribers(struct jobs *jobs);	/* job_events.c's */
 
 /*

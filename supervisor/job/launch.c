@@ -30,11 +30,11 @@ json_t *launch_spec(const struct job *job, json_t *restore)
 		"job", "uid", "gid", "groups", "host_ns", "stdio", "window",
 		"argv", "env", "cwd", "umask", "limits", "sched",
 	};
-	const struct common *daemon = jobs_daemon(job->jobs);
+	const struct common *common = jobs_common(job->jobs);
 	json_t *spec = json_pack("{s:s, s:s, s:s, s:s*, s:i}", "state_dir", job->state_dir,
-				 "image_dir", job->image_dir, "key", daemon->config.key,
-				 "encryption_key", daemon->config.encryption_key,
-				 "nice", daemon->workers.nice);
+				 "image_dir", job->image_dir, "key", common->config.key,
+				 "encryption_key", common->config.encryption_key,
+				 "nice", common->workers.nice);
 	const json_t *ranks = json_object_get(job->record, "ranks");
 	unsigned int node = job->node_index;
 	json_t *stdio;
@@ -42,7 +42,7 @@ json_t *launch_spec(const struct job *job, json_t *restore)
 
 	if (ranks)
 		json_object_set_new(spec, "ranks",
-				    rank_record_spec(ranks, node, &daemon->config));
+				    rank_record_spec(ranks, node, &common->config));
 	for (i = 0; i < ARRAY_SIZE(copied); i++) {
 		json_t *value = json_object_get(job->record, copied[i]);
 
@@ -159,7 +159,7 @@ int launch_start(struct job *job, const json_t *spec, int attach,
 		 const struct channel_ops *ops, void *arg,
 		 struct channel **ret_channel)
 {
-	const struct common *daemon = jobs_daemon(job->jobs);
+	const struct common *common = jobs_common(job->jobs);
 	int report[2] = { -1, -1 };
 	int file, err;
 
@@ -168,9 +168,9 @@ int launch_start(struct job *job, const json_t *spec, int attach,
 	if (!err && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, report))
 		err = -errno;
 	if (!err) {
-		err = launch_spawn(daemon->config.shim, file, report[1], attach);
+		err = launch_spawn(common->config.shim, file, report[1], attach);
 		if (err)
-			log_error(&daemon->log, "%s: %s", daemon->config.shim,
+			log_error(&common->log, "%s: %s", common->config.shim,
 				  strerror(-err));
 	}
 	if (file >= 0)
@@ -180,7 +180,7 @@ int launch_start(struct job *job, const json_t *spec, int attach,
 	if (attach >= 0)
 		close(attach);
 	if (!err)
-		return channel_open(daemon->reactor, report[0], ops, arg, ret_channel);
+		return channel_open(common->reactor, report[0], ops, arg, ret_channel);
 	if (report[0] >= 0)
 		close(report[0]);
 	return err;

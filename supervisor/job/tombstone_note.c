@@ -14,22 +14,22 @@
 #include "supervisor/job/job_events.h"
 #include "supervisor/storage/tombstone.h"
 
-static const struct common *daemon_of(const struct job *job)
+static const struct common *common_of(const struct job *job)
 {
-	return jobs_daemon(job->jobs);
+	return jobs_common(job->jobs);
 }
 
 static int tombstone_note_save(struct job *job, char *why, size_t size)
 {
 	/* a node that is not the home writes, too: nobody else writes its copy */
-	if (!daemon_of(job)->config.image_dir_shared)
-		return catalog_job_write(&daemon_of(job)->catalog, job->id, job->record, why, size);
+	if (!common_of(job)->config.image_dir_shared)
+		return catalog_job_write(&common_of(job)->catalog, job->id, job->record, why, size);
 	return job_save(job, why, size);
 }
 
 int tombstone_note_make(struct tombstone_note *note, struct job *job, char *why, size_t size)
 {
-	const struct level_configs *levels = &daemon_of(job)->config.levels;
+	const struct level_configs *levels = &common_of(job)->config.levels;
 	const char *level = note->level && note->level[0] ? note->level : NULL;
 	size_t n = json_array_size(note->generations);
 	int64_t top = json_integer_value(json_array_get(note->generations, n ? n - 1 : 0));
@@ -58,7 +58,7 @@ void tombstone_note_take_back(struct tombstone_note *note, struct job *job)
 	else
 		json_object_del(job->record, "unwanted");
 	if (tombstone_note_save(job, why, sizeof(why)))
-		log_error(&jobs_daemon(job->jobs)->log, "%s", why);
+		log_error(&jobs_common(job->jobs)->log, "%s", why);
 }
 
 /* True if the removal has failed in part, or if it is not known how far it got. */

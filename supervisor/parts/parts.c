@@ -34,7 +34,7 @@ const char *parts_name(const struct parts *p, unsigned int node)
 int parts_host(const struct parts *p, unsigned int node)
 {
 	const char *name = parts_name(p, node);
-	struct peer *peer = nodes_peer(p->daemon->nodes);
+	struct peer *peer = nodes_peer(p->common->nodes);
 
 	return peer && name ? peer_find(peer, name) : -ENOENT;
 }
@@ -119,7 +119,7 @@ static void parts_on_tick(void *arg);
 
 static int parts_arm(struct parts *p)
 {
-	return reactor_timer(p->daemon->reactor, PARTS_TICK_MS, parts_on_tick, p, &p->tick);
+	return reactor_timer(p->common->reactor, PARTS_TICK_MS, parts_on_tick, p, &p->tick);
 }
 
 static void parts_on_tick(void *arg)
@@ -130,7 +130,7 @@ static void parts_on_tick(void *arg)
 	p->tick = NULL;
 	p->ticks++;
 	if (parts_arm(p))
-		log_error(&p->daemon->log, "job %lld: no timer", (long long)p->job->id);
+		log_error(&p->common->log, "job %lld: no timer", (long long)p->job->id);
 	fence_tree_tick(p->tree);
 	if (p->node)
 		parts_away_tick(p);
@@ -141,7 +141,7 @@ static void parts_on_tick(void *arg)
 static int parts_join(struct parts *p, char *why, size_t size)
 {
 	const char **names = calloc(p->nr, sizeof(*names));
-	struct peer *peer = nodes_peer(p->daemon->nodes);
+	struct peer *peer = nodes_peer(p->common->nodes);
 	unsigned int i, bad = 0;
 	int err;
 
@@ -152,10 +152,10 @@ static int parts_join(struct parts *p, char *why, size_t size)
 	err = peer ? peer_job_add(peer, p->job->id, p->run, names, p->nr, &bad) : -ENOTCONN;
 	if (err == -ENOTCONN)
 		snprintf(why, size, "node %s is on its own: see ckptctl nodes",
-			 p->daemon->config.node);
+			 p->common->config.node);
 	else if (err == -ENOENT)
 		snprintf(why, size, "there is no node %s in %s", names[bad],
-			 p->daemon->config.hosts);
+			 p->common->config.hosts);
 	else if (err)
 		snprintf(why, size, "the job's nodes: %s", strerror(-err));
 	free(names);
@@ -175,7 +175,7 @@ static void parts_release(struct parts *p)
 
 int parts_open(struct job *job, bool fresh, char *why, size_t size)
 {
-	struct common *daemon = jobs_daemon(job->jobs);
+	struct common *common = jobs_common(job->jobs);
 	struct parts *p = calloc(1, sizeof(*p));
 	unsigned int i;
 	int err;
@@ -184,9 +184,9 @@ int parts_open(struct job *job, bool fresh, char *why, size_t size)
 	if (!p)
 		return -ENOMEM;
 	p->job = job;
-	p->daemon = daemon;
+	p->common = common;
 	p->node = (unsigned int)rank_record_node_index(json_object_get(job->record, "ranks"),
-						       daemon->config.node);
+						       common->config.node);
 	p->nr = (unsigned int)json_array_size(node_names(job->record));
 	p->run = (uint64_t)json_integer_value(json_object_get(job->record, "run"));
 	p->keep_going = json_is_true(json_object_get(json_object_get(job->record, "ranks"),
@@ -207,7 +207,7 @@ int parts_open(struct job *job, bool fresh, char *why, size_t size)
 	if (!err)
 		err = parts_arm(p);
 	if (err) {
-		peer_job_remove(nodes_peer(daemon->nodes), job->id, p->run);
+		peer_job_remove(nodes_peer(common->nodes), job->id, p->run);
 		parts_release(p);
 		return err;
 	}
@@ -224,7 +224,7 @@ void parts_close(struct job *job)
 
 	if (!p)
 		return;
-	asks = nodes_asks(p->daemon->nodes);
+	asks = nodes_asks(p->common->nodes);
 	for (i = 0; i < p->nr; i++) {
 		if (p->part[i].cookie)
 			peer_ask_forget(asks, p->part[i].cookie);
@@ -233,7 +233,7 @@ void parts_close(struct job *job)
 	}
 	for (i = 0; i < p->nr_ends; i++)
 		peer_question_answer(p->ends[i], outcome_ok(NULL));
-	peer_job_remove(nodes_peer(p->daemon->nodes), job->id, p->run);
+	peer_job_remove(nodes_peer(p->common->nodes), job->id, p->run);
 	job->parts = NULL;
 	job->node_index = 0;
 	parts_release(p);

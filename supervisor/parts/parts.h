@@ -178,7 +178,7 @@ json_t *parts_pin_nodes(const struct job *job, int64_t generation);
 void parts_pin(const struct job *job, json_t *names, const struct parts_pin *how,
 	       parts_pinned_fn fn, void *arg);
 /* Check that the hosts file has all of @names. Return: NULL, or an outcome with the error. */
-json_t *parts_check_names(const struct common *daemon, const json_t *names);
+json_t *parts_check_names(const struct common *common, const json_t *names);
 
 /*
  * parts_abandon() - end the rest of a job, some nodes of which are known to be off

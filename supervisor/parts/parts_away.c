@@ -94,7 +94,7 @@ static void parts_away_tell(struct parts *p)
 	json_object_set_new(args, "node", json_integer(p->node));
 	json_object_set_new(args, "state", json_string(part->ended ? "ended" : state));
 	json_object_set_new(args, "starting", json_boolean(p->job->busy));
-	peer_ask(nodes_asks(p->daemon->nodes), (unsigned int)home, "part", args, PARTS_ASK_MS,
+	peer_ask(nodes_asks(p->common->nodes), (unsigned int)home, "part", args, PARTS_ASK_MS,
 		 parts_away_on_told, part, &part->cookie);
 }
 
@@ -113,7 +113,7 @@ void parts_away_gone(struct parts *p)
 	}
 	/* The answer to a report from before the end is of no use. */
 	if (part->cookie)
-		peer_ask_forget(nodes_asks(p->daemon->nodes), part->cookie);
+		peer_ask_forget(nodes_asks(p->common->nodes), part->cookie);
 	part->cookie = 0;
 	parts_away_tell(p);
 }
@@ -132,7 +132,7 @@ static bool is_superseded(const struct parts *p)
 		stale_run_ask(p->job, p->ticks / PARTS_LOOK_TICKS);
 		return false;
 	}
-	if (catalog_job_read(&p->daemon->catalog, p->job->id, &record, why, sizeof(why)))
+	if (catalog_job_read(&p->common->catalog, p->job->id, &record, why, sizeof(why)))
 		return false;
 	stale_run = (uint64_t)json_integer_value(json_object_get(record, "run")) > p->run;
 	json_decref(record);
@@ -250,13 +250,13 @@ static void parts_away_on_signal(struct peer_question *q, void *arg)
 
 static void on_ask_run(struct peer_question *q, void *arg)
 {
-	const struct common *daemon = jobs_daemon(arg);
+	const struct common *common = jobs_common(arg);
 	const json_t *args = peer_question_args(q);
 	json_t *record = NULL;
 	json_int_t run = 0;
 	char why[512];
 
-	if (!catalog_job_read(&daemon->catalog, json_integer_value(json_object_get(args, "job")),
+	if (!catalog_job_read(&common->catalog, json_integer_value(json_object_get(args, "job")),
 			      &record, why, sizeof(why)) &&
 	    json_equal(json_object_get(args, "uuid"), json_object_get(record, "uuid")))
 		run = json_integer_value(json_object_get(record, "run"));
@@ -277,7 +277,7 @@ static void parts_away_on_over(struct peer_question *q, void *arg)
 
 int parts_away_register(struct jobs *jobs)
 {
-	struct peer_asks *asks = nodes_asks(jobs_daemon(jobs)->nodes);
+	struct peer_asks *asks = nodes_asks(jobs_common(jobs)->nodes);
 	int err = peer_verb(asks, "end", parts_away_on_end, jobs);
 
 	if (!err)

@@ -23,7 +23,7 @@ static void parts_fence_say(struct parts *p, unsigned int node, enum peer_type t
 	};
 
 	/* A tick repeats lost messages. */
-	peer_send(nodes_peer(p->daemon->nodes), &msg);
+	peer_send(nodes_peer(p->common->nodes), &msg);
 }
 
 static void on_up(unsigned int node, uint64_t number, const void *data, size_t len, void *arg)
@@ -173,7 +173,7 @@ void parts_fence_close(struct parts *p)
 
 int parts_fence_register(struct jobs *jobs)
 {
-	struct peer *peer = nodes_peer(jobs_daemon(jobs)->nodes);
+	struct peer *peer = nodes_peer(jobs_common(jobs)->nodes);
 
 	peer_receive(peer, PEER_FENCE_UP, on_fence_up, jobs);
 	peer_receive(peer, PEER_FENCE_DOWN, on_fence_down, jobs);

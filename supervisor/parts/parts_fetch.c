@@ -81,7 +81,7 @@ struct gathering_node {
 };
 
 struct gathering {
-	struct common *daemon;
+	struct common *common;
 	json_t *names, *was, *of_run, *steps, *failure;
 	json_int_t run;
 	bool in_l1;
@@ -174,20 +174,20 @@ static void parts_fetch_on_answer(const json_t *outcome, void *arg)
 	struct gathering_node *node = arg;
 	struct reactor_source *timer;
 
-	if (!is_open(node, outcome) || reactor_timer(node->gathering->daemon->reactor, AGAIN_MS,
+	if (!is_open(node, outcome) || reactor_timer(node->gathering->common->reactor, AGAIN_MS,
 						     parts_fetch_on_again, node, &timer))
 		parts_fetch_take(node, outcome);
 }
 
 static void parts_fetch_ask(struct gathering_node *node)
 {
-	struct common *daemon = node->gathering->daemon;
-	struct peer *peer = nodes_peer(daemon->nodes);
+	struct common *common = node->gathering->common;
+	struct peer *peer = nodes_peer(common->nodes);
 	int host = peer ? peer_find(peer, node->name) : -ENOTCONN, err = host;
 	json_t *no;
 
 	if (host >= 0)
-		err = peer_ask(nodes_asks(daemon->nodes), (unsigned int)host, "fetch",
+		err = peer_ask(nodes_asks(common->nodes), (unsigned int)host, "fetch",
 			       json_incref(node->args), ANSWER_MS, parts_fetch_on_answer, node,
 			       NULL);
 	if (err >= 0)
@@ -216,7 +216,7 @@ static void fetch_here(struct gathering_node *node, const struct job *job,
 		.dry_run = how->dry_run, .parts = node->wanted, .ranks = how->was,
 		.of_run = node->gathering->of_run,
 	};
-	int err = fetching_start(node->gathering->daemon, &options, &here_ops, node);
+	int err = fetching_start(node->gathering->common, &options, &here_ops, node);
 
 	if (err)
 		parts_fetch_fail(node, err, strerror(-err));
@@ -229,7 +229,7 @@ static struct gathering *gathering_new(const struct job *job, json_t *names)
 
 	if (!g)
 		return NULL;
-	g->daemon = jobs_daemon(job->jobs);
+	g->common = jobs_common(job->jobs);
 	g->names = json_incref(names);
 	g->steps = json_array();
 	g->in_l1 = true;
@@ -261,7 +261,7 @@ void parts_fetch(const struct job *job, const struct parts_fetch *how, parts_fet
 	int64_t token;
 
 	if (!names)
-		names = own = json_pack("[s]", jobs_daemon(job->jobs)->config.node);
+		names = own = json_pack("[s]", jobs_common(job->jobs)->config.node);
 	g = gathering_new(job, names);
 	json_decref(own);
 	if (!g) {
@@ -301,7 +301,7 @@ struct away_fetch {
 };
 
 struct parts_fetches {
-	struct common *daemon;
+	struct common *common;
 	struct services *services;
 	struct away_fetch *first;
 };
@@ -347,7 +347,7 @@ static json_int_t run_here(const struct jobs *jobs, int64_t id, const json_t *re
 	json_t *had = NULL;
 	char why[512];
 
-	if (!catalog_job_read(&jobs_daemon(jobs)->catalog, id, &had, why, sizeof(why)))
+	if (!catalog_job_read(&jobs_common(jobs)->catalog, id, &had, why, sizeof(why)))
 		on_disk = parts_fetch_run_of(had, record);
 	json_decref(had);
 	return run > on_disk ? run : on_disk;
@@ -355,7 +355,7 @@ static json_int_t run_here(const struct jobs *jobs, int64_t id, const json_t *re
 
 static int begin_fetch(struct away_fetch *f, const json_t *args)
 {
-	struct common *daemon = f->fetches->daemon;
+	struct common *common = f->fetches->common;
 	const json_t *names = json_object_get(json_object_get(f->record, "ranks"), "nodes");
 	struct fetching_options options = {
 		.flusher = f->fetches->services->flusher,
@@ -372,7 +372,7 @@ static int begin_fetch(struct away_fetch *f, const json_t *args)
 		return err;
 	/* fetching_start() takes the label from the draft and does not keep the draft. */
 	options.job = draft;
-	err = fetching_start(daemon, &options, &away_ops, f);
+	err = fetching_start(common, &options, &away_ops, f);
 	job_draft_free(draft);
 	return err;
 }
@@ -385,7 +385,7 @@ static json_t *parts_fetch_begin(struct parts_fetches *fetches, int64_t id, int6
 	struct away_fetch *f;
 	int err;
 
-	outcome = rank_record_check(json_object_get(record, "ranks"), &fetches->daemon->config);
+	outcome = rank_record_check(json_object_get(record, "ranks"), &fetches->common->config);
 	if (outcome)
 		return outcome;
 	f = calloc(1, sizeof(*f));
@@ -402,7 +402,7 @@ static json_t *parts_fetch_begin(struct parts_fetches *fetches, int64_t id, int6
 	if (!f->wanted)
 		outcome = not_of_one_job(id);
 	else if (!json_is_true(json_object_get(args, "dry_run")))
-		outcome = parts_make_place(fetches->daemon, id, record, f->run);
+		outcome = parts_make_place(fetches->common, id, record, f->run);
 	if (!outcome) {
 		err = begin_fetch(f, args);
 		if (!err)
@@ -422,7 +422,7 @@ static void on_fetch(struct peer_question *q, void *arg)
 	int node = 0;
 
 	if (json_unpack(args, "{s:I, s:i, s:I}", "job", &id, "node", &node, "token", &token) ||
-	    !parts_is_home(fetches->daemon, q, json_object_get(args, "record"), node)) {
+	    !parts_is_home(fetches->common, q, json_object_get(args, "record"), node)) {
 		peer_question_answer(q, outcome_error(-EPROTO, "this is no part of ours"));
 		return;
 	}
@@ -444,15 +444,15 @@ static void on_fetch(struct peer_question *q, void *arg)
 
 int parts_fetch_register(struct services *services, struct parts_fetches **ret_fetches)
 {
-	struct common *daemon = jobs_daemon(services->jobs);
+	struct common *common = jobs_common(services->jobs);
 	struct parts_fetches *fetches = calloc(1, sizeof(*fetches));
 
 	if (!fetches)
 		return -ENOMEM;
-	fetches->daemon = daemon;
+	fetches->common = common;
 	fetches->services = services;
 	*ret_fetches = fetches;
-	return peer_verb(nodes_asks(daemon->nodes), "fetch", on_fetch, fetches);
+	return peer_verb(nodes_asks(common->nodes), "fetch", on_fetch, fetches);
 }
 
 /*

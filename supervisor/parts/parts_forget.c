@@ -26,7 +26,7 @@
 /* ----------------------------------------------------------------- asking */
 
 struct asked_node {
-	struct common *daemon;
+	struct common *common;
 	int64_t job;
 	char name[64];
 };
@@ -38,13 +38,13 @@ static void on_forgotten(const json_t *outcome, void *arg)
 		json_string_value(json_object_get(json_object_get(outcome, "error"), "text"));
 
 	if (!outcome_is_ok(outcome))
-		log_warning(&asked->daemon->log,
+		log_warning(&asked->common->log,
 			    "job %lld: what node %s has of what was removed stays there: %s",
 			    (long long)asked->job, asked->name, text ? text : "it does not answer");
 	free(asked);
 }
 
-static void parts_forget_ask(struct common *daemon, unsigned int host, int64_t job, json_t *args)
+static void parts_forget_ask(struct common *common, unsigned int host, int64_t job, json_t *args)
 {
 	struct asked_node *asked = calloc(1, sizeof(*asked));
 	struct peer_node who;
@@ -55,11 +55,11 @@ static void parts_forget_ask(struct common *daemon, unsigned int host, int64_t j
 		json_decref(args);
 		return;
 	}
-	peer_node(nodes_peer(daemon->nodes), host, &who);
-	asked->daemon = daemon;
+	peer_node(nodes_peer(common->nodes), host, &who);
+	asked->common = common;
 	asked->job = job;
 	snprintf(asked->name, sizeof(asked->name), "%s", who.name);
-	err = peer_ask(nodes_asks(daemon->nodes), host, "forget", args, PARTS_START_MS,
+	err = peer_ask(nodes_asks(common->nodes), host, "forget", args, PARTS_START_MS,
 		       on_forgotten, asked, NULL);
 	if (!err)
 		return;
@@ -70,14 +70,14 @@ static void parts_forget_ask(struct common *daemon, unsigned int host, int64_t j
 
 void parts_forget(const struct job *job, const struct parts_forget *how)
 {
-	struct common *daemon = jobs_daemon(job->jobs);
-	struct peer *peer = nodes_peer(daemon->nodes);
+	struct common *common = jobs_common(job->jobs);
+	struct peer *peer = nodes_peer(common->nodes);
 	int i, nr = peer ? (int)peer_nr_nodes(peer) : 0;
 
 	for (i = 0; i < nr; i++) {
 		if (i == (int)peer_self(peer))
 			continue;
-		parts_forget_ask(daemon, (unsigned int)i, job->id,
+		parts_forget_ask(common, (unsigned int)i, job->id,
 				 json_pack("{s:I, s:s, s:O, s:s*, s:b, s:b, s:b}", "job",
 					   (json_int_t)job->id, "uuid", job->uuid, "generations",
 					   how->generations, "level", how->level, "whole",
@@ -90,7 +90,7 @@ void parts_forget(const struct job *job, const struct parts_forget *how)
 
 struct forgetting {
 	struct peer_question *question;
-	struct common *daemon;
+	struct common *common;
 	struct services *services;
 	struct worker *worker;
 	struct job *job;
@@ -104,9 +104,9 @@ struct forgetting {
 /* Remove the generations from the image directory. Return: NULL, or an outcome. */
 static json_t *forget_in_l1(const struct forgetting *f)
 {
-	const struct catalog *catalog = &f->daemon->catalog;
-	const struct op_env env = { .key = f->daemon->config.key,
-				    .secret = f->daemon->config.encryption_key };
+	const struct catalog *catalog = &f->common->catalog;
+	const struct op_env env = { .key = f->common->config.key,
+				    .secret = f->common->config.encryption_key };
 	const struct listing listing = {
 		.env = &env, .catalog = catalog, .job = f->job->id, .label = f->label,
 	};
@@ -139,14 +139,14 @@ static json_t *forget_in_l1(const struct forgetting *f)
 static json_t *forget_on_levels(const struct forgetting *f)
 {
 	const struct levels_removal removal = {
-		.daemon = f->daemon, .job = f->job->id, .label = f->label,
+		.common = f->common, .job = f->job->id, .label = f->label,
 		.generations = f->whole ? NULL : f->generations, .level = f->level,
 		.ended = f->ended, .force = f->force || !f->level,
 	};
 	json_t *outcome, *failed;
 	const char *name, *text;
 
-	if (!f->daemon->config.levels.nr)
+	if (!f->common->config.levels.nr)
 		return NULL;
 	outcome = levels_remove(&removal);
 	if (!outcome_is_ok(outcome))
@@ -176,7 +176,7 @@ static json_t *forget_run(struct channel_reporter *reporter, void *arg)
 		return outcome;
 	if (!f->level || !of_l1)
 		outcome = forget_on_levels(f);
-	err = f->whole ? catalog_job_remove(&f->daemon->catalog, f->job->id) : 0;
+	err = f->whole ? catalog_job_remove(&f->common->catalog, f->job->id) : 0;
 	if (!outcome)
 		return err ? outcome_error(err, "%s: %s", f->job->image_dir, strerror(-err)) :
 			     outcome_ok(NULL);
@@ -217,7 +217,7 @@ static void parts_forget_on_held(void *arg)
 		.killed = "what it had removed by then is gone there",
 	};
 	struct forgetting *f = arg;
-	int err = worker_start(&f->daemon->workers, &spec, &ops, f, &f->worker);
+	int err = worker_start(&f->common->workers, &spec, &ops, f, &f->worker);
 
 	if (err)
 		on_forget_ended(outcome_error(err, "no worker: %s", strerror(-err)), f);
@@ -244,7 +244,7 @@ static struct job *parts_forget_find(struct jobs *jobs, const json_t *args,
 static void on_forget(struct peer_question *q, void *arg)
 {
 	struct services *services = arg;
-	struct common *daemon = jobs_daemon(services->jobs);
+	struct common *common = jobs_common(services->jobs);
 	const json_t *args = peer_question_args(q);
 	json_t *outcome = NULL;
 	char why[512];
@@ -258,7 +258,7 @@ static void on_forget(struct peer_question *q, void *arg)
 		return;
 	}
 	*f = (struct forgetting) {
-		.question = q, .daemon = daemon, .services = services, .job = job,
+		.question = q, .common = common, .services = services, .job = job,
 		.generations = json_incref(json_object_get(args, "generations")),
 		.level = json_string_value(json_object_get(args, "level")),
 		.whole = json_is_true(json_object_get(args, "whole")),
@@ -270,7 +270,7 @@ static void on_forget(struct peer_question *q, void *arg)
 	};
 	/* Nobody asks again, so remove the generations even without a note. */
 	if (tombstone_note_make(&f->note, job, why, sizeof(why)))
-		log_warning(&daemon->log, "job %lld: levels may get again what is removed: %s",
+		log_warning(&common->log, "job %lld: levels may get again what is removed: %s",
 			    (long long)job->id, why);
 	job_label(job, f->label);
 	job->busy = "removal";
@@ -280,7 +280,7 @@ static void on_forget(struct peer_question *q, void *arg)
 
 int parts_forget_register(struct services *services)
 {
-	struct common *daemon = jobs_daemon(services->jobs);
+	struct common *common = jobs_common(services->jobs);
 
-	return peer_verb(nodes_asks(daemon->nodes), "forget", on_forget, services);
+	return peer_verb(nodes_asks(common->nodes), "forget", on_forget, services);
 }

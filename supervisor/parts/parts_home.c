@@ -47,7 +47,7 @@ static int parts_home_ask(struct parts *p, unsigned int node, const char *verb, 
 		json_decref(args);
 		return host;
 	}
-	return peer_ask(nodes_asks(p->daemon->nodes), (unsigned int)host, verb, args,
+	return peer_ask(nodes_asks(p->common->nodes), (unsigned int)host, verb, args,
 			timeout_ms, fn, arg, ret_cookie);
 }
 
@@ -150,7 +150,7 @@ static int note_end(struct parts *p, const struct job_end *end)
 	if (!err || err == -ENOENT || err == -ESTALE)
 		return err;
 	if (!p->note_again)
-		log_error(&p->daemon->log, "job %lld has ended, but: %s; trying again",
+		log_error(&p->common->log, "job %lld has ended, but: %s; trying again",
 			  (long long)p->job->id, why);
 	p->note_again = p->ticks + AGAIN_TICKS;
 	return -EAGAIN;
@@ -189,7 +189,7 @@ void parts_over(const struct job *job)
 {
 	const struct shim_msg fences = { .type = SHIM_FENCES };
 	const struct shim_msg msg = { .type = SHIM_OVER, .value = job->status };
-	const char *node = jobs_daemon(job->jobs)->config.node;
+	const char *node = jobs_common(job->jobs)->config.node;
 	char path[PATH_MAX];
 	struct identity id;
 	int sock;
@@ -243,7 +243,7 @@ static void check_stuck(struct parts *p)
 	snprintf(text, sizeof(text),
 		 "the ranks of node %s have ended while others wait for them in MPI_Init",
 		 parts_name(p, i));
-	log_info(&p->daemon->log, "job %lld: %s", (long long)p->job->id, text);
+	log_info(&p->common->log, "job %lld: %s", (long long)p->job->id, text);
 	parts_end_all(p, 1, text);
 }
 
@@ -357,7 +357,7 @@ static int ask_to_start(struct parts *p, unsigned int node)
 			json_object_get(json_object_get(p->job->record, "ranks"), "nodes"));
 	/* json_object_set() of NULL sets nothing. */
 	json_object_set(args, "restore", p->restore);
-	first_key_name(&jobs_daemon(p->job->jobs)->catalog, key);
+	first_key_name(&jobs_common(p->job->jobs)->catalog, key);
 	json_object_set_new(args, "key", json_string(key));
 	err = parts_home_ask(p, node, "start", args, start_ms(p), parts_home_on_start,
 			     &p->part[node], &p->part[node].start);
@@ -373,7 +373,7 @@ static void find_lost_start(struct part *part)
 
 	if (!part->start || clock_monotonic_ms() - part->heard_ms < PARTS_SILENT_MS)
 		return;
-	peer_ask_forget(nodes_asks(p->daemon->nodes), part->start);
+	peer_ask_forget(nodes_asks(p->common->nodes), part->start);
 	part->start = 0;
 	part->restoring = false;
 	part->again = true;
@@ -472,7 +472,7 @@ static bool parts_home_is_away(const struct job *job)
 	const char *node = json_string_value(json_object_get(job->record, "node"));
 
 	return job->state == JOB_ELSEWHERE && node &&
-	       strcmp(node, jobs_daemon(job->jobs)->config.node);
+	       strcmp(node, jobs_common(job->jobs)->config.node);
 }
 
 /*
@@ -508,7 +508,7 @@ static json_t *whether_over(struct jobs *jobs, int64_t id, uint64_t run)
 static void hear_of_start(struct part *part, const json_t *args)
 {
 	struct parts *p = part->parts;
-	struct peer_asks *asks = nodes_asks(p->daemon->nodes);
+	struct peer_asks *asks = nodes_asks(p->common->nodes);
 	const char *state = json_string_value(json_object_get(args, "state"));
 
 	if (json_is_true(json_object_get(args, "starting"))) {
@@ -564,5 +564,5 @@ static void on_part(struct peer_question *q, void *arg)
 
 int parts_home_register(struct jobs *jobs)
 {
-	return peer_verb(nodes_asks(jobs_daemon(jobs)->nodes), "part", on_part, jobs);
+	return peer_verb(nodes_asks(jobs_common(jobs)->nodes), "part", on_part, jobs);
 }

@@ -72,9 +72,9 @@ static void parts_pin_on_answer(const json_t *outcome, void *arg)
 	parts_pin_settle(node->pinning);
 }
 
-static void parts_pin_ask(struct common *daemon, struct pinning_node *node, json_t *args)
+static void parts_pin_ask(struct common *common, struct pinning_node *node, json_t *args)
 {
-	struct peer *peer = nodes_peer(daemon->nodes);
+	struct peer *peer = nodes_peer(common->nodes);
 	int host = peer ? peer_find(peer, node->name) : -ENOTCONN, err = host;
 
 	if (host == -ENOENT) {	/* not in the hosts file any more: nothing to pin */
@@ -83,7 +83,7 @@ static void parts_pin_ask(struct common *daemon, struct pinning_node *node, json
 		return;
 	}
 	if (host >= 0)
-		err = peer_ask(nodes_asks(daemon->nodes), (unsigned int)host, "pin",
+		err = peer_ask(nodes_asks(common->nodes), (unsigned int)host, "pin",
 			       json_incref(args), ANSWER_MS, parts_pin_on_answer, node, NULL);
 	if (err < 0)
 		parts_pin_fail(node, err == -EHOSTUNREACH ? "does not answer: see ckptctl nodes"
@@ -108,17 +108,17 @@ static void parts_pin_add_names(json_t *names, const json_t *more, const char *s
 
 json_t *parts_pin_nodes(const struct job *job, int64_t generation)
 {
-	const struct common *daemon = jobs_daemon(job->jobs);
+	const struct common *common = jobs_common(job->jobs);
 	json_t *names = json_array(), *parts = NULL;
 	char why[512];
 
-	if (!daemon->config.image_dir_shared &&
-	    !catalog_generation_parts(&daemon->catalog, job->id, generation, &parts, why,
+	if (!common->config.image_dir_shared &&
+	    !catalog_generation_parts(&common->catalog, job->id, generation, &parts, why,
 				      sizeof(why))) {
-		parts_pin_add_names(names, json_object_get(parts, "nodes"), daemon->config.node);
+		parts_pin_add_names(names, json_object_get(parts, "nodes"), common->config.node);
 		parts_pin_add_names(names,
 				    json_object_get(json_object_get(job->record, "ranks"), "nodes"),
-				    daemon->config.node);
+				    common->config.node);
 	}
 	json_decref(parts);
 	return names;
@@ -147,7 +147,7 @@ void parts_pin(const struct job *job, json_t *names, const struct parts_pin *how
 	for (i = 0; i < nr; i++) {
 		p->node[i].pinning = p;
 		p->node[i].name = json_string_value(json_array_get(names, i));
-		parts_pin_ask(jobs_daemon(job->jobs), &p->node[i], args);
+		parts_pin_ask(jobs_common(job->jobs), &p->node[i], args);
 	}
 	json_decref(args);
 	parts_pin_settle(p);
@@ -156,17 +156,17 @@ void parts_pin(const struct job *job, json_t *names, const struct parts_pin *how
 /* ------------------------------------------------------------ another node */
 
 /* Return: 0, -ENOENT if this node has no part of the generation, or negative errno with @why. */
-static int parts_pin_change(const struct common *daemon, const struct parts_pin *how, int64_t job,
+static int parts_pin_change(const struct common *common, const struct parts_pin *how, int64_t job,
 			    char *why, size_t size)
 {
 	_cleanup_fd_ int lock = -1;
-	int err = catalog_lock(&daemon->catalog, job, &lock);
+	int err = catalog_lock(&common->catalog, job, &lock);
 
 	if (!err && how->pin)
-		return pin_set(&daemon->catalog, job, how->generation, how->by, daemon->config.node,
+		return pin_set(&common->catalog, job, how->generation, how->by, common->config.node,
 			       why, size);
 	if (!err)
-		err = pin_clear(&daemon->catalog, job, how->generation);
+		err = pin_clear(&common->catalog, job, how->generation);
 	snprintf(why, size, "%s", err == -EBUSY ?
 		 "generations are being removed or pinned there just now" : strerror(-err));
 	return err;
@@ -197,7 +197,7 @@ static void on_pin(struct peer_question *q, void *arg)
 		const struct parts_pin how = { .generation = generation, .pin = pin,
 			.by = (uid_t)by };
 
-		err = parts_pin_change(jobs_daemon(jobs), &how, id, why, sizeof(why));
+		err = parts_pin_change(jobs_common(jobs), &how, id, why, sizeof(why));
 	}
 	json_decref(no);
 	outcome = err && err != -ENOENT ? outcome_error(err, "%s", why) :
@@ -207,5 +207,5 @@ static void on_pin(struct peer_question *q, void *arg)
 
 int parts_pin_register(struct jobs *jobs)
 {
-	return peer_verb(nodes_asks(jobs_daemon(jobs)->nodes), "pin", on_pin, jobs);
+	return peer_verb(nodes_asks(jobs_common(jobs)->nodes), "pin", on_pin, jobs);
 }

@@ -36,12 +36,12 @@ json_t *parts_check_place(const struct job *job)
 			     job->image_dir, strerror(errno));
 }
 
-json_t *parts_check_key(const struct common *daemon, const struct peer_question *q)
+json_t *parts_check_key(const struct common *common, const struct peer_question *q)
 {
 	const char *theirs = json_string_value(json_object_get(peer_question_args(q), "key"));
 	char ours[FIRST_KEY_NAME];
 
-	first_key_name(&daemon->catalog, ours);
+	first_key_name(&common->catalog, ours);
 	if (!theirs || !*theirs || !strcmp(theirs, ours))
 		return NULL;
 	return outcome_error(-EKEYREJECTED,
@@ -49,7 +49,7 @@ json_t *parts_check_key(const struct common *daemon, const struct peer_question 
 				     "read; copy %s of the node that has images to all others and "
 				     "restart ckptd there"
 				   : "its key %s cannot be used: see the log of its ckptd",
-			     daemon->catalog.key);
+			     common->catalog.key);
 }
 
 /* Check that no other job has the number @id here; nodes of one hosts file never clash. */
@@ -87,20 +87,20 @@ static int parts_place_write_record(const struct catalog *catalog, int64_t id, c
 	return err;
 }
 
-json_t *parts_make_place(const struct common *daemon, int64_t id, const json_t *record,
+json_t *parts_make_place(const struct common *common, int64_t id, const json_t *record,
 			 json_int_t run)
 {
-	char *dir = catalog_job_dir(&daemon->catalog, id), why[512] = "out of memory";
-	json_t *outcome = parts_place_check_owner(&daemon->catalog, id, record);
+	char *dir = catalog_job_dir(&common->catalog, id), why[512] = "out of memory";
+	json_t *outcome = parts_place_check_owner(&common->catalog, id, record);
 	int err = dir ? 0 : -ENOMEM;
 	bool made;
 
 	if (!outcome && !err)
-		err = catalog_job_make(&daemon->catalog, id, &made);
+		err = catalog_job_make(&common->catalog, id, &made);
 	if (!outcome && err)
 		outcome = outcome_error(err, "%s: %s", dir ? dir : "", strerror(-err));
 	if (!outcome) {
-		err = parts_place_write_record(&daemon->catalog, id, record, run, why, sizeof(why));
+		err = parts_place_write_record(&common->catalog, id, record, run, why, sizeof(why));
 		if (err)
 			outcome = outcome_error(err, "%s", why);
 	}
@@ -112,5 +112,5 @@ json_t *parts_take_place(const struct job *job)
 {
 	if (!parts_place_is_apart(job->record))
 		return parts_check_place(job);
-	return parts_make_place(jobs_daemon(job->jobs), job->id, job->record, 0);
+	return parts_make_place(jobs_common(job->jobs), job->id, job->record, 0);
 }

@@ -45,7 +45,7 @@ struct parts_block {
 
 struct parts {
 	struct job *job;
-	struct common *daemon;
+	struct common *common;
 	unsigned int node, nr;
 	uint64_t run;
 	bool keep_going;
@@ -112,7 +112,7 @@ void parts_drop(struct job *job);
 
 /* parts_start.c */
 /* True if the home of @record asks @q and this node is node @node of the job. */
-bool parts_is_home(const struct common *daemon, const struct peer_question *q,
+bool parts_is_home(const struct common *common, const struct peer_question *q,
 		   const json_t *record, int node);
 int parts_start_register(struct jobs *jobs);
 
@@ -123,7 +123,7 @@ json_t *parts_check_place(const struct job *job);
  * Check that the home that asks @q has the same key as this node; with two keys no saved image
  * could be restarted.  Return: NULL, or an outcome.
  */
-json_t *parts_check_key(const struct common *daemon, const struct peer_question *q);
+json_t *parts_check_key(const struct common *common, const struct peer_question *q);
 /*
  * As parts_check_place(), but where image directories are not shared, make the job's directory
  * with its record.
@@ -134,7 +134,7 @@ json_t *parts_take_place(const struct job *job);
  * replaces an earlier run in the record.  Return: NULL, or an outcome; -EEXIST: another job has
  * the number @id here.
  */
-json_t *parts_make_place(const struct common *daemon, int64_t id, const json_t *record,
+json_t *parts_make_place(const struct common *common, int64_t id, const json_t *record,
 			 json_int_t run);
 
 /* parts_fetch.c */

@@ -14,7 +14,7 @@ int parts_register(struct services *services, struct parts_fetches **ret_fetches
 	struct jobs *jobs = services->jobs;
 	int err;
 
-	if (!nodes_asks(jobs_daemon(jobs)->nodes))
+	if (!nodes_asks(jobs_common(jobs)->nodes))
 		return 0;
 	err = parts_fence_register(jobs);
 	if (!err)

@@ -98,7 +98,7 @@ static void parts_start_on_launched(json_t *outcome, void *arg)
 		parts_drop(job);
 		return;
 	}
-	log_info(&job->parts->daemon->log, "job %lld (%s): part %u %s", (long long)job->id,
+	log_info(&job->parts->common->log, "job %lld (%s): part %u %s", (long long)job->id,
 		 job->name, job->parts->node, start->how ? "restored" : "started");
 	if (start->how)
 		start->figures = json_incref(json_object_get(outcome, "result"));
@@ -219,21 +219,21 @@ static json_t *parts_start_enter(struct jobs *jobs, json_int_t id, const json_t 
 	return NULL;
 }
 
-bool parts_is_home(const struct common *daemon, const struct peer_question *q,
+bool parts_is_home(const struct common *common, const struct peer_question *q,
 		   const json_t *record, int node)
 {
 	const json_t *names = json_object_get(json_object_get(record, "ranks"), "nodes");
 	const char *home = json_string_value(json_array_get(names, 0));
 
 	return home && node > 0 && rank_record_node_index(json_object_get(record, "ranks"),
-						      daemon->config.node) == node &&
-	       peer_find(nodes_peer(daemon->nodes), home) == (int)peer_question_from(q);
+						      common->config.node) == node &&
+	       peer_find(nodes_peer(common->nodes), home) == (int)peer_question_from(q);
 }
 
 static void parts_start_on_start(struct peer_question *q, void *arg)
 {
 	struct jobs *jobs = arg;
-	const struct common *daemon = jobs_daemon(jobs);
+	const struct common *common = jobs_common(jobs);
 	json_int_t id = 0, run = 0;
 	json_t *record = NULL, *how = NULL, *outcome;
 	struct job *job;
@@ -241,7 +241,7 @@ static void parts_start_on_start(struct peer_question *q, void *arg)
 
 	if (json_unpack(peer_question_args(q), "{s:I, s:I, s:i, s:o, s?o}", "job", &id, "run", &run,
 			"node", &node, "record", &record, "restore", &how) ||
-	    !parts_is_home(daemon, q, record, node)) {
+	    !parts_is_home(common, q, record, node)) {
 		peer_question_answer(q, outcome_error(-EPROTO, "this is no part of ours"));
 		return;
 	}
@@ -257,8 +257,8 @@ static void parts_start_on_start(struct peer_question *q, void *arg)
 		job->parts->start->question = q;
 		return;
 	}
-	outcome = parts_check_key(daemon, q) ?:
-		  rank_record_check(json_object_get(record, "ranks"), &daemon->config);
+	outcome = parts_check_key(common, q) ?:
+		  rank_record_check(json_object_get(record, "ranks"), &common->config);
 	if (!outcome)
 		outcome = parts_start_enter(jobs, id, record, &job);
 	if (!outcome) {
@@ -272,6 +272,6 @@ static void parts_start_on_start(struct peer_question *q, void *arg)
 
 int parts_start_register(struct jobs *jobs)
 {
-	return peer_verb(nodes_asks(jobs_daemon(jobs)->nodes), "start", parts_start_on_start,
+	return peer_verb(nodes_asks(jobs_common(jobs)->nodes), "start", parts_start_on_start,
 			 jobs);
 }

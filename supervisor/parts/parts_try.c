@@ -101,23 +101,23 @@ static void parts_try_on_tried(const json_t *outcome, void *arg)
 }
 
 /* Return: NULL if parts_try_on_tried() will be called, or an outcome. */
-static json_t *parts_try_ask(struct common *daemon, const struct job *job, const json_t *how,
+static json_t *parts_try_ask(struct common *common, const struct job *job, const json_t *how,
 			     unsigned int number, struct try_node *node)
 {
-	struct peer *peer = nodes_peer(daemon->nodes);
+	struct peer *peer = nodes_peer(common->nodes);
 	int err = peer ? peer_find(peer, node->name) : -ENOTCONN;
 	char key[FIRST_KEY_NAME];
 	json_t *args;
 
 	if (err == -ENOTCONN)
 		return outcome_error(err, "%s is on its own: see ckptctl nodes",
-				     daemon->config.node);
+				     common->config.node);
 	if (err < 0)
-		return outcome_error(err, "it is not in %s", daemon->config.hosts);
-	first_key_name(&daemon->catalog, key);
+		return outcome_error(err, "it is not in %s", common->config.hosts);
+	first_key_name(&common->catalog, key);
 	args = json_pack("{s:I, s:i, s:O, s:O, s:s}", "job", (json_int_t)job->id, "node",
 			 (int)number, "record", job->record, "restore", how, "key", key);
-	err = peer_ask(nodes_asks(daemon->nodes), (unsigned int)err, "try", args,
+	err = peer_ask(nodes_asks(common->nodes), (unsigned int)err, "try", args,
 		       TRY_MS, parts_try_on_tried, node, NULL);
 	if (!err)
 		return NULL;
@@ -127,7 +127,7 @@ static json_t *parts_try_ask(struct common *daemon, const struct job *job, const
 
 void parts_try(const struct job *job, const json_t *how, json_t *own, parts_tried_fn fn, void *arg)
 {
-	struct common *daemon = jobs_daemon(job->jobs);
+	struct common *common = jobs_common(job->jobs);
 	json_t *names = json_object_get(json_object_get(job->record, "ranks"), "nodes");
 	unsigned int i, nr = (unsigned int)json_array_size(names);
 	struct try *t = nr ? calloc(1, sizeof(*t) + nr * sizeof(t->node[0])) : NULL;
@@ -145,26 +145,26 @@ void parts_try(const struct job *job, const json_t *how, json_t *own, parts_trie
 	}
 	t->node[0].outcome = own;
 	for (i = 1; i < nr; i++) {
-		t->node[i].outcome = parts_try_ask(daemon, job, how, i, &t->node[i]);
+		t->node[i].outcome = parts_try_ask(common, job, how, i, &t->node[i]);
 		if (t->node[i].outcome)
 			t->open--;
 	}
 	parts_try_settle(t);
 }
 
-json_t *parts_check_names(const struct common *daemon, const json_t *names)
+json_t *parts_check_names(const struct common *common, const json_t *names)
 {
-	struct peer *peer = nodes_peer(daemon->nodes);
+	struct peer *peer = nodes_peer(common->nodes);
 	const json_t *name;
 	size_t i;
 
 	if (json_array_size(names) && !peer)
 		return outcome_error(-ENOTCONN, "node %s is on its own: see ckptctl nodes",
-				     daemon->config.node);
+				     common->config.node);
 	json_array_foreach(names, i, name) {
 		if (peer_find(peer, json_string_value(name)) < 0)
 			return outcome_error(-ENOENT, "there is no node %s in %s",
-					     json_string_value(name), daemon->config.hosts);
+					     json_string_value(name), common->config.hosts);
 	}
 	return NULL;
 }
@@ -214,7 +214,7 @@ static json_t *parts_try_begin(struct jobs *jobs, struct peer_question *q, json_
 static void on_try(struct peer_question *q, void *arg)
 {
 	struct jobs *jobs = arg;
-	const struct common *daemon = jobs_daemon(jobs);
+	const struct common *common = jobs_common(jobs);
 	json_t *record = NULL, *how = NULL, *outcome;
 	const struct job *job;
 	json_int_t id = 0;
@@ -223,12 +223,12 @@ static void on_try(struct peer_question *q, void *arg)
 	if (json_unpack(peer_question_args(q), "{s:I, s:i, s:o, s:o}", "job", &id, "node", &node,
 			"record", &record, "restore", &how) ||
 	    !json_is_true(json_object_get(how, "dry_run")) ||
-	    !parts_is_home(daemon, q, record, node)) {
+	    !parts_is_home(common, q, record, node)) {
 		peer_question_answer(q, outcome_error(-EPROTO, "this is no part of ours"));
 		return;
 	}
-	outcome = parts_check_key(daemon, q) ?:
-		  rank_record_check(json_object_get(record, "ranks"), &daemon->config);
+	outcome = parts_check_key(common, q) ?:
+		  rank_record_check(json_object_get(record, "ranks"), &common->config);
 	/* A part left of an older run ends at the start; until then the engine sees it run. */
 	job = jobs_lookup(jobs, id);
 	if (!outcome && job && job->parts && job_is_alive(job))
@@ -241,5 +241,5 @@ static void on_try(struct peer_question *q, void *arg)
 
 int parts_try_register(struct jobs *jobs)
 {
-	return peer_verb(nodes_asks(jobs_daemon(jobs)->nodes), "try", on_try, jobs);
+	return peer_verb(nodes_asks(jobs_common(jobs)->nodes), "try", on_try, jobs);
 }

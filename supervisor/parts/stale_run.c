@@ -28,7 +28,7 @@
 #define ASK_NODES	8	/* nodes asked per look while a node is silent */
 
 struct stale_run {
-	struct common *daemon;
+	struct common *common;
 	struct jobs *jobs;
 	struct reactor_source *timer;
 	struct worker *worker;
@@ -85,7 +85,7 @@ void stale_run_end_older(const struct job *job)
 
 	if (identity_read(job->state_dir, &id) || !id.init_alive || !is_older(job))
 		return;
-	log_error(&jobs_daemon(job->jobs)->log,
+	log_error(&jobs_common(job->jobs)->log,
 		  "job %lld: it has ended or was restarted elsewhere since; what still runs of it "
 		  "here ends",
 		  (long long)job->id);
@@ -96,7 +96,7 @@ void stale_run_end_older(const struct job *job)
 
 void stale_run_end(struct job *job)
 {
-	log_error(&jobs_daemon(job->jobs)->log,
+	log_error(&jobs_common(job->jobs)->log,
 		  "job %lld: restarted on other nodes; what is here ends", (long long)job->id);
 	if (job->parts)
 		parts_abandon(job->parts);
@@ -120,7 +120,7 @@ static json_t *stale_run_look(struct channel_reporter *reporter, void *arg)
 	char why[512];
 
 	while ((job = jobs_next(stale_run->jobs, job))) {
-		if (!stale_run_is_ours(job) || catalog_job_read(&stale_run->daemon->catalog,
+		if (!stale_run_is_ours(job) || catalog_job_read(&stale_run->common->catalog,
 								job->id, &record, why, sizeof(why)))
 			continue;
 		if (same_uuid(job, record) && stale_run_of(record) > stale_run_of(job->record))
@@ -176,13 +176,13 @@ static void on_run(const json_t *outcome, void *arg)
 
 static void stale_run_ask_node(const struct job *job, unsigned int host)
 {
-	struct common *daemon = jobs_daemon(job->jobs);
+	struct common *common = jobs_common(job->jobs);
 	struct asked *asked = malloc(sizeof(*asked));
 
 	if (!asked)
 		return;
 	*asked = (struct asked) { job->jobs, job->id, stale_run_of(job->record) };
-	if (peer_ask(nodes_asks(daemon->nodes), host, "run",
+	if (peer_ask(nodes_asks(common->nodes), host, "run",
 		     json_pack("{s:I, s:s}", "job", (json_int_t)job->id, "uuid", job->uuid), ASK_MS,
 		     on_run, asked, NULL))
 		free(asked);
@@ -194,18 +194,18 @@ static void stale_run_ask_node(const struct job *job, unsigned int host)
  */
 static bool stale_run_is_apart(const struct job *job)
 {
-	struct common *daemon = jobs_daemon(job->jobs);
-	struct peer *peer = nodes_peer(daemon->nodes);
+	struct common *common = jobs_common(job->jobs);
+	struct peer *peer = nodes_peer(common->nodes);
 
 	return peer && peer_nr_nodes(peer) > 1 &&
-	       (!daemon->config.image_dir_shared ||
+	       (!common->config.image_dir_shared ||
 		rank_record_is_apart(json_object_get(job->record, "ranks")));
 }
 
 /* Ask @nr nodes, first the one after us, so that not all nodes ask the same one. */
 static void ask_in_turn(const struct job *job, unsigned int look, unsigned int nr)
 {
-	struct peer *peer = nodes_peer(jobs_daemon(job->jobs)->nodes);
+	struct peer *peer = nodes_peer(jobs_common(job->jobs)->nodes);
 	unsigned int all = peer_nr_nodes(peer), others = all - 1, i;
 
 	for (i = 0; i < nr && i < others; i++)
@@ -215,7 +215,7 @@ static void ask_in_turn(const struct job *job, unsigned int look, unsigned int n
 /* Ask the nodes that have just come back: they may have been cut off with us or from us. */
 static void ask_who_is_back(const struct job *job)
 {
-	struct peer *peer = nodes_peer(jobs_daemon(job->jobs)->nodes);
+	struct peer *peer = nodes_peer(jobs_common(job->jobs)->nodes);
 	time_t now = time(NULL);
 	struct peer_node node;
 	unsigned int i;
@@ -263,10 +263,10 @@ static void stale_run_on_time(void *arg)
 	while ((job = jobs_next(stale_run->jobs, job)))
 		some = some || stale_run_is_ours(job);
 	if (some && !stale_run->worker &&
-	    worker_start(&stale_run->daemon->workers, &spec, &ops, stale_run, &stale_run->worker))
+	    worker_start(&stale_run->common->workers, &spec, &ops, stale_run, &stale_run->worker))
 		stale_run->worker = NULL;
 	ask_for_all(stale_run);
-	if (reactor_timer(stale_run->daemon->reactor, LOOK_MS, stale_run_on_time, stale_run,
+	if (reactor_timer(stale_run->common->reactor, LOOK_MS, stale_run_on_time, stale_run,
 			  &stale_run->timer))
 		stale_run->timer = NULL;
 }
@@ -278,9 +278,9 @@ int stale_run_open(struct jobs *jobs, struct stale_run **ret_stale_run)
 
 	if (!stale_run)
 		return -ENOMEM;
-	stale_run->daemon = jobs_daemon(jobs);
+	stale_run->common = jobs_common(jobs);
 	stale_run->jobs = jobs;
-	err = reactor_timer(stale_run->daemon->reactor, LOOK_MS, stale_run_on_time, stale_run,
+	err = reactor_timer(stale_run->common->reactor, LOOK_MS, stale_run_on_time, stale_run,
 			    &stale_run->timer);
 	if (err) {
 		free(stale_run);

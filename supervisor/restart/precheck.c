@@ -53,18 +53,18 @@ json_t *precheck_not_running(const struct job *job, bool node_lost)
 }
 
 /* Nothing is to be placed: no nodes were named, or only this one. */
-static bool is_here(const json_t *nodes, const struct common *daemon)
+static bool is_here(const json_t *nodes, const struct common *common)
 {
 	return !nodes || (json_array_size(nodes) == 1 &&
 			  !strcmp(json_string_value(json_array_get(nodes, 0)) ?: "",
-				  daemon->config.node));
+				  common->config.node));
 }
 
 /*
  * "ranks" as the generation had them, a new reference. NULL with an outcome on errors; NULL
  * without an outcome if the job has no ranks.
  */
-static json_t *ranks_of(const struct common *daemon, const struct job *job, int64_t generation,
+static json_t *ranks_of(const struct common *common, const struct job *job, int64_t generation,
 			const json_t *nodes, json_t **ret_outcome)
 {
 	const json_t *record = json_object_get(job->record, "ranks");
@@ -72,7 +72,7 @@ static json_t *ranks_of(const struct common *daemon, const struct job *job, int6
 	char why[512];
 	int err;
 
-	err = catalog_generation_parts(&daemon->catalog, job->id, generation, &ranks, why,
+	err = catalog_generation_parts(&common->catalog, job->id, generation, &ranks, why,
 				       sizeof(why));
 	if (!err)
 		return ranks;
@@ -80,7 +80,7 @@ static json_t *ranks_of(const struct common *daemon, const struct job *job, int6
 		*ret_outcome = outcome_error(err, "%s", why);
 	else if (record)
 		return rank_record_gathered(record);
-	else if (!is_here(nodes, daemon))
+	else if (!is_here(nodes, common))
 		*ret_outcome = outcome_error(-EINVAL,
 					     "job %lld has no ranks: restart it on that node which "
 					     "is to run it, without --nodes",
@@ -88,16 +88,16 @@ static json_t *ranks_of(const struct common *daemon, const struct job *job, int6
 	return NULL;
 }
 
-json_t *precheck_place(const struct common *daemon, const struct job *job, int64_t generation,
+json_t *precheck_place(const struct common *common, const struct job *job, int64_t generation,
 		     json_t *nodes, json_t *map, json_t **ret_outcome)
 {
-	json_t *ranks = ranks_of(daemon, job, generation, nodes, ret_outcome);
+	json_t *ranks = ranks_of(common, job, generation, nodes, ret_outcome);
 
 	if (!ranks)
 		return NULL;
-	*ret_outcome = rank_record_place(ranks, nodes, map, &daemon->config);
+	*ret_outcome = rank_record_place(ranks, nodes, map, &common->config);
 	if (!*ret_outcome)
-		*ret_outcome = parts_check_names(daemon, json_object_get(ranks, "nodes"));
+		*ret_outcome = parts_check_names(common, json_object_get(ranks, "nodes"));
 	if (!*ret_outcome && (json_object_get(ranks, "nodes") ||
 			      !json_equal(ranks, json_object_get(job->record, "ranks"))))
 		return ranks;
@@ -214,17 +214,17 @@ bool precheck_await_over(struct request *request, const struct job *job,
  */
 static json_t *check_wanted(const struct request *request, const struct job *job)
 {
-	const struct common *daemon = request->common;
+	const struct common *common = request->common;
 	json_int_t generation = json_integer_value(json_object_get(request->args, "generation"));
 	json_t *outcome, *ranks;
 
 	outcome = rank_record_check_env(json_object_get(job->record, "ranks"),
 					json_object_get(request->args, "env"));
-	if (!outcome && !fetching_is_on(daemon))
-		outcome = precheck_choose(&daemon->catalog, job, &generation);
-	if (outcome || !generation || !catalog_has(&daemon->catalog, job->id, generation))
+	if (!outcome && !fetching_is_on(common))
+		outcome = precheck_choose(&common->catalog, job, &generation);
+	if (outcome || !generation || !catalog_has(&common->catalog, job->id, generation))
 		return outcome;
-	ranks = precheck_place(daemon, job, generation, json_object_get(request->args, "nodes"),
+	ranks = precheck_place(common, job, generation, json_object_get(request->args, "nodes"),
 			      json_object_get(request->args, "map"), &outcome);
 	json_decref(ranks);
 	return outcome;

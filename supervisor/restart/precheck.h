@@ -28,7 +28,7 @@ json_t *precheck_choose(const struct catalog *catalog, const struct job *job,
  * Return: "ranks" for the job's record (a new reference); NULL with an outcome if they cannot be
  * placed so; NULL without an outcome if the record's "ranks" stay as they are, on one node.
  */
-json_t *precheck_place(const struct common *daemon, const struct job *job, int64_t generation,
+json_t *precheck_place(const struct common *common, const struct job *job, int64_t generation,
 		      json_t *nodes, json_t *map, json_t **ret_outcome);
 
 /*

@@ -329,11 +329,11 @@ static json_int_t next_run(const struct restart *r)
 /* Reading and asking may have taken hours; another node may have taken over the job meanwhile. */
 static json_t *check_claim(const struct job *job)
 {
-	const struct common *daemon = jobs_daemon(job->jobs);
+	const struct common *common = jobs_common(job->jobs);
 	char holder[80];
 
-	if (catalog_claimed(&daemon->catalog, job->id, holder, sizeof(holder)) &&
-	    !strcmp(holder, daemon->config.node))
+	if (catalog_claimed(&common->catalog, job->id, holder, sizeof(holder)) &&
+	    !strcmp(holder, common->config.node))
 		return NULL;
 	return outcome_error(-ESTALE, "node %s has taken over the restart of job %lld meanwhile",
 			     holder[0] ? holder : "?", (long long)job->id);
@@ -533,7 +533,7 @@ static void on_parts_fetched(json_t *outcome, void *arg)
 /* False: no node needs to fetch anything, as image directories are shared or there are no ranks. */
 static bool fetch_parts(struct restart *r)
 {
-	const struct common *daemon = r->request->common;
+	const struct common *common = r->request->common;
 	struct parts_fetch how = {
 		.flusher = r->request->services->flusher,
 		.generation = r->generation, .deep = r->deep, .dry_run = restart_is_dry_run(r),
@@ -543,9 +543,9 @@ static bool fetch_parts(struct restart *r)
 	char why[512];
 	int err;
 
-	if (daemon->config.image_dir_shared || !json_object_get(job->record, "ranks"))
+	if (common->config.image_dir_shared || !json_object_get(job->record, "ranks"))
 		return false;
-	err = catalog_generation_parts(&daemon->catalog, job->id, r->generation, &how.was, why,
+	err = catalog_generation_parts(&common->catalog, job->id, r->generation, &how.was, why,
 				       sizeof(why));
 	if (err && err != -ENOENT) {
 		give_up(r, outcome_error(err, "%s", why));

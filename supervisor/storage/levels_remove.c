@@ -55,7 +55,7 @@ static bool may_go(const json_t *image)
 static bool is_others(const struct run *r, const struct level_config *conf, const json_t *image)
 {
 	return !level_config_is_dir(conf) &&
-	       strcmp(json_string_value(json_object_get(image, "node")), r->o->daemon->config.node);
+	       strcmp(json_string_value(json_object_get(image, "node")), r->o->common->config.node);
 }
 
 static int levels_remove_image(const struct run *r, const struct level_config *conf,
@@ -67,8 +67,8 @@ static int levels_remove_image(const struct run *r, const struct level_config *c
 	struct level *level;
 	int err;
 
-	if (!strcmp(user.node, r->o->daemon->config.node))
-		user.state_dir = r->o->daemon->config.state_dir;
+	if (!strcmp(user.node, r->o->common->config.node))
+		user.state_dir = r->o->common->config.state_dir;
 	else
 		user.others = true;
 	err = level_config_open_patiently(conf, &user, &level, error);
@@ -96,7 +96,7 @@ static void remove_images(struct run *r, const struct level_config *conf, const 
 		 */
 		if (is_others(r, conf, image)) {
 			/* parts_forget() tells the owner to. */
-			if (!r->o->daemon->config.image_dir_shared)
+			if (!r->o->common->config.image_dir_shared)
 				continue;
 			json_object_set_new(r->left, conf->name,
 					    json_sprintf("node %s has its image there, and only it "
@@ -175,7 +175,7 @@ static int64_t only_here(const struct run *r)
 	const char *number, *level;
 
 	json_object_foreach((json_t *)of_job, number, held) {
-		bool elsewhere = catalog_has(&r->o->daemon->catalog, r->o->job, atoll(number));
+		bool elsewhere = catalog_has(&r->o->common->catalog, r->o->job, atoll(number));
 
 		if (!is_asked(r, atoll(number)) || !json_object_get(held, r->o->level))
 			continue;
@@ -233,13 +233,13 @@ static int most_parts(const struct run *r, bool to_go)
 
 static bool is_good_in_l1(const struct run *r)
 {
-	const struct common *daemon = r->o->daemon;
-	const struct op_env env = { .key = daemon->config.key,
-				    .secret = daemon->config.encryption_key };
+	const struct common *common = r->o->common;
+	const struct op_env env = { .key = common->config.key,
+				    .secret = common->config.encryption_key };
 	const struct listing listing = {
-		.env = &env, .catalog = &daemon->catalog, .job = r->o->job, .label = r->o->label,
+		.env = &env, .catalog = &common->catalog, .job = r->o->job, .label = r->o->label,
 	};
-	json_t *all = catalog_generations(&daemon->catalog, r->o->job), *row;
+	json_t *all = catalog_generations(&common->catalog, r->o->job), *row;
 	size_t i = json_array_size(all);
 	bool good = false;
 
@@ -310,19 +310,19 @@ static json_t *levels_remove_answer(struct run *r)
 json_t *levels_remove(const struct levels_removal *o)
 {
 	struct run r = {
-		.o = o, .levels = &o->daemon->config.levels, .removed = json_object(),
+		.o = o, .levels = &o->common->config.levels, .removed = json_object(),
 		.failed = json_object(), .left = json_object(),
 	};
 	struct inventory_scope scope = {
-		.levels = r.levels, .node = o->daemon->config.node, .label = o->label,
-		.state_dir = o->daemon->config.state_dir,
+		.levels = r.levels, .node = o->common->config.node, .label = o->label,
+		.state_dir = o->common->config.state_dir,
 	};
 	struct ckpt_error error = {};
-	json_t *hosts = nodes_names(o->daemon->nodes), *outcome;
+	json_t *hosts = nodes_names(o->common->nodes), *outcome;
 	int err;
 
 	scope.hosts = hosts;
-	err = image_key_load(o->daemon->config.key, &r.key, &error);
+	err = image_key_load(o->common->config.key, &r.key, &error);
 	if (err) {
 		outcome = outcome_error(err, "%s", error.text);
 	} else {

@@ -12,7 +12,7 @@
 #include "supervisor/storage/common.h"
 
 struct levels_removal {
-	const struct common *daemon;
+	const struct common *common;
 	int64_t job;
 	const char *label;
 	const json_t *generations;	/* numbers; NULL: all */

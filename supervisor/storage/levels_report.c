@@ -138,23 +138,23 @@ static void add_to_job(const struct level_configs *levels, const json_t *scan, c
 	json_decref(seen);
 }
 
-void levels_report_list(const struct common *daemon, json_t *jobs, bool one)
+void levels_report_list(const struct common *common, json_t *jobs, bool one)
 {
 	struct inventory_scope scope = {
-		.levels = &daemon->config.levels, .node = daemon->config.node,
-		.state_dir = daemon->config.state_dir,
+		.levels = &common->config.levels, .node = common->config.node,
+		.state_dir = common->config.state_dir,
 	};
 	struct image_key *key = NULL;
 	json_t *nodes, *hosts, *scan, *job;
 	struct ckpt_error error;
 	size_t i;
 
-	if (!scope.levels->nr || image_key_load(daemon->config.key, &key, &error))
+	if (!scope.levels->nr || image_key_load(common->config.key, &key, &error))
 		return;
 	nodes = one ? NULL : nodes_of(jobs);
 	scope.key = key;
 	scope.nodes = nodes;
-	hosts = nodes_names(daemon->nodes);
+	hosts = nodes_names(common->nodes);
 	scope.hosts = hosts;
 	if (one)
 		scope.label = json_string_value(json_object_get(json_array_get(jobs, 0), "label"));
@@ -196,31 +196,31 @@ static const char *advice_for(int err)
 	}
 }
 
-static const char *levels_report_remark(const struct common *daemon,
+static const char *levels_report_remark(const struct common *common,
 					const struct level_config *conf)
 {
 	struct stat l1, there;
 
 	/* a failure of that file system loses both copies */
-	if (stat(daemon->config.image_dir, &l1) || stat(level_config_dir(conf), &there) ||
+	if (stat(common->config.image_dir, &l1) || stat(level_config_dir(conf), &there) ||
 	    l1.st_dev != there.st_dev)
 		return "";
 	return ", on the file system of image_dir";
 }
 
-static json_t *levels_report_check_level(const struct common *daemon,
+static json_t *levels_report_check_level(const struct common *common,
 					 const struct level_config *conf,
 					 const struct image_key *key)
 {
 	const struct level_user user = {
-		.node = daemon->config.node, .key = key, .state_dir = daemon->config.state_dir,
+		.node = common->config.node, .key = key, .state_dir = common->config.state_dir,
 	};
 	struct ckpt_error error = {};
 	struct level_space space;
 	struct level *level;
 	int err;
 
-	if (level_config_is_group(conf) && !daemon->config.store)
+	if (level_config_is_group(conf) && !common->config.store)
 		return json_pack("{s:b, s:o, s:s}", "ok", 0, "found",
 				 json_sprintf("%s: this node has no store, so it keeps no parity "
 					      "and no other node can get its images",
@@ -241,21 +241,21 @@ static json_t *levels_report_check_level(const struct common *daemon,
 	return json_pack("{s:b, s:o}", "ok", 1, "found",
 			 json_sprintf("%s: %s, %llu MiB free%s", conf->name, conf->place,
 				      (unsigned long long)space.free >> 20,
-				      levels_report_remark(daemon, conf)));
+				      levels_report_remark(common, conf)));
 }
 
-void levels_report_check(const struct common *daemon, json_t *checks)
+void levels_report_check(const struct common *common, json_t *checks)
 {
-	const struct level_configs *levels = &daemon->config.levels;
+	const struct level_configs *levels = &common->config.levels;
 	struct image_key *key = NULL;
 	struct ckpt_error error;
 	unsigned int t;
 
 	/* Without a key nothing is copied, and the check of the key reports that. */
-	if (!levels->nr || image_key_load(daemon->config.key, &key, &error))
+	if (!levels->nr || image_key_load(common->config.key, &key, &error))
 		return;
 	for (t = 0; t < levels->nr; t++) {
-		json_t *row = levels_report_check_level(daemon, &levels->conf[t], key);
+		json_t *row = levels_report_check_level(common, &levels->conf[t], key);
 
 		json_object_set_new(row, "check", json_string("level"));
 		json_array_append_new(checks, row);

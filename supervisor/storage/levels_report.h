@@ -17,9 +17,9 @@
  * A generation that only a level has gets a row, {"generation", "created", "bytes_stored",
  * "levels"}. Without levels in the configuration nothing is changed.
  */
-void levels_report_list(const struct common *daemon, json_t *jobs, bool one);
+void levels_report_list(const struct common *common, json_t *jobs, bool one);
 
 /* Append one check for each level, as op_doctor() has them, to @checks. */
-void levels_report_check(const struct common *daemon, json_t *checks);
+void levels_report_check(const struct common *common, json_t *checks);
 
 #endif /* STILLPOINT_LEVELS_REPORT_H */

@@ -54,7 +54,7 @@ struct session {
 };
 
 struct partner_server {
-	struct common *daemon;
+	struct common *common;
 	struct partner_listener *door;	/* NULL: this node keeps no images */
 	struct ticket *tickets;
 	struct session sessions[PARTNER_SESSIONS_MAX];
@@ -147,7 +147,7 @@ static json_t *give_ticket(struct partner_server *store, unsigned int node, cons
 	t->t.port = partner_listener_port(store->door);
 	t->t.read_only = read_only;
 	/* encrypted, unless both sides said no */
-	t->t.plain = plain && !store->daemon->config.store_encrypt;
+	t->t.plain = plain && !store->common->config.store_encrypt;
 	randombytes_buf(t->t.id, sizeof(t->t.id));
 	randombytes_buf(t->t.token, sizeof(t->t.token));
 	t->node = node;
@@ -159,7 +159,7 @@ static json_t *give_ticket(struct partner_server *store, unsigned int node, cons
 
 static json_t *partner_server_answer(struct partner_server *store, unsigned int node, json_t *args)
 {
-	struct peer *peer = nodes_peer(store->daemon->nodes);
+	struct peer *peer = nodes_peer(store->common->nodes);
 	int read_only, plain;
 	struct peer_node who;
 	json_int_t version;
@@ -209,7 +209,7 @@ static int partner_server_locate(const char *name, void *arg, char **ret_dir)
 
 	if (!level_image_parse(name, label, sizeof(label), &generation, &part))
 		return -ENOENT;
-	*ret_dir = level_image_dir(&store->daemon->catalog, label, generation, part);
+	*ret_dir = level_image_dir(&store->common->catalog, label, generation, part);
 	if (!*ret_dir)
 		return -ENOMEM;
 	return access(*ret_dir, F_OK) ? -errno : 0;
@@ -218,10 +218,10 @@ static int partner_server_locate(const char *name, void *arg, char **ret_dir)
 static int is_ready(void *arg, struct ckpt_error *error)
 {
 	const struct partner_server *store = arg;
-	const struct config *config = &store->daemon->config;
+	const struct config *config = &store->common->config;
 
 	int err = mount_id_check(config->store, config->node, config->state_dir,
-				    &store->daemon->log, error);
+				    &store->common->log, error);
 
 	/*
 	 * -ENOENT is about an image; the images of an unmounted store are unknown, so say
@@ -233,7 +233,7 @@ static int is_ready(void *arg, struct ckpt_error *error)
 static json_t *session_run(struct channel_reporter *reporter, void *arg)
 {
 	struct session *s = arg;
-	const struct config *config = &s->store->daemon->config;
+	const struct config *config = &s->store->common->config;
 	const struct partner_coming coming = {
 		.bytes = s->store->coming, .nr = PARTNER_SESSIONS_MAX, .self = s->slot,
 	};
@@ -273,7 +273,7 @@ static void partner_server_on_outcome(json_t *outcome, void *arg)
 	s->worker = NULL;
 	atomic_store(&s->store->coming[s->slot], 0);
 	if (error)
-		log_warning(&s->store->daemon->log, "store: node %s, images of %s: %s", s->client,
+		log_warning(&s->store->common->log, "store: node %s, images of %s: %s", s->client,
 			    s->t.owner, json_string_value(json_object_get(error, "text")));
 	json_decref(outcome);
 }
@@ -295,7 +295,7 @@ static void session_start(struct partner_server *store, const struct ticket *tic
 
 	while (s < store->sessions + PARTNER_SESSIONS_MAX && s->worker)
 		s++;
-	peer_node(nodes_peer(store->daemon->nodes), ticket->node, &who);
+	peer_node(nodes_peer(store->common->nodes), ticket->node, &who);
 	if (s < store->sessions + PARTNER_SESSIONS_MAX) {
 		*s = (struct session) {
 			.store = store, .slot = (unsigned int)(s - store->sessions),
@@ -304,11 +304,11 @@ static void session_start(struct partner_server *store, const struct ticket *tic
 		snprintf(s->client, sizeof(s->client), "%s", who.name);
 		spec.arg = s;
 		spec.keep = keep;
-		err = worker_start(&store->daemon->workers, &spec, &ops, s, &s->worker);
+		err = worker_start(&store->common->workers, &spec, &ops, s, &s->worker);
 		sodium_memzero(s->t.token, sizeof(s->t.token));	/* the worker has it */
 	}
 	if (err)
-		log_warning(&store->daemon->log, "store: node %s cannot be served: %s", who.name,
+		log_warning(&store->common->log, "store: node %s cannot be served: %s", who.name,
 			    strerror(-err));
 	close(fd);
 }
@@ -326,7 +326,7 @@ static void on_hello(const struct partner_hello *hello, int fd, void *arg)
 		at = &(*at)->next;
 	err = *at ? partner_hello_check(hello, (*at)->t.token, (*at)->t.plain) : -ENOENT;
 	if (err) {
-		log_debug(&store->daemon->log, "store: a connection without a good ticket: %s",
+		log_debug(&store->common->log, "store: a connection without a good ticket: %s",
 			  strerror(-err));
 		close(fd);
 		return;
@@ -344,7 +344,7 @@ static json_t *sweep_run(struct channel_reporter *reporter, void *arg)
 	int n = is_ready((void *)store, &error);
 
 	if (!n)
-		n = partner_room_sweep(store->daemon->config.store, &error);
+		n = partner_room_sweep(store->common->config.store, &error);
 	return n < 0 ? outcome_error(n, "%s", error.text)
 		     : outcome_ok(json_pack("{s:i}", "removed", n));
 }
@@ -352,7 +352,7 @@ static json_t *sweep_run(struct channel_reporter *reporter, void *arg)
 static void on_swept(json_t *outcome, void *arg)
 {
 	struct partner_server *store = arg;
-	const struct log *log = &store->daemon->log;
+	const struct log *log = &store->common->log;
 	json_int_t n =
 		json_integer_value(json_object_get(json_object_get(outcome, "result"), "removed"));
 	const json_t *error = json_object_get(outcome, "error");
@@ -373,17 +373,17 @@ static void partner_server_sweep(struct partner_server *store)
 {
 	static const struct channel_ops sweep_ops = { partner_server_on_progress, on_swept };
 	const struct worker_spec spec = { .name = "ckptd-sweep", .run = sweep_run, .arg = store };
-	int err = worker_start(&store->daemon->workers, &spec, &sweep_ops, store, &store->sweeper);
+	int err = worker_start(&store->common->workers, &spec, &sweep_ops, store, &store->sweeper);
 
 	if (err)
-		log_warning(&store->daemon->log, "store: not swept: no worker: %s", strerror(-err));
+		log_warning(&store->common->log, "store: not swept: no worker: %s", strerror(-err));
 }
 
 /* ----------------------------------------------------------------- whole */
 
 static int partner_server_serve(struct partner_server *store)
 {
-	struct common *daemon = store->daemon;
+	struct common *common = store->common;
 	int err;
 
 	store->coming = mmap(NULL, PARTNER_SESSIONS_MAX * sizeof(*store->coming),
@@ -393,38 +393,38 @@ static int partner_server_serve(struct partner_server *store)
 		return -ENOMEM;
 	}
 	err = partner_listener_open(&(struct partner_listener_options){
-		.reactor = daemon->reactor, .log = &daemon->log,
-		.listen = daemon->config.listen, .port = daemon->config.store_port,
+		.reactor = common->reactor, .log = &common->log,
+		.listen = common->config.listen, .port = common->config.store_port,
 	}, on_hello, store, &store->door);
 	if (!err) {
-		log_info(&daemon->log,
+		log_info(&common->log,
 			 "images of other nodes are kept in %s; listening on %s, port %u",
-			 daemon->config.store, daemon->config.listen,
+			 common->config.store, common->config.listen,
 			 partner_listener_port(store->door));
 		partner_server_sweep(store);
 		return 0;
 	}
-	log_error(&daemon->log,
+	log_error(&common->log,
 		  "no images of other nodes can be kept: cannot listen on %s, port %u: %s",
-		  daemon->config.listen, daemon->config.store_port, strerror(-err));
+		  common->config.listen, common->config.store_port, strerror(-err));
 	return err == -ENOMEM ? err : 0;
 }
 
-int partner_server_open(struct common *daemon, struct partner_server **ret_store)
+int partner_server_open(struct common *common, struct partner_server **ret_store)
 {
 	struct partner_server *store = calloc(1, sizeof(*store));
 	int err;
 
 	if (!store)
 		return -ENOMEM;
-	store->daemon = daemon;
+	store->common = common;
 	*ret_store = store;
 	if (sodium_init() < 0)
 		return -EIO;
-	if (!nodes_asks(daemon->nodes))
+	if (!nodes_asks(common->nodes))
 		return 0;
-	err = peer_verb(nodes_asks(daemon->nodes), "store", partner_server_on_question, store);
-	return err || !daemon->config.store ? err : partner_server_serve(store);
+	err = peer_verb(nodes_asks(common->nodes), "store", partner_server_on_question, store);
+	return err || !common->config.store ? err : partner_server_serve(store);
 }
 
 void partner_server_close(struct partner_server *store)

@@ -40,7 +40,7 @@
 struct partner_server;
 
 /* Without `store` nothing listens, and nodes that ask are told so. -ENOMEM. */
-int partner_server_open(struct common *daemon, struct partner_server **ret_store);
+int partner_server_open(struct common *common, struct partner_server **ret_store);
 /* NULL is fine; ends all sessions */
 void partner_server_close(struct partner_server *store);
 
@@ -56,7 +56,7 @@ void partner_server_close(struct partner_server *store);
  */
 typedef void (*partner_ticket_fn)(const struct partner_ticket *ticket, json_t *outcome,
 				void *arg);
-int partner_ticket_ask(struct common *daemon, const char *node, const char *owner, bool read_only,
+int partner_ticket_ask(struct common *common, const char *node, const char *owner, bool read_only,
 	      partner_ticket_fn fn, void *arg);
 
 /*
@@ -65,6 +65,6 @@ int partner_ticket_ask(struct common *daemon, const char *node, const char *owne
  *
  * -ERANGE: there is no other node; -ENOMEM.
  */
-int partner_of_owner(struct common *daemon, const char *owner, const char **ret_name);
+int partner_of_owner(struct common *common, const char *owner, const char **ret_name);
 
 #endif /* STILLPOINT_PARTNER_SERVER_H */

@@ -69,11 +69,11 @@ static void partner_ticket_on_answer(const json_t *outcome, void *arg)
 	free(a);
 }
 
-int partner_ticket_ask(struct common *daemon, const char *node, const char *owner, bool read_only,
+int partner_ticket_ask(struct common *common, const char *node, const char *owner, bool read_only,
 	      partner_ticket_fn fn, void *arg)
 {
-	struct peer *peer = nodes_peer(daemon->nodes);
-	bool plain = !daemon->config.store_encrypt;
+	struct peer *peer = nodes_peer(common->nodes);
+	bool plain = !common->config.store_encrypt;
 	struct peer_node who;
 	struct asking *a;
 	int index, err;
@@ -88,12 +88,12 @@ int partner_ticket_ask(struct common *daemon, const char *node, const char *owne
 		return -ENOMEM;
 	*a = (struct asking) { .may_be_plain = plain, .fn = fn, .arg = arg };
 	peer_node(peer, (unsigned int)index, &who);
-	owner = owner ? owner : daemon->config.node;
+	owner = owner ? owner : common->config.node;
 	snprintf(a->t.node, sizeof(a->t.node), "%s", who.name);
 	snprintf(a->t.address, sizeof(a->t.address), "%s", who.address);
 	snprintf(a->t.owner, sizeof(a->t.owner), "%s", owner);
-	a->t.read_only = read_only || strcmp(owner, daemon->config.node);
-	err = peer_ask(nodes_asks(daemon->nodes), (unsigned int)index, "store",
+	a->t.read_only = read_only || strcmp(owner, common->config.node);
+	err = peer_ask(nodes_asks(common->nodes), (unsigned int)index, "store",
 		       json_pack("{s:i, s:s, s:b, s:b}", "version", PARTNER_VERSION, "owner",
 				 owner, "read_only", (int)a->t.read_only, "plain", (int)plain),
 		       ASK_MS, partner_ticket_on_answer, a, NULL);
@@ -102,10 +102,10 @@ int partner_ticket_ask(struct common *daemon, const char *node, const char *owne
 	return err;
 }
 
-int partner_of_owner(struct common *daemon, const char *owner, const char **ret_name)
+int partner_of_owner(struct common *common, const char *owner, const char **ret_name)
 {
 	unsigned int nr;
-	const struct levels_node *nodes = nodes_list(daemon->nodes, &nr);
+	const struct levels_node *nodes = nodes_list(common->nodes, &nr);
 	int index;
 
 	if (nr < 2)

@@ -100,7 +100,7 @@ static json_t *verb_checkpoint_set(struct job *job, bool on, json_t *settings)
 		if (before)
 			json_object_set(job->record, "auto", before);
 	} else {
-		log_info(&jobs_daemon(job->jobs)->log, "job %lld: checkpoints by itself: %s",
+		log_info(&jobs_common(job->jobs)->log, "job %lld: checkpoints by itself: %s",
 			 (long long)job->id, on ? "on" : "off");
 		schedule_changed(job);
 	}

@@ -30,14 +30,14 @@ struct fsck_request {
 static json_t *fsck_run(struct channel_reporter *reporter, void *arg)
 {
 	const struct fsck_request *f = arg;
-	const struct common *daemon = f->request->common;
-	_cleanup_free_ char *path = listing_index_path(daemon->config.state_dir);
-	struct op_env env = { .key = daemon->config.key,
-				    .secret = daemon->config.encryption_key };
+	const struct common *common = f->request->common;
+	_cleanup_free_ char *path = listing_index_path(common->config.state_dir);
+	struct op_env env = { .key = common->config.key,
+				    .secret = common->config.encryption_key };
 	struct fsck fsck = {
-		.listing = { .env = &env, .catalog = &daemon->catalog },
-		.node = daemon->config.node, .deep = f->deep, .repair = f->repair,
-		.levels = daemon->config.levels.nr,
+		.listing = { .env = &env, .catalog = &common->catalog },
+		.node = common->config.node, .deep = f->deep, .repair = f->repair,
+		.levels = common->config.levels.nr,
 		.findings = json_array(), .left_alone = json_array(),
 	};
 	json_t *job;
@@ -49,7 +49,7 @@ static json_t *fsck_run(struct channel_reporter *reporter, void *arg)
 		fsck_strangers(&fsck);
 	json_array_foreach(f->jobs, i, job)
 		fsck_job(&fsck, job);
-	listing_index_close(&daemon->log, fsck.listing.index);
+	listing_index_close(&common->log, fsck.listing.index);
 	return outcome_ok(fsck_result(&fsck));
 }
 
@@ -84,7 +84,7 @@ static void verb_fsck_add(struct fsck_request *f, const struct job *job)
 	bool alive = job_is_alive(job) || job->state == JOB_ELSEWHERE || job->busy;
 	char label[64];
 
-	json_array_append_new(f->jobs, fsck_asked(&jobs_daemon(job->jobs)->catalog, job->id,
+	json_array_append_new(f->jobs, fsck_asked(&jobs_common(job->jobs)->catalog, job->id,
 						  job_label(job, label), job->record, alive));
 }
 

@@ -119,7 +119,7 @@ static json_t *verb_image_place(const struct job *job, int64_t generation, const
 				json_t *parts, bool expect, json_t *args,
 				const struct image_name *name)
 {
-	const struct catalog *catalog = &jobs_daemon(job->jobs)->catalog;
+	const struct catalog *catalog = &jobs_common(job->jobs)->catalog;
 	const json_t *part = node ? find_part(parts, node) : NULL;
 	json_t *outcome = NULL;
 	char label[64];

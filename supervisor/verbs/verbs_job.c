@@ -188,12 +188,12 @@ static void on_run_progress(json_t *progress, void *arg)
 /* Nothing is left of a job that did not start. */
 static void verb_job_discard(struct job *job)
 {
-	const struct common *daemon = jobs_daemon(job->jobs);
+	const struct common *common = jobs_common(job->jobs);
 	int64_t id = job->id;
 
 	job_unprepare(job);
 	jobs_forget(job);
-	catalog_job_remove(&daemon->catalog, id);
+	catalog_job_remove(&common->catalog, id);
 }
 
 /* All nodes have started their parts, or nothing of the job is left. */
@@ -230,7 +230,7 @@ static json_t *job_started(struct job *job)
 		job->state = JOB_RUNNING;
 		job_recover(job);
 	} else if (job_set_state(job, JOB_RUNNING, why, sizeof(why))) {
-		log_error(&jobs_daemon(job->jobs)->log, "%s", why);
+		log_error(&jobs_common(job->jobs)->log, "%s", why);
 	}
 	return outcome_ok(job_describe(job));
 }

@@ -42,13 +42,13 @@ struct list {
 static json_t *list_run(struct channel_reporter *reporter, void *arg)
 {
 	struct list *list = arg;
-	const struct common *daemon = list->request->common;
-	struct op_env env = { .key = daemon->config.key,
-				    .secret = daemon->config.encryption_key };
+	const struct common *common = list->request->common;
+	struct op_env env = { .key = common->config.key,
+				    .secret = common->config.encryption_key };
 	struct listing listing = {
-		.env = &env, .catalog = &daemon->catalog,
-		.index = listing_index_open(daemon->config.state_dir, &daemon->catalog,
-					    &daemon->log),
+		.env = &env, .catalog = &common->catalog,
+		.index = listing_index_open(common->config.state_dir, &common->catalog,
+					    &common->log),
 	};
 	json_t *entry, *result;
 	size_t i;
@@ -59,8 +59,8 @@ static json_t *list_run(struct channel_reporter *reporter, void *arg)
 		json_object_set_new(entry, "generations",
 				    listing_rows(&listing, json_object_get(entry, "generations")));
 	}
-	listing_index_close(&daemon->log, listing.index);
-	levels_report_list(daemon, list->jobs, json_object_get(list->request->args, "job"));
+	listing_index_close(&common->log, listing.index);
+	levels_report_list(common, list->jobs, json_object_get(list->request->args, "job"));
 	json_array_foreach(list->jobs, i, entry)
 		json_object_del(entry, "label");
 	result = json_pack("{s:O}", "jobs", list->jobs);
@@ -186,11 +186,11 @@ static void rm_free(struct rm *rm)
 
 static json_t *check_own(const struct rm *rm)
 {
-	const struct common *daemon = rm->request->common;
-	const struct op_env env = { .key = daemon->config.key,
-				    .secret = daemon->config.encryption_key };
+	const struct common *common = rm->request->common;
+	const struct op_env env = { .key = common->config.key,
+				    .secret = common->config.encryption_key };
 	const struct listing listing = {
-		.env = &env, .catalog = &daemon->catalog, .job = rm->job->id, .label = rm->label,
+		.env = &env, .catalog = &common->catalog, .job = rm->job->id, .label = rm->label,
 	};
 
 	return listing_check_own(&listing, rm->generations, rm->force);
@@ -236,7 +236,7 @@ static json_t *rm_from_l1(const struct rm *rm)
 static json_t *rm_from_levels(const struct rm *rm, json_t **ret_levels)
 {
 	const struct levels_removal removal = {
-		.daemon = rm->request->common, .job = rm->job->id, .label = rm->label,
+		.common = rm->request->common, .job = rm->job->id, .label = rm->label,
 		.generations = rm->whole ? NULL : rm->generations,
 		.level = rm->level[0] ? rm->level : NULL, .force = rm->force,
 		.ended = rm->job->state == JOB_ENDED,
@@ -364,13 +364,13 @@ static bool verb_list_contains(const json_t *all, int64_t generation)
 /* Has the job another undamaged generation than @than to restart from? */
 static bool has_other(const struct job *job, const json_t *all, int64_t than)
 {
-	const struct common *daemon = jobs_daemon(job->jobs);
-	const struct op_env env = { .key = daemon->config.key,
-				    .secret = daemon->config.encryption_key };
+	const struct common *common = jobs_common(job->jobs);
+	const struct op_env env = { .key = common->config.key,
+				    .secret = common->config.encryption_key };
 	size_t i = json_array_size(all);
 	char label[64];
 	const struct listing listing = {
-		.env = &env, .catalog = &daemon->catalog, .job = job->id,
+		.env = &env, .catalog = &common->catalog, .job = job->id,
 		.label = job_label(job, label),
 	};
 	bool good = false;
@@ -412,18 +412,18 @@ static json_t *may_remove(const struct job *job, json_t *all, int64_t generation
  */
 static json_t *verb_list_check_pins(const struct job *job, const json_t *all, int64_t generation)
 {
-	const struct common *daemon = jobs_daemon(job->jobs);
+	const struct common *common = jobs_common(job->jobs);
 	json_t *pins, *number, *outcome = NULL;
 	size_t i;
 
 	if (generation)
-		return pin_has(&daemon->catalog, job->id, generation) ?
+		return pin_has(&common->catalog, job->id, generation) ?
 		       pruner_pinned(job->id, generation) : NULL;
-	pins = pin_list(&daemon->catalog, job->id);
+	pins = pin_list(&common->catalog, job->id);
 	json_array_foreach(pins, i, number) {
 		int64_t n = json_integer_value(number);
 
-		if (!outcome && (daemon->config.levels.nr || verb_list_contains(all, n)))
+		if (!outcome && (common->config.levels.nr || verb_list_contains(all, n)))
 			outcome = pruner_pinned(job->id, n);
 	}
 	json_decref(pins);

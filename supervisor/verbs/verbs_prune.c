@@ -43,13 +43,13 @@ static json_t *verb_prune_choose(const struct request *request, const struct job
 static int verb_prune_change(const struct request *request, const struct job *job,
 			     json_int_t generation, bool pin, char *why, size_t size)
 {
-	const struct common *daemon = request->common;
+	const struct common *common = request->common;
 	int err;
 
 	if (pin)
-		return pin_set(&daemon->catalog, job->id, generation, request->uid,
-			       daemon->config.node, why, size);
-	err = pin_clear(&daemon->catalog, job->id, generation);
+		return pin_set(&common->catalog, job->id, generation, request->uid,
+			       common->config.node, why, size);
+	err = pin_clear(&common->catalog, job->id, generation);
 	if (err == -ENOENT)
 		snprintf(why, size, "generation %lld of job %lld is not pinned",
 			 (long long)generation, (long long)job->id);

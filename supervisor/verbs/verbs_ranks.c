@@ -229,7 +229,7 @@ static void on_node(const json_t *outcome, void *arg)
 /* Ask the other nodes of a job whose home is this node. */
 static void ask_nodes(struct asked *a, const struct job *job)
 {
-	struct peer_asks *asks = nodes_asks(jobs_daemon(job->jobs)->nodes);
+	struct peer_asks *asks = nodes_asks(jobs_common(job->jobs)->nodes);
 	struct parts *p = job->parts;
 	unsigned int i;
 
@@ -258,16 +258,16 @@ static void ask_nodes(struct asked *a, const struct job *job)
 static json_t *verb_ranks_begin(struct asked *a, const struct job *job)
 {
 	struct worker_spec spec = { .name = "ckptd-ranks", .run = ranks_run, .arg = a };
-	struct common *daemon = jobs_daemon(job->jobs);
+	struct common *common = jobs_common(job->jobs);
 	int err;
 
 	a->job = job->id;
-	a->node = daemon->config.node;
+	a->node = common->config.node;
 	a->others = json_array();
 	a->silent = json_array();
 	a->waits = 1;
 	snprintf(a->path, sizeof(a->path), "%s/shim.sock", job->state_dir);
-	err = worker_start(&daemon->workers, &spec, &ops, a, &a->worker);
+	err = worker_start(&common->workers, &spec, &ops, a, &a->worker);
 	if (!err) {
 		if (a->request && job->parts)
 			ask_nodes(a, job);
@@ -323,7 +323,7 @@ static void verb_ranks_on_question(struct peer_question *question, void *arg)
 
 int verb_ranks_register(struct jobs *jobs)
 {
-	struct peer_asks *asks = nodes_asks(jobs_daemon(jobs)->nodes);
+	struct peer_asks *asks = nodes_asks(jobs_common(jobs)->nodes);
 
 	return asks ? peer_verb(asks, "ranks", verb_ranks_on_question, jobs) : 0;
 }

@@ -88,14 +88,14 @@ static void attempt_answer(struct attempt *a, json_t *outcome, int fd)
 /* Claim the job, so that no other node restarts it; *@job becomes the job as it is then. */
 static json_t *take_claim(struct request *request, struct job **job)
 {
-	const struct common *daemon = request->common;
+	const struct common *common = request->common;
 	bool force = json_is_true(json_object_get(request->args, "node_lost"));
 	int64_t id = (*job)->id;
 	json_t *outcome = NULL;
 	char holder[80];
 	int err;
 
-	err = catalog_claim(&daemon->catalog, id, daemon->config.node, force, holder,
+	err = catalog_claim(&common->catalog, id, common->config.node, force, holder,
 			    sizeof(holder));
 	if (err == -EBUSY)
 		return outcome_error(err,
@@ -112,7 +112,7 @@ static json_t *take_claim(struct request *request, struct job **job)
 	if (!outcome)
 		outcome = precheck_not_running(*job, force);
 	if (outcome)
-		catalog_unclaim(&daemon->catalog, id, daemon->config.node);
+		catalog_unclaim(&common->catalog, id, common->config.node);
 	return outcome;
 }
 
@@ -143,12 +143,12 @@ static void on_restart_fetched(const json_t *result, void *arg)
 /* Did the restore find damage that the first check missed? Then try again, with a deep check. */
 static bool wants_deep(const struct attempt *a, const json_t *outcome)
 {
-	const struct common *daemon = a->request->common;
+	const struct common *common = a->request->common;
 	const struct job *job = jobs_lookup(a->request->jobs, attempt_job(a));
 	int err = outcome_errno(outcome);
 
 	return (err == -EBADMSG || image_is_unreadable(err)) && !a->deep &&
-	       !verb_restart_is_dry_run(a) && fetching_is_on(daemon) && job && !job_is_alive(job);
+	       !verb_restart_is_dry_run(a) && fetching_is_on(common) && job && !job_is_alive(job);
 }
 
 static void on_restarted(json_t *outcome, int client, void *arg)

@@ -51,10 +51,10 @@ static json_t *find_row(const json_t *rows, int64_t n)
 /* The manifest's figures as a row; NULL if the manifest cannot be read. */
 static json_t *row_of_manifest(const struct stats *s, int64_t n)
 {
-	const struct common *daemon = s->request->common;
-	struct op_env env = { .key = daemon->config.key,
-				    .secret = daemon->config.encryption_key };
-	json_t *outcome = generation_describe(&env, &daemon->catalog, s->job, n, s->label);
+	const struct common *common = s->request->common;
+	struct op_env env = { .key = common->config.key,
+				    .secret = common->config.encryption_key };
+	json_t *outcome = generation_describe(&env, &common->catalog, s->job, n, s->label);
 	const json_t *result = json_object_get(outcome, "result");
 	const json_t *note = json_object_get(result, "note");
 	json_t *row = NULL;

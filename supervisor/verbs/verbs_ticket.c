@@ -50,7 +50,7 @@ static json_t *our_own(const struct config *config, const char *owner)
 
 static json_t *verb_ticket_ask(struct request *request)
 {
-	struct common *daemon = request->common;
+	struct common *common = request->common;
 	const char *node = NULL, *owner;
 	json_error_t why;
 	int read_only, err = 0;
@@ -61,7 +61,7 @@ static json_t *verb_ticket_ask(struct request *request)
 			   &owner, "read_only", &read_only))
 		return outcome_usage("ticket: bad arguments: %s", why.text);
 	if (!node)
-		err = partner_of_owner(daemon, owner, &node);
+		err = partner_of_owner(common, owner, &node);
 	if (err)
 		return outcome_error(err,
 				     err == -ERANGE ? "there is no other node to keep images of "
@@ -69,10 +69,10 @@ static json_t *verb_ticket_ask(struct request *request)
 						    : "which node keeps images of node %s cannot "
 						      "be told: see ckptctl nodes",
 				     owner);
-	if (!strcmp(node, daemon->config.node))
-		return read_only && strcmp(owner, node) ? our_own(&daemon->config, owner) :
+	if (!strcmp(node, common->config.node))
+		return read_only && strcmp(owner, node) ? our_own(&common->config, owner) :
 		       outcome_error(-EINVAL, "node %s cannot be its own partner", node);
-	err = partner_ticket_ask(daemon, node, owner, read_only, verb_ticket_on_ticket, request);
+	err = partner_ticket_ask(common, node, owner, read_only, verb_ticket_on_ticket, request);
 	return err ? outcome_error(err, "node %s cannot be asked: %s", node, strerror(-err)) : NULL;
 }
 

@@ -112,7 +112,7 @@ static size_t doctor_numbers(const json_t *unreadable, bool other_key, char *tex
 /* Jobs whose records cannot be read are in no other list. */
 static void doctor_add_jobs(const struct request *request, json_t *result)
 {
-	const struct common *daemon = request->common;
+	const struct common *common = request->common;
 	const json_t *unreadable = jobs_unreadable(request->services->jobs);
 	size_t n, at = json_array_size(json_object_get(result, "checks"));
 	char numbers[256];
@@ -123,8 +123,8 @@ static void doctor_add_jobs(const struct request *request, json_t *result)
 			   json_sprintf("%zu job%s of another key: %s", n, n == 1 ? "" : "s",
 					numbers),
 			   json_sprintf("put the key that wrote them back at %s, or move their "
-					"directories out of %s", daemon->config.key,
-					daemon->config.image_dir));
+					"directories out of %s", common->config.key,
+					common->config.image_dir));
 	n = doctor_numbers(unreadable, false, numbers, sizeof(numbers));
 	if (n)
 		doctor_add(result, at, "jobs",
@@ -136,12 +136,12 @@ static void doctor_add_jobs(const struct request *request, json_t *result)
 
 static void doctor_add_own(const struct tree_request *t)
 {
-	const struct common *daemon = t->request->common;
+	const struct common *common = t->request->common;
 	json_t *result = json_object_get(t->outcome, "result");
 
 	doctor_add(result, 0, "ckptd",
 		   json_sprintf("version " CKPT_VERSION ", pid %d, node %s", (int)getpid(),
-				daemon->config.node),
+				common->config.node),
 		   NULL);
 	if (t->nodes)
 		doctor_add_jobs(t->request, result);

@@ -519,9 +519,9 @@ struct box *box_make(void)
 		strcpy(n->state_dir, "/tmp/driver.XXXXXX");
 		assert_non_null(mkdtemp(n->state_dir));
 		n->link_room = 100;
-		n->daemon.nodes = (struct nodes *)n;
-		n->daemon.reactor = (struct reactor *)n;
-		n->daemon.config.node = (char *)(uintptr_t)(i ? "n2" : "n1");
+		n->common.nodes = (struct nodes *)n;
+		n->common.reactor = (struct reactor *)n;
+		n->common.config.node = (char *)(uintptr_t)(i ? "n2" : "n1");
 		n->job = (struct job){
 			.jobs = (struct jobs *)n,
 			.id = 1,
@@ -534,7 +534,7 @@ struct box *box_make(void)
 			.record = json_pack("{s:{s:s}}", "ranks", "mpi", "ompi"),
 		};
 		n->parts = (struct parts) {
-			.job = &n->job, .daemon = &n->daemon, .node = i, .nr = BOX_NODES,
+			.job = &n->job, .common = &n->common, .node = i, .nr = BOX_NODES,
 		};
 		coord_peer_register((struct jobs *)n);
 	}

@@ -32,7 +32,7 @@ struct job_dump {
 };
 
 struct box_node {
-	struct common daemon;
+	struct common common;
 	struct job job;
 	struct parts parts;
 	struct job_dump *dump;

@@ -16,9 +16,9 @@ void log_line(const struct log *log, enum log_level level, const char *format, .
 {
 }
 
-struct common *jobs_daemon(const struct jobs *jobs)
+struct common *jobs_common(const struct jobs *jobs)
 {
-	return &box_node_of(jobs)->daemon;
+	return &box_node_of(jobs)->common;
 }
 
 int parts_host(const struct parts *parts, unsigned int node)
@@ -38,7 +38,7 @@ json_t *parts_silent(const struct parts *parts)
 
 const char *parts_first_ended(const struct parts *parts)
 {
-	const struct box_node *home = box_node_of(parts->daemon);
+	const struct box_node *home = box_node_of(parts->common);
 
 	return !parts->node && !home[1].job.init ? "n2" : NULL;
 }

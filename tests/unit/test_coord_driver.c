@@ -472,7 +472,7 @@ static void the_pause_of_the_configuration_is_not_all_there_is(void **state)
 	unsigned int i;
 
 	for (i = 0; i < 2; i++) {
-		b->node[i].daemon.config.max_pause_ms = configured[i];
+		b->node[i].common.config.max_pause_ms = configured[i];
 		assert_int_equal(driver_open(&b->node[i].job), 0);
 		assert_int_equal(b->node[i].job.coord->coord->config.limits.pause, limit[i]);
 	}

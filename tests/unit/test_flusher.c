@@ -42,7 +42,7 @@ static struct worker worker;
 static unsigned int started, looked_at;
 static reactor_timer_fn timer_fn;
 static void *timer_arg;
-static struct common daemon_of_test;
+static struct common common_of_test;
 static int part;		/* of this node, of each job */
 static json_t *in_memory, *on_disk;	/* their record */
 static json_t *targets;		/* what the last worker got */
@@ -126,9 +126,9 @@ void job_events_unsubscribe(struct jobs *jobs, struct job_events_subscriber *sub
 {
 }
 
-struct common *jobs_daemon(const struct jobs *jobs)
+struct common *jobs_common(const struct jobs *jobs)
 {
-	return &daemon_of_test;
+	return &common_of_test;
 }
 
 struct job *jobs_next(struct jobs *jobs, struct job *after)
@@ -227,8 +227,8 @@ static struct flusher *make(void)
 	struct flusher *p;
 	unsigned int i;
 
-	daemon_of_test.config.node = (char *)(uintptr_t)"a";
-	daemon_of_test.config.levels = (struct level_configs) { .nr = 1, .conf = { {
+	common_of_test.config.node = (char *)(uintptr_t)"a";
+	common_of_test.config.levels = (struct level_configs) { .nr = 1, .conf = { {
 		.name = "p" } } };
 	for (i = 0; i < JOBS; i++)
 		job[i] = (struct job) { .id = i + 1, .record = in_memory };
@@ -291,16 +291,16 @@ static void what_the_home_removed_is_not_copied(void **state)
 	in_memory = json_pack("{s:s}", "uuid", "x");
 	on_disk = json_pack("{s:s, s:{s:[i]}}", "uuid", "x", "unwanted", "p", 2);
 	part = 1;
-	daemon_of_test.config.image_dir_shared = true;
+	common_of_test.config.image_dir_shared = true;
 	flusher_close(make());
 	assert_true(is_buried());
 	/* each has its own: it was told */
-	daemon_of_test.config.image_dir_shared = false;
+	common_of_test.config.image_dir_shared = false;
 	flusher_close(make());
 	assert_false(is_buried());
 	/* the home's own memory is the newest there is */
 	part = 0;
-	daemon_of_test.config.image_dir_shared = true;
+	common_of_test.config.image_dir_shared = true;
 	flusher_close(make());
 	assert_false(is_buried());
 	/* another job of that number */

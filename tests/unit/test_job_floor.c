@@ -15,15 +15,15 @@
 
 struct box {
 	struct disk *disk;
-	struct common daemon;
+	struct common common;
 	struct jobs *jobs;
 	struct job *job;
 	char why[512];
 };
 
-static int has_images(struct common *daemon, char *why, size_t size)
+static int has_images(struct common *common, char *why, size_t size)
 {
-	(void)daemon;
+	(void)common;
 	(void)why;
 	(void)size;
 	return 0;
@@ -40,12 +40,12 @@ static int setup(void **state)
 	assert_non_null(box);
 	assert_int_equal(disk_setup(&disk), 0);
 	box->disk = disk;
-	log_init(&box->daemon.log, "test");
-	assert_int_equal(config_init(&box->daemon.config), 0);
-	assert_int_equal(config_set(&box->daemon.config, "state_dir", box->disk->dir), 0);
-	box->daemon.catalog = box->disk->catalog;
-	assert_int_equal(reactor_create(&box->daemon.reactor), 0);
-	assert_int_equal(jobs_open(&box->daemon, &no_ops, false, &box->jobs), 0);
+	log_init(&box->common.log, "test");
+	assert_int_equal(config_init(&box->common.config), 0);
+	assert_int_equal(config_set(&box->common.config, "state_dir", box->disk->dir), 0);
+	box->common.catalog = box->disk->catalog;
+	assert_int_equal(reactor_create(&box->common.reactor), 0);
+	assert_int_equal(jobs_open(&box->common, &no_ops, false, &box->jobs), 0);
 	assert_int_equal(jobs_draft(box->jobs, 1, json_pack("{s:i, s:s, s:s, s:i, s:s, s:b}",
 				    "job", 1, "uuid", "0123456789abcdef", "name", "x", "uid", 0,
 				    "state", "running", "host_ns", 0), &box->job), 0);
@@ -60,8 +60,8 @@ static int teardown(void **state)
 
 	job_draft_free(box->job);
 	jobs_close(box->jobs);
-	reactor_destroy(box->daemon.reactor);
-	config_done(&box->daemon.config);
+	reactor_destroy(box->common.reactor);
+	config_done(&box->common.config);
 	free(box);
 	return disk_teardown(&disk);
 }
@@ -73,7 +73,7 @@ static json_int_t written(const struct box *box)
 	json_int_t floor;
 	char why[512];
 
-	if (catalog_job_read(&box->daemon.catalog, 1, &record, why, sizeof(why)))
+	if (catalog_job_read(&box->common.catalog, 1, &record, why, sizeof(why)))
 		return 0;
 	floor = json_integer_value(json_object_get(record, "floor"));
 	json_decref(record);

@@ -15,7 +15,7 @@
 
 struct box {
 	struct disk *d;
-	struct common daemon;
+	struct common common;
 	struct levels_removal rm;
 	json_t *asked;
 	char text[512];
@@ -27,7 +27,7 @@ static void add_level(struct box *b, const char *name)
 
 	disk_run(b->d, "mkdir -p -m 700 '%s/%s'", b->d->dir, name);
 	snprintf(place, sizeof(place), "posix:%s/%s", b->d->dir, name);
-	assert_int_equal(level_configs_set(&b->daemon.config.levels, name, place), 0);
+	assert_int_equal(level_configs_set(&b->common.config.levels, name, place), 0);
 }
 
 static int setup(void **state)
@@ -40,11 +40,11 @@ static int setup(void **state)
 	b->d = disk;
 	add_level(b, "p");
 	add_level(b, "q");
-	b->daemon.config.key = b->d->key;
-	b->daemon.config.node = "a";
-	b->daemon.catalog = b->d->catalog;
+	b->common.config.key = b->d->key;
+	b->common.config.node = "a";
+	b->common.catalog = b->d->catalog;
 	b->rm = (struct levels_removal) {
-		.daemon = &b->daemon, .job = b->d->job, .label = LABEL,
+		.common = &b->common, .job = b->d->job, .label = LABEL,
 	};
 	*state = b;
 	return 0;
@@ -55,7 +55,7 @@ static int teardown(void **state)
 	struct box *b = *state;
 	void *disk = b->d;
 
-	level_configs_done(&b->daemon.config.levels);
+	level_configs_done(&b->common.config.levels);
 	json_decref(b->asked);
 	free(b);
 	return disk_teardown(&disk);
@@ -68,7 +68,7 @@ static void flush_as(struct box *b, const char *node)
 					      catalog_generations(&b->d->catalog, b->d->job));
 	const struct flush p = {
 		.catalog = &b->d->catalog,
-		.levels = &b->daemon.config.levels,
+		.levels = &b->common.config.levels,
 		.node = node,
 		.usable = ~0u,
 		.targets = targets,

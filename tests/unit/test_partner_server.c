@@ -28,7 +28,7 @@
 #include "supervisor/storage/level_config_group.h"
 #include "supervisor/control/worker.h"
 
-static struct common daemon_of_test = { .config = { .node = "n1", .store = "/nowhere",
+static struct common common_of_test = { .config = { .node = "n1", .store = "/nowhere",
 	.store_encrypt = true } };
 static struct partner_server *store;
 static peer_verb_fn on_store;
@@ -162,18 +162,18 @@ static int setup(void **state)
 	static char key[] = "/tmp/test_store.XXXXXX";
 	struct ckpt_error error;
 
-	if (!mkdtemp(key) || asprintf(&daemon_of_test.config.key, "%s/key", key) < 0)
+	if (!mkdtemp(key) || asprintf(&common_of_test.config.key, "%s/key", key) < 0)
 		return -1;
 	*state = key;
-	return image_key_create(daemon_of_test.config.key, &error) ||
-	       partner_server_open(&daemon_of_test, &store);
+	return image_key_create(common_of_test.config.key, &error) ||
+	       partner_server_open(&common_of_test, &store);
 }
 
 static int teardown(void **state)
 {
 	partner_server_close(store);
-	unlink(daemon_of_test.config.key);
-	free(daemon_of_test.config.key);
+	unlink(common_of_test.config.key);
+	free(common_of_test.config.key);
 	return rmdir(*state);
 }
 
