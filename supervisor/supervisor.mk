@@ -46,6 +46,8 @@ $(call unit_test,tests/unit/test_coord_driver,tests/unit/test_coord_driver.c \
 	-ljansson -lsodium -luring -lzstd -lxxhash)
 $(call unit_test,tests/unit/test_job_floor,tests/unit/test_job_floor.c \
 	tests/unit/keep_fixture.c,$(CKPTD_LIBS))
+$(call unit_test,tests/unit/test_jobs_read,tests/unit/test_jobs_read.c \
+	tests/unit/keep_fixture.c,$(CKPTD_LIBS))
 $(call unit_test,tests/unit/test_job_exclude,tests/unit/test_job_exclude.c \
 	supervisor/job/job_exclude.c,$(LIB)/libshim.a $(LIB)/libbase.a -ljansson)
 $(call unit_test,tests/unit/test_worker,tests/unit/test_worker.c,$(CKPTD_LIBS))

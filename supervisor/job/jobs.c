@@ -25,6 +25,7 @@
 #include "supervisor/job/job_events.h"
 
 #define LOOK_MS	5000	/* until jobs here without a readable record are looked for again */
+#define LOOK_TRACES_MS	60000	/* the same of jobs without processes here */
 
 struct jobs {
 	struct common *common;
@@ -150,9 +151,9 @@ int jobs_enter(struct jobs *jobs, int64_t id, json_t *record, struct job **ret_j
 	return err;
 }
 
-/* Read a job's record from the catalog, register the job, and find out whether it runs. */
-static int jobs_load(struct jobs *jobs, int64_t id, struct job **ret_job, char *why,
-		     size_t size)
+/* Make an entry from a job's record in the catalog; register it not. */
+static int jobs_read_record(struct jobs *jobs, int64_t id, struct job **ret_job, char *why,
+			    size_t size)
 {
 	json_t *record;
 	int err;
@@ -163,11 +164,20 @@ static int jobs_load(struct jobs *jobs, int64_t id, struct job **ret_job, char *
 	if (err)
 		return err;
 	err = job_new(jobs, id, record, ret_job);
-	if (err) {
+	if (err)
 		snprintf(why, size, "the record of job %lld is not understood",
 			 (long long)id);
+	return err;
+}
+
+/* Read a job's record from the catalog, register the job, and find out whether it runs. */
+static int jobs_load(struct jobs *jobs, int64_t id, struct job **ret_job, char *why,
+		     size_t size)
+{
+	int err = jobs_read_record(jobs, id, ret_job, why, size);
+
+	if (err)
 		return err;
-	}
 	jobs_insert(jobs, *ret_job);
 	job_recover(*ret_job);
 	/* job_recover() frees the job if its part here turns out to have ended. */
@@ -182,7 +192,7 @@ static int jobs_load(struct jobs *jobs, int64_t id, struct job **ret_job, char *
 }
 
 /* Read the record again unless the job is alive or busy here: another node may have changed it. */
-static struct job *jobs_refresh(struct jobs *jobs, struct job *job)
+static struct job *jobs_renew(struct jobs *jobs, struct job *job)
 {
 	int64_t id = job->id;
 	char why[512];
@@ -223,6 +233,14 @@ static void jobs_note_unreadable(struct jobs *jobs, int64_t id, int err, const c
 						"other_key", err == -EKEYREJECTED, "error", why));
 }
 
+/* The outcome of a record that could not be read; -ENOENT may mean that the key is missing. */
+static json_t *jobs_refuse(struct jobs *jobs, int64_t id, int err, const char *why)
+{
+	if (err == -ENOENT && has_key(jobs))
+		return outcome_error(err, "there is no job %lld", (long long)id);
+	return outcome_error(err, "%s", why);
+}
+
 void jobs_reconcile_all(struct jobs *jobs)
 {
 	json_t *ids = catalog_jobs(&jobs->common->catalog), *number;
@@ -235,7 +253,7 @@ void jobs_reconcile_all(struct jobs *jobs)
 	json_array_clear(jobs->unreadable);
 	for (job = keyless ? NULL : jobs->first; job; job = next) {
 		next = job->next;
-		jobs_refresh(jobs, job);
+		jobs_renew(jobs, job);
 	}
 	json_array_foreach(ids, i, number) {
 		int64_t id = json_integer_value(number);
@@ -267,37 +285,176 @@ struct job *jobs_reconcile(struct jobs *jobs, int64_t id, json_t **ret_outcome)
 	int err;
 
 	if (job)
-		job = jobs_refresh(jobs, job);
+		job = jobs_renew(jobs, job);
 	if (job)
 		return job;
 	err = jobs_load(jobs, id, &job, why, sizeof(why));
 	if (!err)
 		return job;
-	/* -ENOENT may also mean that the key is missing */
-	if (err == -ENOENT && has_key(jobs))
-		*ret_outcome = outcome_error(err, "there is no job %lld",
-					     (long long)id);
-	else
-		*ret_outcome = outcome_error(err, "%s", why);
+	*ret_outcome = jobs_refuse(jobs, id, err, why);
 	return NULL;
+}
+
+/* Get the "job" in @request's arguments; false, with an outcome, if there is none. */
+static bool jobs_named(const struct request *request, int64_t *ret_id, json_t **ret_outcome)
+{
+	const json_t *id = json_object_get(request->args, "job");
+
+	if (!json_is_integer(id))
+		*ret_outcome = outcome_error(-EINVAL, "%s: which job?", request->verb);
+	*ret_id = json_integer_value(id);
+	return json_is_integer(id);
+}
+
+/* True if @request may name @job; false, with an outcome, if not. */
+static bool jobs_allowed(const struct request *request, const struct job *job,
+			 json_t **ret_outcome)
+{
+	if (request->uid == 0 || request->uid == job->uid)
+		return true;
+	*ret_outcome = outcome_error(-EPERM, "job %lld belongs to %s",
+				     (long long)job->id,
+				     json_string_value(json_object_get(job->record, "user")));
+	return false;
 }
 
 struct job *jobs_reconcile_for(struct request *request, json_t **ret_outcome)
 {
-	const json_t *id = json_object_get(request->args, "job");
 	struct job *job;
+	int64_t id;
 
-	if (!json_is_integer(id)) {
-		*ret_outcome = outcome_error(-EINVAL, "%s: which job?", request->verb);
+	if (!jobs_named(request, &id, ret_outcome))
+		return NULL;
+	job = jobs_reconcile(request->jobs, id, ret_outcome);
+	return job && jobs_allowed(request, job, ret_outcome) ? job : NULL;
+}
+
+/* ------------------------------------------------------ jobs as they are, to read */
+
+static bool jobs_same_run(const struct job *a, const struct job *b)
+{
+	return !strcmp(a->uuid, b->uuid) && json_equal(json_object_get(a->record, "run"),
+						       json_object_get(b->record, "run"));
+}
+
+/*
+ * Set *@ret_job to the entry of a job that is alive or busy here, else to a draft of its record,
+ * which is *@ret_draft then. A record that says that the job runs here is out of date: the entry
+ * of that run knows its end; without one the job is lost until on_look() or a request that acts
+ * finds its end.
+ */
+static int jobs_read_job(struct jobs *jobs, int64_t id, const struct job **ret_job,
+			 struct job **ret_draft, char *why, size_t size)
+{
+	struct job *known = jobs_lookup(jobs, id), *draft;
+	const char *node;
+	int err;
+
+	*ret_draft = NULL;
+	*ret_job = known;
+	if (known && (job_is_alive(known) || known->busy))
+		return 0;
+	err = jobs_read_record(jobs, id, &draft, why, size);
+	if (err)
+		return err;
+	node = json_string_value(json_object_get(draft->record, "node"));
+	if (job_is_alive(draft) && (!node || strcmp(node, jobs->common->config.node))) {
+		draft->state = JOB_ELSEWHERE;
+	} else if (job_is_alive(draft)) {
+		if (known && jobs_same_run(known, draft)) {
+			job_draft_free(draft);
+			return 0;
+		}
+		draft->state = jobs_has_processes(jobs, id) ? JOB_RUNNING : JOB_LOST;
+	}
+	*ret_job = *ret_draft = draft;
+	return 0;
+}
+
+const struct job *jobs_read_for(struct request *request, struct job **ret_draft,
+				json_t **ret_outcome)
+{
+	struct jobs *jobs = request->jobs;
+	const struct job *job;
+	char why[512];
+	int64_t id;
+	int err;
+
+	*ret_draft = NULL;
+	if (!jobs_named(request, &id, ret_outcome))
+		return NULL;
+	err = jobs_read_job(jobs, id, &job, ret_draft, why, sizeof(why));
+	if (err) {
+		*ret_outcome = jobs_refuse(jobs, id, err, why);
 		return NULL;
 	}
-	job = jobs_reconcile(request->jobs, json_integer_value(id), ret_outcome);
-	if (!job || request->uid == 0 || request->uid == job->uid)
+	if (jobs_allowed(request, job, ret_outcome))
 		return job;
-	*ret_outcome = outcome_error(-EPERM, "job %lld belongs to %s",
-				     (long long)job->id,
-				     json_string_value(json_object_get(job->record, "user")));
+	job_draft_free(*ret_draft);
+	*ret_draft = NULL;
 	return NULL;
+}
+
+static int jobs_compare_ids(const void *a, const void *b)
+{
+	const int64_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+/* Numbers of the catalog's jobs and of the registry's, in order; some twice. */
+static int64_t *jobs_numbers(struct jobs *jobs, size_t *ret_nr)
+{
+	json_t *ids = catalog_jobs(&jobs->common->catalog);
+	size_t nr = json_array_size(ids), i;
+	const struct job *job;
+	int64_t *all;
+
+	for (job = jobs->first; job; job = job->next)
+		nr++;
+	all = calloc(nr + 1, sizeof(*all));
+	*ret_nr = all ? nr : 0;
+	nr = 0;
+	for (i = 0; all && i < json_array_size(ids); i++)
+		all[nr++] = json_integer_value(json_array_get(ids, i));
+	for (job = jobs->first; all && job; job = job->next)
+		all[nr++] = job->id;
+	json_decref(ids);
+	if (all)
+		qsort(all, nr, sizeof(*all), jobs_compare_ids);
+	return all;
+}
+
+void jobs_read_all(struct jobs *jobs, void (*fn)(const struct job *job, void *arg), void *arg)
+{
+	struct ckpt_error error = {};
+	bool keyed = !check_key(jobs, &error);
+	const struct job *job;
+	struct job *draft = NULL;
+	int64_t *ids;
+	char why[512];
+	size_t i, nr;
+	int err;
+
+	json_array_clear(jobs->unreadable);
+	ids = jobs_numbers(jobs, &nr);
+	for (i = 0; i < nr; i++) {
+		if (i && ids[i] == ids[i - 1])
+			continue;
+		job = jobs_lookup(jobs, ids[i]);
+		snprintf(why, sizeof(why), "%s", error.text);
+		err = keyed ? jobs_read_job(jobs, ids[i], &job, &draft, why, sizeof(why)) :
+		      job ? 0 : -ENOKEY;
+		if (!err)
+			fn(job, arg);
+		else
+			jobs_note_unreadable(jobs, ids[i], err, why);
+		if (err && keyed && (err != -ENOENT || !job))
+			log_warning(&jobs->common->log, "%s", why);
+		job_draft_free(draft);
+		draft = NULL;
+	}
+	free(ids);
 }
 
 struct job *jobs_next(struct jobs *jobs, struct job *after)
@@ -335,36 +492,47 @@ bool jobs_has_traces(const struct jobs *jobs, int64_t id)
 	return !access(path, F_OK) || errno != ENOENT;
 }
 
-/* True if processes of the job named @name run here, and its record still cannot be read. */
-static bool is_missed(struct jobs *jobs, const char *name)
+/*
+ * Register the job named @name, of which this node has a directory. Return: ms until it is looked
+ * for again, as its record cannot be read; 0: never.
+ */
+static uint64_t jobs_look(struct jobs *jobs, const char *name)
 {
 	char *end, why[512];
 	struct job *job;
 	int64_t id = strtoll(name, &end, 10);
 
-	if (id <= 0 || *end || jobs_lookup(jobs, id) || !jobs_has_processes(jobs, id) ||
+	if (id <= 0 || *end || jobs_lookup(jobs, id) ||
 	    !jobs_load(jobs, id, &job, why, sizeof(why)))
-		return false;
+		return 0;
+	if (!jobs_has_processes(jobs, id))
+		return LOOK_TRACES_MS;
 	if (!jobs->missed)
 		log_error(&jobs->common->log,
 			  "processes of job %lld run here, but: %s; looking again", (long long)id,
 			  why);
-	return true;
+	return LOOK_MS;
 }
 
-/* Register jobs that run here: the image directory may have been absent when ckptd started. */
+/*
+ * Register jobs that run here or ended here: the image directory may have been absent when ckptd
+ * started.
+ */
 static void on_look(void *arg)
 {
 	struct jobs *jobs = arg;
 	_cleanup_dir_ DIR *dir = opendir(jobs->common->config.state_dir);
+	uint64_t ms, soonest = 0;
 	struct dirent *entry;
-	bool missed = false;
 
 	jobs->look = NULL;
-	while (dir && (entry = readdir(dir)))
-		missed |= is_missed(jobs, entry->d_name);
-	jobs->missed = missed;
-	if (missed && reactor_timer(jobs->common->reactor, LOOK_MS, on_look, jobs, &jobs->look))
+	while (dir && (entry = readdir(dir))) {
+		ms = jobs_look(jobs, entry->d_name);
+		if (ms && (!soonest || ms < soonest))
+			soonest = ms;
+	}
+	jobs->missed = soonest == LOOK_MS;
+	if (soonest && reactor_timer(jobs->common->reactor, soonest, on_look, jobs, &jobs->look))
 		log_error(&jobs->common->log, "no timer to look for jobs; restart ckptd");
 }
 

@@ -105,7 +105,8 @@ struct job_events_subscriber **jobs_subscribers(struct jobs *jobs);	/* job_event
 /* The registered job of that number; NULL. Only looks: nothing is read, freed or changed. */
 struct job *jobs_lookup(const struct jobs *jobs, int64_t id);
 /*
- * jobs_reconcile() - bring a job up to date with disk and processes, before a request acts on it
+ * jobs_reconcile() - bring a job up to date with disk and processes, before a request acts on it;
+ *	to read it, see jobs_read_for()
  *
  * A job that is alive or busy here is returned as it is. The entry of any other is freed, as
  * another node may have changed the record, and made anew from the catalog. job_recover() may
@@ -117,10 +118,25 @@ struct job *jobs_lookup(const struct jobs *jobs, int64_t id);
 struct job *jobs_reconcile(struct jobs *jobs, int64_t id, json_t **ret_outcome);
 /* The same for the "job" in @request's arguments; only its owner and root may name a job. */
 struct job *jobs_reconcile_for(struct request *request, json_t **ret_outcome);
+/*
+ * jobs_read_for() - the "job" in @request's arguments, for a request that only reads
+ * @ret_draft: to be freed with job_draft_free() after the last use of the job; NULL: it is
+ *	registered, and alive or busy here
+ *
+ * A job that is neither is read from disk. Nothing is registered, written, ended or adopted: a
+ * job whose record says that it runs on this node, which does not know it, is "lost" until
+ * jobs_reconcile() finds its end.
+ *
+ * NULL, with an outcome: as for jobs_reconcile_for().
+ */
+const struct job *jobs_read_for(struct request *request, struct job **ret_draft,
+				json_t **ret_outcome);
+/* Call @fn for all jobs, read in the same way, by ascending number; @fn must not keep the job. */
+void jobs_read_all(struct jobs *jobs, void (*fn)(const struct job *job, void *arg), void *arg);
 /* jobs_reconcile() of every job of the registry and of the catalog. */
 void jobs_reconcile_all(struct jobs *jobs);
 /*
- * The jobs that the last jobs_reconcile_all() could not read: [{"job": number, "other_key": the
+ * The jobs that the last jobs_reconcile_all() or jobs_read_all() could not read: [{"job": number, "other_key": the
  * record says that another key has sealed it, "error": text}], ascending; stays @jobs's.
  */
 const json_t *jobs_unreadable(const struct jobs *jobs);

@@ -79,22 +79,25 @@ static void verb_fsck_on_outcome(json_t *outcome, void *arg)
 
 static const struct channel_ops ops = { verb_fsck_on_progress, verb_fsck_on_outcome };
 
-static void verb_fsck_add(struct fsck_request *f, const struct job *job)
+static void verb_fsck_add(const struct job *job, void *arg)
 {
+	struct fsck_request *f = arg;
 	bool alive = job_is_alive(job) || job->state == JOB_ELSEWHERE || job->busy;
 	char label[64];
 
+	if (f->request->uid && f->request->uid != job->uid)
+		return;
 	json_array_append_new(f->jobs, fsck_asked(&jobs_common(job->jobs)->catalog, job->id,
 						  job_label(job, label), job->record, alive));
 }
 
 static json_t *verb_fsck_parse(struct request *request, struct fsck_request *f)
 {
-	struct jobs *jobs = request->jobs;
 	int deep = 0, repair = 0;
 	json_t *outcome = NULL;
 	json_error_t why;
-	struct job *job;
+	const struct job *job;
+	struct job *draft;
 	json_int_t id = 0;
 
 	if (json_unpack_ex(request->args, &why, 0, "{s?I, s?b, s?b !}", "job", &id, "deep", &deep,
@@ -103,17 +106,18 @@ static json_t *verb_fsck_parse(struct request *request, struct fsck_request *f)
 	f->deep = deep;
 	f->repair = repair;
 	if (json_object_get(request->args, "job")) {
-		job = jobs_reconcile_for(request, &outcome);
+		if (repair && !jobs_reconcile_for(request, &outcome))
+			return outcome;
+		job = jobs_read_for(request, &draft, &outcome);
 		if (job)
-			verb_fsck_add(f, job);
+			verb_fsck_add(job, f);
+		job_draft_free(draft);
 		return outcome;
 	}
 	f->all = request->uid == 0;
-	jobs_reconcile_all(jobs);
-	for (job = jobs_next(jobs, NULL); job; job = jobs_next(jobs, job)) {
-		if (request->uid == 0 || request->uid == job->uid)
-			verb_fsck_add(f, job);
-	}
+	if (repair)
+		jobs_reconcile_all(request->jobs);
+	jobs_read_all(request->jobs, verb_fsck_add, f);
 	return NULL;
 }
 

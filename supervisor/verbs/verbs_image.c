@@ -162,7 +162,8 @@ static json_t *verb_image_resolve(struct request *request, json_t *args,
 	const char *text = json_string_value(json_object_get(args, name->from));
 	json_t *outcome = NULL, *parts = NULL;
 	long long id, generation;
-	struct job *job;
+	const struct job *job;
+	struct job *draft;
 	int n = 0;
 
 	if (!text && json_object_get(args, name->dir) && request->uid)
@@ -174,17 +175,19 @@ static json_t *verb_image_resolve(struct request *request, json_t *args,
 	    (text[n] && (text[n] != '/' || !text[n + 1])))
 		return outcome_usage("%s is not JOB:GENERATION or JOB:GENERATION/NODE", text);
 	json_object_set_new(request->args, "job", json_integer(id));
-	job = jobs_reconcile_for(request, &outcome);
+	job = jobs_read_for(request, &draft, &outcome);
 	json_object_del(request->args, "job");
 	if (!job)
 		return outcome;
 	if (!catalog_has(&request->common->catalog, id, generation))
-		return outcome_error(-ENOENT, "job %lld has no generation %lld",
-				     id, generation);
-	outcome = generation_parts(&request->common->catalog, id, generation, &parts);
+		outcome = outcome_error(-ENOENT, "job %lld has no generation %lld",
+					id, generation);
+	else
+		outcome = generation_parts(&request->common->catalog, id, generation, &parts);
 	if (!outcome)
 		outcome = verb_image_place(job, generation, text[n] ? text + n + 1 : NULL, parts,
 					   !strcmp(request->verb, "verify"), args, name);
+	job_draft_free(draft);
 	/* @text belongs to this argument: delete it last. */
 	json_object_del(args, name->from);
 	return outcome;

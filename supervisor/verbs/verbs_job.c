@@ -326,33 +326,45 @@ void verb_run(struct request *request)
 
 /* -------------------------------------------------------------------- ps */
 
+struct ps {
+	const struct request *request;
+	json_t *list;
+	int all;
+};
+
+static void verb_ps_add(const struct job *job, void *arg)
+{
+	const struct ps *ps = arg;
+
+	if (ps->request->uid && ps->request->uid != job->uid)
+		return;
+	if (ps->all || job_is_alive(job) || job->busy)
+		json_array_append_new(ps->list, job_describe(job));
+}
+
 void verb_ps(struct request *request)
 {
-	struct jobs *jobs = request->jobs;
-	json_t *list = json_array();
+	struct ps ps = { .request = request, .list = json_array() };
 	json_error_t why;
+	json_t *result;
 	struct job *job;
-	int all = 0;
 
-	if (json_unpack_ex(request->args, &why, 0, "{s?b !}", "all", &all)) {
-		json_decref(list);
+	if (json_unpack_ex(request->args, &why, 0, "{s?b !}", "all", &ps.all)) {
+		json_decref(ps.list);
 		request_answer(request, outcome_usage("ps: bad arguments: %s",
 						      why.text));
 		return;
 	}
 	/* Jobs that run here are known already; the others are read from disk. */
-	if (all)
-		jobs_reconcile_all(jobs);
-	for (job = jobs_next(jobs, NULL); job; job = jobs_next(jobs, job)) {
-		if (request->uid && request->uid != job->uid)
-			continue;
-		if (all || job_is_alive(job) || job->busy)
-			json_array_append_new(list, job_describe(job));
-	}
-	list = json_pack("{s:o}", "jobs", list);
-	if (all && json_array_size(jobs_unreadable(jobs)))
-		json_object_set(list, "unreadable", (json_t *)jobs_unreadable(jobs));
-	request_answer(request, outcome_ok(list));
+	if (ps.all)
+		jobs_read_all(request->jobs, verb_ps_add, &ps);
+	else
+		for (job = jobs_next(request->jobs, NULL); job; job = jobs_next(request->jobs, job))
+			verb_ps_add(job, &ps);
+	result = json_pack("{s:o}", "jobs", ps.list);
+	if (ps.all && json_array_size(jobs_unreadable(request->jobs)))
+		json_object_set(result, "unreadable", (json_t *)jobs_unreadable(request->jobs));
+	request_answer(request, outcome_ok(result));
 }
 
 /* ------------------------------------------------------------------ kill */

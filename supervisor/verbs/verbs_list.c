@@ -64,8 +64,8 @@ static json_t *list_run(struct channel_reporter *reporter, void *arg)
 	json_array_foreach(list->jobs, i, entry)
 		json_object_del(entry, "label");
 	result = json_pack("{s:O}", "jobs", list->jobs);
-	if (list->all && json_array_size(jobs_unreadable(list->request->services->jobs)))
-		json_object_set(result, "unreadable", (json_t *)jobs_unreadable(list->request->services->jobs));
+	if (list->all && json_array_size(jobs_unreadable(list->request->jobs)))
+		json_object_set(result, "unreadable", (json_t *)jobs_unreadable(list->request->jobs));
 	return outcome_ok(result);
 }
 
@@ -84,11 +84,15 @@ static void on_list(json_t *outcome, void *arg)
 
 static const struct channel_ops list_ops = { verb_list_on_no_progress, on_list };
 
-static void add_listed(struct list *list, const struct job *job)
+static void add_listed(const struct job *job, void *arg)
 {
-	json_t *entry = job_describe(job);
+	struct list *list = arg;
+	json_t *entry;
 	char label[64];
 
+	if (list->request->uid && list->request->uid != job->uid)
+		return;
+	entry = job_describe(job);
 	json_object_set_new(entry, "label", json_string(job_label(job, label)));
 	json_object_set_new(entry, "generations",
 			    catalog_generations(&list->request->common->catalog, job->id));
@@ -115,10 +119,10 @@ static json_t *drop_index(const struct request *request)
 void verb_list(struct request *request)
 {
 	struct worker_spec spec = { .name = "ckptd-list", .run = list_run };
-	struct jobs *jobs = request->jobs;
 	struct list *list = calloc(1, sizeof(*list));
 	json_t *outcome = NULL;
-	struct job *job;
+	struct job *draft = NULL;
+	const struct job *job;
 	int err;
 
 	if (!list) {
@@ -132,16 +136,13 @@ void verb_list(struct request *request)
 	if (outcome) {
 		/* nothing is listed */
 	} else if (json_object_get(request->args, "job")) {
-		job = jobs_reconcile_for(request, &outcome);
+		job = jobs_read_for(request, &draft, &outcome);
 		if (job)
-			add_listed(list, job);
+			add_listed(job, list);
+		job_draft_free(draft);
 	} else {
-		jobs_reconcile_all(jobs);
 		list->all = true;
-		for (job = jobs_next(jobs, NULL); job; job = jobs_next(jobs, job)) {
-			if (request->uid == 0 || request->uid == job->uid)
-				add_listed(list, job);
-		}
+		jobs_read_all(request->jobs, add_listed, list);
 	}
 	if (!outcome) {
 		err = worker_start(&request->common->workers, &spec, &list_ops, list,

@@ -210,13 +210,15 @@ static void verb_stats_start(struct stats *s)
 void verb_stats(struct request *request)
 {
 	json_t *outcome = NULL;
-	struct job *job = jobs_reconcile_for(request, &outcome);
+	struct job *draft;
+	const struct job *job = jobs_read_for(request, &draft, &outcome);
 	struct stats *s = NULL;
 
 	if (job && json_object_size(request->args) != 1)
 		outcome = outcome_usage("stats: bad arguments");
 	if (job && !outcome)
 		s = stats_new(request, job);
+	job_draft_free(draft);
 	if (s)
 		verb_stats_start(s);
 	else
@@ -283,11 +285,13 @@ static json_t *parse_interval(const struct request *request, const struct job *j
 void verb_interval(struct request *request)
 {
 	json_t *outcome = NULL;
-	struct job *job = jobs_reconcile_for(request, &outcome);
+	struct job *draft;
+	const struct job *job = jobs_read_for(request, &draft, &outcome);
 	struct stats *s = job ? stats_new(request, job) : NULL;
 
 	if (s)
 		outcome = parse_interval(request, job, s);
+	job_draft_free(draft);
 	if (s && !outcome) {
 		verb_stats_start(s);
 		return;
