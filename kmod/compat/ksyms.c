@@ -32,7 +32,7 @@ static int __init ckpt_ksyms_find_lookup(void)
 
 	err = register_kprobe(&probe);
 	if (err) {
-		pr_err("cannot find kallsyms_lookup_name (%d): this kernel lacks kprobes or kallsyms\n",
+		pr_err("no kallsyms_lookup_name (%d): this kernel lacks kprobes or kallsyms\n",
 		       err);
 		return err;
 	}

@@ -10,7 +10,10 @@
 #include "ksyms.h"
 
 #ifdef CONFIG_MEMCG
-/* Bring its counts up to date, but for what each processor has in its hand. Drop when minimum >= 6.8 */
+/*
+ * Bring the counts of @memcg up to date, but for the changes that each processor still holds
+ * back. Drop when minimum >= 6.8.
+ */
 static inline void ckpt_memcg_flush(struct mem_cgroup *memcg)
 {
 #ifdef CKPT_HAVE_MEMCG_FLUSH_ONE

@@ -47,7 +47,10 @@ static inline void vma_start_write(struct vm_area_struct *vma)
 #define VM_DROPPABLE		0
 #endif
 
-/* Initialiser of struct mm_walk_ops: the walker has mmap_lock for reading. Drop when minimum >= 6.5 */
+/*
+ * Initialiser of struct mm_walk_ops: the walker has mmap_lock for reading. Drop when
+ * minimum >= 6.5.
+ */
 #ifdef CKPT_HAVE_WALK_LOCK
 #define CKPT_WALK_RDLOCK	.walk_lock = PGWALK_RDLOCK,
 #else

@@ -199,9 +199,9 @@ struct ckpt_freeze {
 	__u32 pad;
 };
 
-#define CKPT_SNAPSHOT_NO_COW	(1U << 0)	/* collect only: read pages in place before the thaw */
+#define CKPT_SNAPSHOT_NO_COW	(1U << 0)	/* collect only: read in place, before the thaw */
 #define CKPT_SNAPSHOT_DRY	(1U << 1)	/* check and collect, clone nothing */
-#define CKPT_SNAPSHOT_TRACK	(1U << 2)	/* tell from now on which cloned pages are written */
+#define CKPT_SNAPSHOT_TRACK	(1U << 2)	/* note from now on which cloned pages change */
 
 /**
  * struct ckpt_snapshot - CKPT_IOC_SNAPSHOT: collect the state, clone the memory
@@ -246,10 +246,10 @@ struct ckpt_thaw {
 };
 
 #define CKPT_RUN_ANON		(1U << 0)	/* anonymous page (private dirty) */
-#define CKPT_RUN_FILE		(1U << 1)	/* unmodified page of a file; with CKPT_PAGEMAP_FILE */
+#define CKPT_RUN_FILE		(1U << 1)	/* unmodified page of a file (CKPT_PAGEMAP_FILE) */
 #define CKPT_RUN_HUGE		(1U << 2)	/* mapped by a huge page */
 #define CKPT_RUN_SHARED		(1U << 3)	/* others of the tree may map it: cookie valid */
-#define CKPT_RUN_CLEAN		(1U << 4)	/* as in the snapshot with token ckpt_pagemap.base */
+#define CKPT_RUN_CLEAN		(1U << 4)	/* as in the snapshot of token ckpt_pagemap.base */
 
 /**
  * struct ckpt_page_run - contiguous pages of one kind
