@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # make bench [KERNEL=6.1] [BENCH='pause dump'] [BENCH_RUNS=5]
-# The figures of docs/performance.md, beside CRIU's, in one VM; BENCH=incremental beside full checkpoints.
+# The figures of docs/performance.md, beside CRIU's, in one VM; BENCH=incremental beside full
+# checkpoints.
 
 $(call program,bench/touch,bench/touch.c,-lpthread)
 $(call program,bench/measure,bench/measure.c,)
@@ -20,7 +21,8 @@ BENCH_RUNS ?= 5
 bench-mpi: user
 	RUNS=$(BENCH_RUNS) bench/mpi.sh
 
-# what it costs real codes between checkpoints; on this machine, no VM (Debian's lammps, gromacs, hpcc)
+# what it costs real codes between checkpoints; on this machine, no VM (Debian's lammps, gromacs,
+# hpcc)
 .PHONY: bench-proxies
 bench-proxies: user
 	RUNS=$(BENCH_RUNS) bench/proxies.sh

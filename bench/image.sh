@@ -3,7 +3,8 @@
 #
 # Writing an image with io_uring and with plain writes, in turn, on this machine's
 # disk (or in a VM: then DIR is on its NVMe disk); with and without looking for
-# pages that are the same; what does compress beside libzstd alone, there without a disk (in /dev/shm).
+# pages that are the same; what does compress beside libzstd alone, there without a disk (in
+# /dev/shm).
 #
 # Environment: RUNS (5), MIB (1024), DIR (build/bench), CASES.
 

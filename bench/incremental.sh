@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# BENCH=incremental: a checkpoint of what was written since the last one beside a full one, of the same workload in
-# turn; and by how much a job that computes is slower at one checkpoint a second.
+# BENCH=incremental: a checkpoint of what was written since the last one beside a full one, of the
+# same workload in turn; and by how much a job that computes is slower at one checkpoint a second.
 
 . "$(dirname "$0")/lib.sh"
 
@@ -93,9 +93,12 @@ bench_steady() { # CASE MIB PERCENT
 					taken=$((taken + 1))
 				fi
 				# until the next second, if it is not there yet
-				while [ $((($(clock) - began) / 1000000000)) -lt "$n" ]; do sleep 0.02; done
+				while [ $((($(clock) - began) / 1000000000)) -lt "$n" ]; do
+					sleep 0.02
+				done
 			done
-			row "$case" $run $way rate $((($(steps) - before) * 1000000000 / ($(clock) - began)))
+			row "$case" $run $way rate \
+				$((($(steps) - before) * 1000000000 / ($(clock) - began)))
 			row "$case" $run $way taken $((taken * 100000000000 / ($(clock) - began)))
 		done
 		kill -9 "$pid"

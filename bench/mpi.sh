@@ -9,7 +9,8 @@
 # TRANSPORT=tcp messages go through TCP on the loopback interface instead of shared memory; then
 # one-sided calls are left out, as MPICH 4.0.2 alone makes no windows there.
 #
-# Environment: RUNS (5), KINDS ('mpich ompi'), METRICS (of mpi_rates.c; all), INTERRUPTIBLE, TRANSPORT.
+# Environment: RUNS (5), KINDS ('mpich ompi'), METRICS (of mpi_rates.c; all), INTERRUPTIBLE,
+# TRANSPORT.
 
 set -euo pipefail
 top=$(cd "$(dirname "$0")/.." && pwd)
@@ -60,7 +61,8 @@ rows = {}
 for line in open(sys.argv[1]):
     kind, run, way, metric, value, _ = line.split()
     rows.setdefault((kind, metric), {}).setdefault(way, {})[run] = float(value)
-print('| library | | direct, ns | glue, ns | ratio (median) | ratio (of the best) |\n|---|---|---|---|---|---|')
+print('| library | | direct, ns | glue, ns | ratio (median) | ratio (of the best) |\n'
+      '|---|---|---|---|---|---|')
 for (kind, metric), ways in rows.items():
     direct = ways.get('direct')
     if not direct:
@@ -71,5 +73,6 @@ for (kind, metric), ways in rows.items():
         glue, name = ways[way], metric if way == 'glue' else f'{metric}, {way}'
         ratios = [glue[r] / direct[r] for r in direct if r in glue]
         print(f'| {kind} | {name} | {min(direct.values()):.1f} | {min(glue.values()):.1f} | '
-              f'{statistics.median(ratios):.2f} | {min(glue.values()) / min(direct.values()):.2f} |')
+              f'{statistics.median(ratios):.2f} | '
+              f'{min(glue.values()) / min(direct.values()):.2f} |')
 PYTHON

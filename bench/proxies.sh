@@ -20,7 +20,8 @@ glue=$top/build/lib/mpi/ompi/libmpi.so.40
 declare -A program=([lammps]=lmp [gromacs]=gmx_mpi [hpcc]=hpcc)
 for case in $CASES; do
 	command -v "${program[$case]}" >/dev/null || {
-		echo "proxies: ${program[$case]} is missing: apt-get install lammps gromacs hpcc" >&2
+		echo >&2 "proxies: ${program[$case]} is missing:" \
+			"apt-get install lammps gromacs hpcc"
 		exit 1
 	}
 done
@@ -110,8 +111,8 @@ for case in $CASES; do
 		for way in "${ways[@]}"; do
 			preload=
 			[ "$way" = direct ] || preload=$glue
-			echo "$case $run $way $("run_$case" "$way" timeout 300 mpirun.openmpi -n "$RANKS" \
-				--bind-to none env LD_PRELOAD="$preload")"
+			echo "$case $run $way $("run_$case" "$way" timeout 300 mpirun.openmpi \
+				-n "$RANKS" --bind-to none env LD_PRELOAD="$preload")"
 		done
 	done
 done >"$work/rows"

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # bench/quiesce.sh: from the request of a checkpoint to the resumed job, 8 ranks on 3 nodes, and
-# beside it what a barrier of all ranks takes on the same network at the same time; then a restart by
-# its phases, as ckptctl(1) has them (the images are shared, so nothing is fetched). Nodes are
+# beside it what a barrier of all ranks takes on the same network at the same time; then a restart
+# by its phases, as ckptctl(1) has them (the images are shared, so nothing is fetched). Nodes are
 # emulated VMs on one machine: the ratio counts, not the times.
 #
 # Environment: KERNEL (6.1), RUNS (5 checkpoints), KINDS ('mpich ompi'). Rows stay in
@@ -43,7 +43,8 @@ for kind in $KINDS; do
 	on 1 ckptctl restart "$job" --json >"$dir/$kind-restart.json"
 	up=$(date +%s%N)
 	until [ "$(wc -l <"$log")" -gt "$at" ]; do sleep 0.05; done
-	echo "$kind $(((up - began) / 1000000)) $((($(date +%s%N) - up) / 1000000))" >>"$dir/restart"
+	echo "$kind $(((up - began) / 1000000)) $((($(date +%s%N) - up) / 1000000))" \
+		>>"$dir/restart"
 	grep ^barrier "$log" >"$dir/$kind-barriers"
 	on 1 ckptctl kill "$job" KILL
 done
@@ -55,8 +56,8 @@ import json
 import statistics
 import sys
 where, kinds = sys.argv[1], sys.argv[2:]
-print('| library | runs | barrier, ms | quiesce, ms | quiesce / barrier | freeze, ms | snapshot, ms | '
-      'thaw, ms | pause, ms | durable, ms |\n' + 10 * '|---' + '|')
+print('| library | runs | barrier, ms | quiesce, ms | quiesce / barrier | freeze, ms | '
+      'snapshot, ms | thaw, ms | pause, ms | durable, ms |\n' + 10 * '|---' + '|')
 for kind in kinds:
     runs = []
     for name in glob.glob(f'{where}/{kind}-checkpoint-*.json'):
@@ -70,8 +71,9 @@ for kind in kinds:
     print(f'| {kind} | {len(runs)} | {barrier:.1f} | {ms("quiesce_ns"):.0f} | '
           f'{ms("quiesce_ns") / barrier:.1f} | {ms("freeze_ns"):.2f} | {ms("clone_ns"):.2f} | '
           f'{ms("thaw_ns"):.1f} | {ms("pause_ns"):.1f} | {ms("total_ns"):.0f} |')
-print('\n| library | tried, ms | restored, ms | of it memory, ms | ranks up, ms | request to running, ms | '
-      'ckptctl, ms | then to the first progress, ms |\n' + 8 * '|---' + '|')
+print('\n| library | tried, ms | restored, ms | of it memory, ms | ranks up, ms | '
+      'request to running, ms | ckptctl, ms | then to the first progress, ms |\n'
+      + 8 * '|---' + '|')
 with open(f'{where}/restart') as f:
     for line in f:
         kind, up, first = line.split()

@@ -17,7 +17,8 @@ user: $(B)/gen/libckptctl.pc
 $(B)/gen/libckptctl.pc: libckptctl/libckptctl.pc.in FORCE
 	@mkdir -p $(@D)
 	@sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(libdir)|' \
-		-e "s|@VERSION@|$$(sed -n 's/.*VERSION[^"]*"\(.*\)"/\1/p' libckptctl/version.h)|" $< >$@
+		-e "s|@VERSION@|$$(sed -n 's/.*VERSION[^"]*"\(.*\)"/\1/p' libckptctl/version.h)|" \
+		$< >$@
 
 $(call unit_test,tests/unit/test_wire,tests/unit/test_wire.c,$(LIB)/libwire.a)
 $(call unit_test,tests/unit/test_exclude,tests/unit/test_exclude.c,$(LIB)/libckptctl.a -ljansson)

@@ -11,9 +11,10 @@
 #   cluster_end               cut the power of all
 #
 # Variables: KERNEL; CLUSTER, the name of the VMs' network and the beginning of their names;
-# CLUSTER_CONF, an array of lines for each ckptd.conf behind ours; CLUSTER_IMAGES, their image_dir; CLUSTER_NETEM, what netem (tc-netem(8)) does
-# to what a node sends, as 'delay 20ms 10ms loss 0.5%'.
-# All nodes see $cluster_mnt, which is DIR/shared here, and have their images there. Root only.
+# CLUSTER_CONF, an array of lines for each ckptd.conf behind ours; CLUSTER_IMAGES, their
+# image_dir; CLUSTER_NETEM, what netem (tc-netem(8)) does to what a node sends, as 'delay 20ms
+# 10ms loss 0.5%'. All nodes see $cluster_mnt, which is DIR/shared here, and have their images
+# there. Root only.
 
 cluster_top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cluster_mnt=/srv/stillpoint
@@ -29,7 +30,8 @@ cluster_make() {
 	for i in $(seq "$cluster_count"); do
 		mkdir -p "$cluster_dir/n$i"
 		"$cluster_top/build/bin/ckptctl" keygen --dir "$cluster_dir/n$i" --node "n$i" \
-			--address "10.77.0.$i" >>"$cluster_dir/hosts" 2>"$cluster_dir/keygen.log" || {
+			--address "10.77.0.$i" >>"$cluster_dir/hosts" \
+			2>"$cluster_dir/keygen.log" || {
 			cat "$cluster_dir/keygen.log" >&2
 			return 1
 		}
@@ -53,11 +55,13 @@ node_daemon() {
 node_up() {
 	local k=$1 file
 	shift
-	"$cluster_top/scripts/vm" up "$CLUSTER-n$k" --kernel "$KERNEL" --mem 1024 --module --cached \
-		--owner $$ --net "$CLUSTER,ip=10.77.0.$k/24" "$@" || return
+	"$cluster_top/scripts/vm" up "$CLUSTER-n$k" --kernel "$KERNEL" --mem 1024 \
+		--module --cached --owner $$ --net "$CLUSTER,ip=10.77.0.$k/24" "$@" || return
 	[ -z "${CLUSTER_NETEM:-}" ] ||
-		on "$k" sh -c "modprobe sch_netem && tc qdisc add dev eth0 root netem limit 10000 $CLUSTER_NETEM" || return
-	on "$k" sh -c "mkdir -p $cluster_mnt /etc/stillpoint && mkdir -p -m 700 /var/lib/stillpoint/store &&
+		on "$k" sh -c "modprobe sch_netem &&
+			tc qdisc add dev eth0 root netem limit 10000 $CLUSTER_NETEM" || return
+	on "$k" sh -c "mkdir -p $cluster_mnt /etc/stillpoint &&
+		mkdir -p -m 700 /var/lib/stillpoint/store &&
 		mount --bind '/run/vm/top/${cluster_dir#"$cluster_top"/}/shared' $cluster_mnt &&
 		hostname n$k" || return
 	for file in hosts key "n$k/node.key"; do
@@ -65,7 +69,8 @@ node_up() {
 			base64 -d >/etc/stillpoint/${file##*/}" || return
 	done
 	on "$k" sh -c 'printf "%s\n" "$@" >/etc/stillpoint/ckptd.conf' sh \
-		"image_dir = ${CLUSTER_IMAGES:-$cluster_mnt/images}" "node = n$k" "${CLUSTER_CONF[@]}" || return
+		"image_dir = ${CLUSTER_IMAGES:-$cluster_mnt/images}" "node = n$k" \
+		"${CLUSTER_CONF[@]}" || return
 	node_daemon "$k"
 }
 

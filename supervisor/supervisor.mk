@@ -76,4 +76,5 @@ $(call unit_test,tests/unit/test_levels_remove,tests/unit/test_levels_remove.c \
 $(call program,tests/tools/mkparts,tests/tools/mkparts.c,$(CKPTD_LIBS))
 $(call unit_test,tests/unit/test_group_level,tests/unit/test_group_level.c \
 	tests/unit/image_fixture.c,$(CKPTD_LIBS))
-$(call unit_test,tests/unit/test_level_config_group,tests/unit/test_level_config_group.c,$(CKPTD_LIBS))
+$(call unit_test,tests/unit/test_level_config_group,\
+	tests/unit/test_level_config_group.c,$(CKPTD_LIBS))
