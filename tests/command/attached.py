@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Who is attached to a job, as TAP: input that cannot be read, readers that are slow, signals, outputs that fail.
+"""Who is attached to a job, as TAP: input that cannot be read, readers that are slow, signals,
+outputs that fail.
 
     attached.py --bin DIR --work DIR [--slow FACTOR] [--only WORD,...]
 
@@ -26,7 +27,8 @@ FLOOD = 'trap "exit 9" TERM; yes & wait'
 def attached(node, *args, before='', **kwargs):
     """ckptctl by a shell that has done something before; ends with the block."""
     argv = ['bash', '-c', f'{before} exec "$@"', 'bash', *node.argv(*args)]
-    with subprocess.Popen(argv, stderr=subprocess.PIPE, **{'stdin': subprocess.DEVNULL, **kwargs}) as p:
+    with subprocess.Popen(argv, stderr=subprocess.PIPE,
+                          **{'stdin': subprocess.DEVNULL, **kwargs}) as p:
         try:
             yield p
         finally:
@@ -48,7 +50,8 @@ def input_unreadable(node):
 
 @test
 def ignored_signals(node):
-    """a signal that is ignored, as by nohup or in a script's background, is not handed on; others are"""
+    """a signal that is ignored, as by nohup or in a script's background,
+    is not handed on; others are"""
     script = 'trap "exit 9" HUP INT; touch ready; for i in 1 2 3 4 5 6 7 8; do sleep 0.5; done'
     for before, sig, status in (('trap "" HUP;', signal.SIGHUP, 0), ('', signal.SIGHUP, 9),
                                 ('trap "" INT;', signal.SIGINT, 0), ('', signal.SIGINT, 9)):
@@ -107,7 +110,8 @@ def output_fails(node):
     try:
         script = 'seq 300000; touch full; while [ -e full ]; do sleep 0.1; done; seq 10'
         with open(f'{small}/out', 'wb') as out, \
-                attached(node, 'run', '--json', '-C', node.base, '--', 'sh', '-c', script, stdout=out) as p:
+                attached(node, 'run', '--json', '-C', node.base, '--', 'sh', '-c', script,
+                         stdout=out) as p:
             wait_for('its output', 30, lambda: os.path.exists(f'{node.base}/full'))
             time.sleep(1)
             with open(f'{small}/out', 'rb') as f:
@@ -129,12 +133,15 @@ def output_fails(node):
 
 @test
 def reader_gone(node):
-    """when nobody reads the output any more, attach detaches; run waits for the job, and says what is not there"""
+    """when nobody reads the output any more, attach detaches; run waits for the job,
+    and says what is not there"""
     job = node.run('sh', '-c', 'while sleep 0.1; do echo tick; done')
-    done = ends(0, f'detached from job {job}', shell(node, f'$c attach {job} | head -1; exit ${{PIPESTATUS[0]}}'))
+    done = ends(0, f'detached from job {job}',
+                shell(node, f'$c attach {job} | head -1; exit ${{PIPESTATUS[0]}}'))
     equal(done.stdout, b'tick\n', 'output')
     equal(node.jobs()[job]['state'], 'running', 'the job')
-    done = shell(node, '$c run --json -- sh -c "echo a; sleep 1; seq 300000; exit 3" | head -1; exit ${PIPESTATUS[0]}')
+    done = shell(node, '$c run --json -- sh -c "echo a; sleep 1; seq 300000; exit 3" | head -1; '
+                 'exit ${PIPESTATUS[0]}')
     ends(3, 'have all of it', done)
     equal((done.stdout, last_json(done)['result'].get('output_lost')), (b'a\n', True), 'run')
     equal(node.output(job + 1).count('\n'), 300001, 'its log')
@@ -185,9 +192,11 @@ def terminal_kept(node):
     """who is in a terminal's background leaves its settings alone, and is not stopped for that"""
     leader, end = os.openpty()
     script = 'import fcntl, os, sys, termios; os.setsid(); fcntl.ioctl(0, termios.TIOCSCTTY, 0); ' \
-             'pid = os.fork(); pid or os.setpgid(0, 0); pid or os.execv(sys.argv[1], sys.argv[1:]); ' \
+             'pid = os.fork(); pid or os.setpgid(0, 0); ' \
+             'pid or os.execv(sys.argv[1], sys.argv[1:]); ' \
              'sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, os.WUNTRACED)[1]))'
-    done = subprocess.run([sys.executable, '-c', script, *node.argv('run', '--', 'sh', '-c', 'exit 7')],
+    done = subprocess.run([sys.executable, '-c', script,
+                           *node.argv('run', '--', 'sh', '-c', 'exit 7')],
                           stdin=end, capture_output=True, timeout=20 * daemon.ARGS.slow)
     ends(7, '', done)
     for fd in (leader, end):

@@ -148,7 +148,8 @@ def empty_paths(node):
 def lost_output(node):
     """a command whose output is lost has failed"""
     equal(node.wait(node.run('true')), 0, 'status')
-    for line in ('$c ps --all', '$c ps --json', '$c list --json', '$c --help', '$c ps --help', '$c --version'):
+    for line in ('$c ps --all', '$c ps --json', '$c list --json', '$c --help', '$c ps --help',
+                 '$c --version'):
         ends(1, 'No space left', shell(node, f'{line} >/dev/full'))
         ends(1, 'Bad file descriptor', shell(node, f'{line} >&-'))
     ends(1, 'job 2 was started', shell(node, '$c run -d -- true >/dev/full'))
@@ -337,13 +338,15 @@ def is_closed(sock, within):
 
 @test
 def idle_connections(node):
-    """a connection without a request is closed after a time, one that waits for its answer is not"""
+    """a connection without a request is closed after a time,
+    one that waits for its answer is not"""
     node.leave()
     node.settings['idle_timeout_ms'] = str(1000 * daemon.ARGS.slow)
     node.start()
     job = node.run('sleep', str(4 * daemon.ARGS.slow))
     with contextlib.ExitStack() as stack:
-        idle, part, waits, answered = [stack.enter_context(socket.socket(socket.AF_UNIX)) for _ in range(4)]
+        idle, part, waits, answered = [stack.enter_context(socket.socket(socket.AF_UNIX))
+                                       for _ in range(4)]
         for s in (idle, part, waits, answered):
             s.connect(node.socket)
         request(waits, 'wait', {'job': job})
@@ -738,7 +741,8 @@ def log_without_descriptors(node):
         try:
             go = f'{node.base}/go-{program}'
             done = command(node, *options, '--', 'sh', '-c',
-                           f'while ! [ -e {go} ]; do sleep 0.1; done; seq 1 200000', program=program)
+                           f'while ! [ -e {go} ]; do sleep 0.1; done; seq 1 200000',
+                           program=program)
             job = int(ends(0, '', done).stdout)
             with open(f'{node.base}/jobs/{job}/shim.json') as f:
                 shim = json.load(f)['shim']
@@ -793,12 +797,14 @@ def record_of(node, job):
 
 
 def write_record(node, job, record):
-    subprocess.run([f'{TOP}/build/bin/tests/tools/mkparts', node.images, node.key, str(job), '0', '{}',
+    subprocess.run([f'{TOP}/build/bin/tests/tools/mkparts', node.images, node.key, str(job), '0',
+                    '{}',
                     json.dumps(record)], check=True)
 
 
 def restart_elsewhere(node, job, **change):
-    """The record as it is when another node, which could not hear this one, has restarted the job."""
+    """The record as it is when another node, which could not hear this one,
+    has restarted the job."""
     record = {**record_of(node, job), 'node': 'n9', 'boot': 'another', 'run': 7, **change}
     write_record(node, job, record)
     return record
@@ -892,12 +898,14 @@ def wrong_usage(node):
     usage(node, 'another one', 'restart', '-n', '-g', '1', f'{job}:2')
     usage(node, 'neither JOB', 'restart', f'{job}:')
     for option in ('--key', '--encryption-key'):
-        for args in (('verify', '/x'), ('show', '/x'), ('diff', '/x', '/y'), ('restore', '--dir', '/x'),
+        for args in (('verify', '/x'), ('show', '/x'), ('diff', '/x', '/y'),
+                     ('restore', '--dir', '/x'),
                      ('restore', '--detach', '--dir', '/x'), ('dump', '--pid', '1', '--dir', '/x')):
             usage(node, 'needs --standalone', option, '/nonexistent', *args)
     usage(node, 'which?', 'checkpoint', '--incremental', '--full', job)
     usage(node, 'which?', 'checkpoint', '--full', '--incremental', job)
-    for env, text in (('A-B=1', 'NAME=VALUE'), ('CKPT_LOWER=x', "Stillpoint's own"), ('A=' + 2046 * 'x', '2048 bytes')):
+    for env, text in (('A-B=1', 'NAME=VALUE'), ('CKPT_LOWER=x', "Stillpoint's own"),
+                      ('A=' + 2046 * 'x', '2048 bytes')):
         usage(node, text, 'restart', '--env', env, job)
     usage(node, 'there twice', 'restart', '--env', 'A=1', '--env', 'A', job)
     usage(node, 'map', 'restart', '--map', '0:n1', '--nodes', 'n1', job)
@@ -909,8 +917,10 @@ def unknown_arguments(node):
     """ckptd refuses arguments that it does not know, with every request"""
     job = node.run('sleep', '100')
     for verb, args in (('wait', {'job': job}), ('list', {}), ('list', {'job': job}), ('doctor', {}),
-                       ('doctor', {'job': job}), ('doctor', {'pid': 1}), ('kill', {'job': job, 'signal': 9}),
-                       ('attach', {'job': job}), ('ps', {}), ('nodes', {}), ('stats', {'job': job})):
+                       ('doctor', {'job': job}), ('doctor', {'pid': 1}),
+                       ('kill', {'job': job, 'signal': 9}),
+                       ('attach', {'job': job}), ('ps', {}), ('nodes', {}),
+                       ('stats', {'job': job})):
         got = asked(node, verb, {**args, 'bogus': True})
         check(not got['ok'] and got['error'].get('usage'), f'{verb} {args}: {got}')
     equal(node.jobs()[job]['state'], 'running', 'the job')
@@ -918,23 +928,29 @@ def unknown_arguments(node):
 
 @test
 def stats_tables(node):
-    """stats: phases, and with --bytes where memory went; a figure that an older version has not kept is a dash"""
+    """stats: phases, and with --bytes where memory went;
+    a figure that an older version has not kept is a dash"""
     job = node.run('sleep', '100')
-    old = {'taken': 1700000000, 'generation': 1, 'pause_ns': 5000000, 'bytes_mapped': 40960, 'bytes_stored': 8192,
+    old = {'taken': 1700000000, 'generation': 1, 'pause_ns': 5000000, 'bytes_mapped': 40960,
+           'bytes_stored': 8192,
            'bytes_raw': 20480, 'pages_zero': 2, 'processes': 3, 'threads': 4}
-    new = {**old, 'generation': 2, 'pages_untouched': 512, 'pages_file': 256, 'pages_excluded': 16, 'pages_same': 1,
+    new = {**old, 'generation': 2, 'pages_untouched': 512, 'pages_file': 256,
+           'pages_excluded': 16, 'pages_same': 1,
            'pages_shared': 4, 'pages_base': 5, 'nodes': 2}
     with open(f'{node.images}/{job}/history', 'w') as f:
         f.write(''.join(json.dumps(row) + '\n' for row in (old, new)))
     phases = ends(0, '', command(node, 'stats', str(job))).stdout.decode().splitlines()
     check(phases[0].split()[5:10] == ['THAW', 'PAUSE', 'MEMORY', 'FILES', 'SYNC'], phases)
     rows = ends(0, '', command(node, 'stats', '--bytes', str(job))).stdout.decode().splitlines()
-    equal(rows[0].split()[2:15], ['UNTOUCHED', 'CLEAN', 'EXCLUDED', 'SIZE', 'ZERO', 'SHARED', 'BASE', 'SAME', 'RAW',
+    equal(rows[0].split()[2:15],
+          ['UNTOUCHED', 'CLEAN', 'EXCLUDED', 'SIZE', 'ZERO', 'SHARED', 'BASE', 'SAME', 'RAW',
                                   'STORED', 'PROCESSES', 'THREADS', 'NODES'], 'columns')
     values = [re.sub(' (.iB)', r'\1', row).split()[3:16] for row in rows]
-    equal(values[1], ['-', '-', '-', '40.0KiB', '8.0KiB', '-', '-', '-', '20.0KiB', '8.0KiB', '3', '4', '-'],
+    equal(values[1],
+          ['-', '-', '-', '40.0KiB', '8.0KiB', '-', '-', '-', '20.0KiB', '8.0KiB', '3', '4', '-'],
           'the older one')
-    equal(values[2], ['2.0MiB', '1.0MiB', '64.0KiB', '40.0KiB', '8.0KiB', '16.0KiB', '20.0KiB', '4.0KiB',
+    equal(values[2],
+          ['2.0MiB', '1.0MiB', '64.0KiB', '40.0KiB', '8.0KiB', '16.0KiB', '20.0KiB', '4.0KiB',
                       '20.0KiB', '8.0KiB', '3', '4', '2'], 'the newer one')
     equal(len(rows), 4, 'lines, medians at the end')
     usage(node, 'wrong option', 'stats', '--nothing', str(job))
@@ -942,7 +958,8 @@ def stats_tables(node):
 
 @test
 def wrong_usage_json(node):
-    """what is wrong before anything was asked for is JSON as well, wherever --json stands, and once"""
+    """what is wrong before anything was asked for is JSON as well,
+    wherever --json stands, and once"""
     def wrong(status, text, *args, program='ckptctl', name='EINVAL'):
         done = ends(status, text, command(node, *args, program=program))
         got = json.loads(done.stdout)
@@ -950,8 +967,10 @@ def wrong_usage_json(node):
               (False, name, name == 'EINVAL'), args)
         check(got['error']['text'] in done.stderr.decode(errors='replace'), got)
         return got
-    for args in (('ps', '--json', '--bogus'), ('ps', '--bogus', '--json'), ('--json', 'ps', '--bogus'),
-                 ('--bogus', '--json', 'ps'), ('--bogus', 'ps', '--json'), ('run', '--bogus', '--json', '--', 'true')):
+    for args in (('ps', '--json', '--bogus'), ('ps', '--bogus', '--json'),
+                 ('--json', 'ps', '--bogus'),
+                 ('--bogus', '--json', 'ps'), ('--bogus', 'ps', '--json'),
+                 ('run', '--bogus', '--json', '--', 'true')):
         wrong(2, 'wrong option', *args)
     wrong(2, 'is a number', 'checkpoint', '--timeout', 'x', '--json', '1')
     wrong(2, 'is a number', 'merge', '-g', 'x', '1', '--json')
@@ -963,12 +982,16 @@ def wrong_usage_json(node):
     wrong(2, 'needs --standalone', 'verify', '--key', '/k', '/x', '--json')
     wrong(2, 'UTF-8', '-n', '2', '--json', BAD, program='ckptrun')
     wrong(2, 'is a number', '-n', 'x', '--json', 'true', program='ckptrun')
-    wrong(127, 'No such file', '-n', '2', '--json', '/nonexistent', program='ckptrun', name='ENOENT')
+    wrong(127, 'No such file', '-n', '2', '--json', '/nonexistent', program='ckptrun',
+          name='ENOENT')
     wrong(126, 'Permission denied', '-n', '2', '--json', '/tmp', program='ckptrun', name='EACCES')
-    for args in (('run', '--bogus', 'ls', '--json'), ('run', '--bogus', '--', 'ls', '--json'), ('run', '-N', BAD, 'ls', '--json'),
-                 ('run', BAD, '--json'), ('ps', '--bogus', '--', '--json'), ('--bogus', 'run', 'ls', '--json'), ('ps', '--bogus')):
+    for args in (('run', '--bogus', 'ls', '--json'), ('run', '--bogus', '--', 'ls', '--json'),
+                 ('run', '-N', BAD, 'ls', '--json'),
+                 ('run', BAD, '--json'), ('ps', '--bogus', '--', '--json'),
+                 ('--bogus', 'run', 'ls', '--json'), ('ps', '--bogus')):
         equal(ends(2, '', command(node, *args)).stdout, b'', args)
-    equal(ends(2, '', command(node, '-n', 'x', 'ls', '--json', program='ckptrun')).stdout, b'', 'ckptrun')
+    equal(ends(2, '', command(node, '-n', 'x', 'ls', '--json', program='ckptrun')).stdout, b'',
+          'ckptrun')
 
 
 @test
@@ -1007,9 +1030,11 @@ def several_removed_json(node):
 
 @test
 def foreign_not_removed(node):
-    """rm: what has a job's number and is another's stays, also by force; what another key has written, but for that"""
+    """rm: what has a job's number and is another's stays, also by force;
+    what another key has written, but for that"""
     def make(generation, label, key):
-        subprocess.run([f'{TOP}/build/bin/tests/tools/mkimage', f'{where}/gen-{generation}', key, label,
+        subprocess.run([f'{TOP}/build/bin/tests/tools/mkimage', f'{where}/gen-{generation}', key,
+                        label,
                         str(generation), '1'], check=True)
 
     def generations():
@@ -1046,11 +1071,13 @@ def others_files_not_removed(node):
     where = f'{node.images}/{job}'
     with open(f'{where}/job.json') as f:
         label = f"{job}-{json.load(f)['sealed']['uuid']}"
-    subprocess.run([f'{TOP}/build/bin/tests/tools/mkimage', f'{where}/gen-1', node.key, label, '1', '1'], check=True)
+    subprocess.run([f'{TOP}/build/bin/tests/tools/mkimage', f'{where}/gen-1', node.key, label,
+                    '1', '1'], check=True)
     with open(f'{where}/notes', 'w'):
         pass
     for options in ((), ('--force',)):
-        ends(1, f'{where}/notes is none of our files: nothing was removed', command(node, 'rm', *options, str(job)))
+        ends(1, f'{where}/notes is none of our files: nothing was removed',
+             command(node, 'rm', *options, str(job)))
     equal(len(node.generations(job)), 1, 'generations')
     os.remove(f'{where}/notes')
     # what lies deeper is found out late: the job is there yet
@@ -1069,7 +1096,8 @@ def ranks_usage(node):
     """ckptrun: maps, options that it has not, programs that cannot be run"""
     def ckptrun(status, text, *args):
         return ends(status, text, command(node, *args, program='ckptrun'))
-    for mapped in ('0-4000000000:n1', '4294967296:n1', '-1:n1', ' 0:n1', '0:n1,1', '0:', '1-0:n1', ''):
+    for mapped in ('0-4000000000:n1', '4294967296:n1', '-1:n1', ' 0:n1', '0:n1,1', '0:', '1-0:n1',
+                   ''):
         ckptrun(2, '--map is ranks', '--map', mapped, 'true')
     for args in (('--map', '0:n1', '--hosts', 'n1'), ('--hosts', 'n1', '--map', '0:n1')):
         ckptrun(2, 'says', '--dry-run', *args, 'true')
@@ -1150,16 +1178,19 @@ def launchers(node):
 
 @test
 def image_verbs_say(node):
-    """verify prints what is wrong as text; copy says once that the key cannot be read, and what its operands are"""
+    """verify prints what is wrong as text; copy says once that the key cannot be read,
+    and what its operands are"""
     image = f'{node.base}/image'
-    subprocess.run([f'{TOP}/build/bin/tests/tools/mkimage', image, node.key, '1-x', '1', '1'], check=True)
+    subprocess.run([f'{TOP}/build/bin/tests/tools/mkimage', image, node.key, '1-x', '1', '1'],
+                   check=True)
     with open(f'{image}/pages', 'r+b') as f:
         f.seek(100)
         f.write(b'XX')
     done = ends(1, 'is damaged', command(node, 'verify', '--deep', image))
     equal(done.stdout.decode().split(': ')[0], 'pages at 64', 'of a directory')
     os.chmod(node.base, 0o755)
-    done = ends(1, f'{node.key}: Permission denied', node.ctl('copy', '--key', node.key, image, f'{node.base}/copy',
+    done = ends(1, f'{node.key}: Permission denied',
+                node.ctl('copy', '--key', node.key, image, f'{node.base}/copy',
                                                               user=USER, check=False))
     equal(done.stderr.count(b'Permission denied'), 1, done.stderr)
     usage(node, 'DIR COPY', 'copy', image)
@@ -1206,7 +1237,8 @@ OPTION = re.compile(r'^ +(?:(-\w), )?(--[a-z][a-z-]*)([ =][A-Z]| node:| [a-z]+[|
 @functools.cache
 def helped(program, *args):
     """[(short or '', long, takes a value)] that --help says."""
-    done = subprocess.run([f'{daemon.ARGS.bin}/{program}', *args, '--help'], capture_output=True, check=True)
+    done = subprocess.run([f'{daemon.ARGS.bin}/{program}', *args, '--help'], capture_output=True,
+                          check=True)
     return [(m[1] or '', m[2], bool(m[3])) for m in OPTION.finditer(done.stdout.decode())]
 
 
@@ -1232,7 +1264,8 @@ def page(name):
 
 def pages_of_verbs():
     """What ckptctl(1) says of each verb, from its item to the next verb's."""
-    starts = [(m.start(), m[1]) for m in re.finditer(r'^\.It Cm ([a-z]+)\b', page('ckptctl.1'), re.M)
+    starts = [(m.start(), m[1])
+              for m in re.finditer(r'^\.It Cm ([a-z]+)\b', page('ckptctl.1'), re.M)
               if m[1] in verbs()]
     ends_at = [at for at, _ in starts[1:]] + [None]
     text = {}
@@ -1254,7 +1287,8 @@ def options_in_manual(node):
     text, lack = pages_of_verbs(), {}
     auto = taken('ckptctl/cli_auto.h')
     for verb in verbs():
-        options = [o for o in helped('ckptctl', verb) if o[1] not in COMMON or (verb, o[1]) == ('keygen', '--encryption-key')]
+        options = [o for o in helped('ckptctl', verb) if o[1] not in COMMON
+                   or (verb, o[1]) == ('keygen', '--encryption-key')]
         source = 'pin' if verb == 'unpin' else verb
         has = taken(f'ckptctl/cmd_{source}.c') | \
             (auto if verb == 'run' else auto - {'--auto'} if verb == 'auto' else set())
@@ -1269,13 +1303,15 @@ def options_in_manual(node):
     shim = [('', o, False) for o in taken('shim/main.c')]
     check(len(shim) >= 3, f'options of the shim: {shim}')
     lack['ckpt-shim'] = lacking(shim, page('ckpt-shim.8'))
-    equal({name: found for name, found in lack.items() if found}, {}, 'options that are not documented')
+    equal({name: found for name, found in lack.items() if found}, {},
+          'options that are not documented')
 
 
 def bash(lines):
     """Lines of shell, with bash's completions loaded; the lines of the output."""
     script = '\n'.join([f'. {TOP}/ckptctl/completion.bash', *lines])
-    done = subprocess.run(['bash', '--norc', '-s'], input=script.encode(), capture_output=True, cwd='/',
+    done = subprocess.run(['bash', '--norc', '-s'], input=script.encode(), capture_output=True,
+                          cwd='/',
                           env={'PATH': os.environ['PATH'], 'CKPTD_SOCKET': '/nonexistent'})
     return done.stdout.decode().split('\n')
 
@@ -1283,7 +1319,8 @@ def bash(lines):
 def offers(program, offered, *words):
     """Says what of OFFERED the last of the words behind PROGRAM cannot become."""
     line = ' '.join(words)
-    return (f'COMP_WORDS=({program} {line}); COMP_CWORD={len(words)}; _{program} {daemon.ARGS.bin}/{program}; '
+    return (f'COMP_WORDS=({program} {line}); COMP_CWORD={len(words)}; '
+            f'_{program} {daemon.ARGS.bin}/{program}; '
             f'for word in {" ".join(offered)}; do [[ " ${{COMPREPLY[*]}} " = *" $word "* ]] || '
             f'echo "{program} {line}: $word"; done')
 
@@ -1296,7 +1333,8 @@ def options_completed(node):
         options = helped('ckptctl', verb)
         script.append(offers('ckptctl', [long for _, long, _ in options], verb, '--'))
         # a value of its own, or none that is known; not an operand or an option
-        script += [f'verb={verb} cur=; _ckptctl_value {option} false || echo "value of {verb} {option}"'
+        script += [f'verb={verb} cur=; _ckptctl_value {option} false || '
+                   f'echo "value of {verb} {option}"'
                    for short, long, value in options if value for option in (short, long) if option]
     options = helped('ckptrun')
     script.append(offers('ckptrun', [long for _, long, _ in options], '--'))
@@ -1309,31 +1347,41 @@ def options_completed(node):
 
 def line(program, text, socket='/nonexistent'):
     """Has what bash would offer behind TEXT, cut as readline cuts, printed in a line."""
-    words = ' '.join(shlex.quote(word) for word in re.findall(r'[=:]+|[^=:\s]+', text) + ([''] if text[-1] == ' ' else []))
-    return (f'COMP_LINE={shlex.quote(f"{program} {text}")} COMP_POINT=${{#COMP_LINE}}; COMP_WORDS=({program} {words}); '
-            f'COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); COMPREPLY=(); export CKPTD_SOCKET={socket}; '
+    words = ' '.join(shlex.quote(word)
+                     for word in re.findall(r'[=:]+|[^=:\s]+', text)
+                     + ([''] if text[-1] == ' ' else []))
+    return (f'COMP_LINE={shlex.quote(f"{program} {text}")} COMP_POINT=${{#COMP_LINE}}; '
+            f'COMP_WORDS=({program} {words}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); '
+            f'COMPREPLY=(); export CKPTD_SOCKET={socket}; '
             f'_{program} {daemon.ARGS.bin}/{program}; echo "${{COMPREPLY[*]}}"')
 
 
 @test
 def completed_behind_cuts(node):
-    """bash completes behind = and :, nothing of ours behind a job's command, and generations whatever a job is called"""
+    """bash completes behind = and :, nothing of ours behind a job's command,
+    and generations whatever a job is called"""
     job = node.run('true', opts=('--name', 'a b  9'))
     node.wait(job)
     with open(f'{node.images}/{job}/job.json') as f:
         label = f"{job}-{json.load(f)['sealed']['uuid']}"
     for generation in (3, 4):
-        subprocess.run([f'{TOP}/build/bin/tests/tools/mkimage', f'{node.images}/{job}/gen-{generation}', node.key, label,
+        subprocess.run([f'{TOP}/build/bin/tests/tools/mkimage',
+                        f'{node.images}/{job}/gen-{generation}', node.key, label,
                         str(generation), '1'], check=True)
     for program, text, offered in (
-            ('ckptrun', '--map 0:n1 -- ls --ke', ''), ('ckptrun', '--map 0:n1 --ke', '--keep-going'),
+            ('ckptrun', '--map 0:n1 -- ls --ke', ''),
+            ('ckptrun', '--map 0:n1 --ke', '--keep-going'),
             ('ckptrun', '--map=0-1:n1 --ke', '--keep-going'), ('ckptrun', '-n 2 ls --ke', ''),
-            ('ckptrun', '--mpi=mp', 'mpich'), ('ckptrun', '--mpi mp', 'mpich'), ('ckptrun', '--mpi=', 'mpich ompi none'),
+            ('ckptrun', '--mpi=mp', 'mpich'), ('ckptrun', '--mpi mp', 'mpich'),
+            ('ckptrun', '--mpi=', 'mpich ompi none'),
             ('ckptrun', '--name=a:b --mpi om', 'ompi'),
-            ('ckptctl', 'run ls --de', ''), ('ckptctl', 'run -N x ls --de', ''), ('ckptctl', 'run -N x --de', '--detach'),
-            ('ckptctl', 'run -d -N=x -- ls --de', ''), ('ckptctl', '--socket=/x run --name=a:b --de', '--detach'),
+            ('ckptctl', 'run ls --de', ''), ('ckptctl', 'run -N x ls --de', ''),
+            ('ckptctl', 'run -N x --de', '--detach'),
+            ('ckptctl', 'run -d -N=x -- ls --de', ''),
+            ('ckptctl', '--socket=/x run --name=a:b --de', '--detach'),
             ('ckptctl', 'checkpoint --files=tr', 'track'),
-            ('ckptctl', f'restart {job}:', '3 4'), ('ckptctl', f'rm --force {job}', f'{job} {job}:3 {job}:4'),
+            ('ckptctl', f'restart {job}:', '3 4'),
+            ('ckptctl', f'rm --force {job}', f'{job} {job}:3 {job}:4'),
             ('ckptctl', f'restart --nodes=n1 {job}:4', '4')):
         done = bash([line(program, text, node.socket)])
         equal(done[0][:200], offered, f'{program} {text}')
@@ -1373,7 +1421,8 @@ def refuses_to_start(node, text, **settings):
         'socket': node.socket, 'state_dir': f'{node.base}/jobs', 'image_dir': node.images,
         'key': node.key, 'node': node.name, **settings}.items()]
     done = subprocess.run([f'{daemon.ARGS.bin}/ckptd', '--config', '/dev/null', *args],
-                          stdin=subprocess.DEVNULL, capture_output=True, timeout=30 * daemon.ARGS.slow)
+                          stdin=subprocess.DEVNULL, capture_output=True,
+                          timeout=30 * daemon.ARGS.slow)
     return ends(1, text, done)
 
 
@@ -1524,9 +1573,12 @@ def configuration(node):
                                '--set', f'key={node.key}', '--set', f'image_dir={node.images}'],
                               capture_output=True, timeout=30)
     ends(2, 'no such setting', ckptd('--config', '/dev/null', '--set', 'foo=1'))
-    ends(2, 'log_level: x is no value for it (error, warning, info or debug)', ckptd('--config', '/dev/null', '--set', 'log_level=x'))
-    ends(2, 'incremental: 16 is no value for it (a number, at most 15)', ckptd('--config', '/dev/null', '--set', 'incremental=16'))
-    ends(0, '', ckptd('--config', '/dev/null', '--set', 'incremental=15', '--set', 'retain_keep=5000000'))
+    ends(2, 'log_level: x is no value for it (error, warning, info or debug)',
+         ckptd('--config', '/dev/null', '--set', 'log_level=x'))
+    ends(2, 'incremental: 16 is no value for it (a number, at most 15)',
+         ckptd('--config', '/dev/null', '--set', 'incremental=16'))
+    ends(0, '',
+         ckptd('--config', '/dev/null', '--set', 'incremental=15', '--set', 'retain_keep=5000000'))
     twice = f'{node.base}/twice.conf'
     with open(twice, 'w') as f:
         f.write('image_dir = /a\n\nimage_dir = /b\n')

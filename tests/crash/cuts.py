@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Disks as they are after a power cut, made from a log, each from a seed; and what a ckptd finds there."""
+"""Disks as they are after a power cut, made from a log, each from a seed;
+and what a ckptd finds there."""
 import json
 import os
 import random
@@ -185,7 +186,8 @@ class Cut:
         there = self.check_jobs()
         found = self.check_fsck()
         # a removal that was under way may go on meanwhile
-        equal(self.settled(self.check_jobs()), self.settled(there), 'generations after fsck --repair')
+        equal(self.settled(self.check_jobs()), self.settled(there),
+              'generations after fsck --repair')
         with_some = [job for job in there if there[job]]
         if restart and with_some:
             job = random.Random(self.seed).choice(with_some)

@@ -125,7 +125,8 @@ def fail_disk(fs, how):
 
 
 def failing(base, fs, seed, rounds):
-    """Every write fails from some moment of a checkpoint on, until the disk is mended and mounted again."""
+    """Every write fails from some moment of a checkpoint on,
+    until the disk is mended and mounted again."""
     rng = random.Random(seed)
     with on_disk(base, fs) as (node, disk):
         job = node.job_steps()
@@ -149,7 +150,8 @@ def failing(base, fs, seed, rounds):
             else:
                 wanted.append(json.loads(out)['result']['generation'])
             node.runs_on(job)
-            # the same disk again: what is done to a real one when its cable is back; ckptd holds a file there
+            # the same disk again: what is done to a real one when its cable is back; ckptd holds
+            # a file there
             node.leave()
             unmount()
             fail_disk(fs, f'linear {disk.loops[0]} 0')

@@ -342,7 +342,8 @@ def niceness(pid):
 
 @test
 def nice_values(node):
-    """ckptd and shims run before a job's processes, also restored ones; a job's own nice value stays"""
+    """ckptd and shims run before a job's processes, also restored ones;
+    a job's own nice value stays"""
     def same(what, got, want):
         check(got[0] == want and got[1] in (want, None), f'{what}: {got}, want {want}')
 
@@ -377,7 +378,8 @@ def kill_past_a_stopped_shim(node):
     fifo = f'{node.base}/fifo'
     os.mkfifo(fifo)
     run = subprocess.Popen(node.argv('run', '--detach', '-o', fifo, '--', 'sleep', '1000'),
-                           stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+                           stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                           stderr=subprocess.PIPE)
     starting = wait_for('the start', 10, lambda: [n for n, j in node.jobs().items()
                                                   if j['state'] == 'starting'])
     wait_for('its first process', 10, lambda: node.ctl('kill', str(starting[0]), 'KILL',
@@ -638,7 +640,8 @@ print(*sorted(n for n in os.listdir("/dev/shm") if n[0] != "."))
 
 @test
 def closed_in_shm(node):
-    """what a user has open in /dev/shm, and in a directory there, though its mode forbids that now"""
+    """what a user has open in /dev/shm, and in a directory there,
+    though its mode forbids that now"""
     script = '''
 import mmap, os, stat, sys, time
 for n in range(5):
@@ -671,7 +674,8 @@ print(*before)
 '''
     with tempfile.TemporaryDirectory(dir=ARGS.work) as d:
         os.chmod(d, 0o755)
-        job = node.run('/usr/bin/python3', '-c', script, d + '/go', user=USER, opts=('--chdir', '/'))
+        job = node.run('/usr/bin/python3', '-c', script, d + '/go', user=USER,
+                       opts=('--chdir', '/'))
         node.lines(job, 1)
         for _ in range(2):
             node.ctl('checkpoint', '--kill', str(job))
@@ -815,7 +819,8 @@ def flags_of_pipes(node):
               '        what = "read"\n'
               '    except BlockingIOError:\n'
               '        what = "again"\n'
-              '    os.write(1, b"%d %s\\n" % (fcntl.fcntl(1, fcntl.F_GETFL) & os.O_NONBLOCK, what.encode()))\n'
+              '    os.write(1, b"%d %s\\n" % (fcntl.fcntl(1, fcntl.F_GETFL) & os.O_NONBLOCK, '
+              'what.encode()))\n'
               '    time.sleep(0.1)\n')
     source, sink = os.pipe()
     run = subprocess.Popen(node.argv('run', '--', 'python3', '-c', script), stdin=source,
@@ -893,7 +898,8 @@ def renames(path):
 
 @test
 def record_written_once(node):
-    """checkpoint --kill writes the record once: that the job is saved, and which number is used up"""
+    """checkpoint --kill writes the record once: that the job is saved,
+    and which number is used up"""
     job = node.shell(COUNTER.format(n=1000))
     node.lines(job, 1)
     record = f'{node.images}/{job}/job.json'
@@ -1142,7 +1148,8 @@ def checkpoints_by_themselves(node):
     equal(node.output(job), counted(300), 'output')
     restarts = node.json('stats', str(job))['restarts']
     equal(len(restarts), 1, 'restarts')
-    check(restarts[0]['total_ns'] >= restarts[0]['restore_ns'] > 0, f'from the request on, {restarts}')
+    check(restarts[0]['total_ns'] >= restarts[0]['restore_ns'] > 0,
+          f'from the request on, {restarts}')
     node.ctl('rm', '--force', str(job))
     check(not os.path.exists(f'{node.images}/{job}'), 'the history goes with the job')
 
@@ -1172,7 +1179,8 @@ def advice_and_statistics(node, job, generations):
 
 @test
 def refused_by_itself(node):
-    """auto of a job that cannot be saved: it runs on, less and less disturbed, and one is told why"""
+    """auto of a job that cannot be saved: it runs on, less and less disturbed,
+    and one is told why"""
     job = node.run('/usr/bin/python3', '-c', 'import socket, time\n'
                    's = socket.socket(); print("up", flush=True)\n'
                    'while True: time.sleep(0.2); print("on", flush=True)')
@@ -1632,7 +1640,9 @@ def run_test(f, number):
     finally:
         if node.daemon and node.daemon.poll() is None:
             node.kill()
-    print(f'{"not " if problem else ""}ok {number} - {f.__doc__}', flush=True)
+    # a name is one line, however many its docstring has
+    name = ' '.join(f.__doc__.split())
+    print(f'{"not " if problem else ""}ok {number} - {name}', flush=True)
     print(f'# {f.__name__}: {time.monotonic() - began:.1f} s', flush=True)
     if problem:
         with open(f'{base}/node1.log', errors='replace') as log:

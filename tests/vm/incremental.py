@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Generations that stand on earlier ones, of real jobs: stored, merged, restarted from; runs in a test VM.
+"""Generations that stand on earlier ones, of real jobs: stored, merged, restarted from; runs in
+a test VM.
 
 Options as of daemon.py, whose ckptd (Node) each test gets.  The job is tests/crash/steps.c, which
 ends with status 3 if a page is not what it was, and whose file has a chain over all its steps.
@@ -13,7 +14,8 @@ import daemon
 from daemon import check, equal, test, wait_for
 
 daemon.TESTS.clear()
-# khugepaged writes what it collapses, so a job of eight MiB is as good as written anew at its next round
+# khugepaged writes what it collapses, so a job of eight MiB is as good as written anew at its
+# next round
 KHUGEPAGED = '/sys/kernel/mm/transparent_hugepage/khugepaged/scan_sleep_millisecs'
 STEPS = os.path.abspath(f'{__file__}/../../../build/bin/tests/crash/steps')
 
@@ -69,7 +71,8 @@ def restarted(node, job):
 
 @test
 def merged_by_hand(node):
-    """merge: a generation takes what it needs, earlier ones go, it is restarted from, and a row goes on from it"""
+    """merge: a generation takes what it needs, earlier ones go, it is restarted from,
+    and a row goes on from it"""
     job = steps(node)
     first = checkpoint(node, job)
     check('base' not in first, 'the first is full')
@@ -103,7 +106,8 @@ def merged_by_hand(node):
 
 @test
 def damaged_base(node):
-    """a base that is found damaged: nothing is merged, and the next checkpoint does not stand on it"""
+    """a base that is found damaged: nothing is merged,
+    and the next checkpoint does not stand on it"""
     job = steps(node)
     for g in range(1, 4):
         done = checkpoint(node, job)

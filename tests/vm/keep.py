@@ -176,7 +176,8 @@ def fsck_of_a_mess(node):
     equal(kinds(), ['damaged', 'no_record'], 'left')
     text = node.ctl('fsck', check=False).stdout.decode()
     check('a restart from it is refused' in text, text)
-    equal(sorted(os.listdir(top)), ['.lock', 'gen-2', 'gen-3', 'history', 'job.json', 'stderr', 'stdout'],
+    equal(sorted(os.listdir(top)),
+          ['.lock', 'gen-2', 'gen-3', 'history', 'job.json', 'stderr', 'stdout'],
           'what is there')
     node.ctl('restart', str(job))
 
@@ -238,7 +239,8 @@ def one_daemon_per_directory(node):
     job = job_with(node, 1)
     second(node.socket, f'{node.base}/other')
     second(f'{node.base}/other.sock', f'{node.base}/jobs')
-    second(f'{node.base}/other.sock', f'{node.base}/other', f'host {os.uname().nodename}', node.name)
+    second(f'{node.base}/other.sock', f'{node.base}/other', f'host {os.uname().nodename}',
+           node.name)
     equal(node.jobs()[job]['state'], 'running', 'state')
     node.ctl('ps')
     # the lock goes with the process, not with the file
@@ -334,11 +336,13 @@ def encrypted(node):
     node.ctl('checkpoint', '--kill', str(job))
     equal(holding(node.images, marker) + holding(f'{node.base}/jobs', marker), [], 'found it in')
     shown = node.json('show', f'{job}:2')
-    equal((shown['encrypted'], shown['locked'], shown['encryption_key']), (True, False, key), 'show')
+    equal((shown['encrypted'], shown['locked'], shown['encryption_key']), (True, False, key),
+          'show')
     os.rename(path, path + '.away')
     equal(numbers(node, job), [1, 2], 'list without the key')
     check(path in node.fails(1, key, 'restart', str(job)), 'where the key was looked for')
-    check(path in node.fails(1, key, 'diff', f'{job}:1', f'{job}:2'), 'where the key was looked for')
+    check(path in node.fails(1, key, 'diff', f'{job}:1', f'{job}:2'),
+          'where the key was looked for')
     node.fails(1, path, 'run', '--', 'true')
     said = node.ctl('verify', '--deep', f'{job}:2').stdout.decode()
     check(key in said and said.endswith('whole\n'), 'verify without the key')
@@ -369,7 +373,8 @@ def encrypted_tree(node):
     check(not os.path.exists(image), 'an image without the key')
     node.fails(2, 'needs --standalone', 'dump', '--encryption-key', path, '--pid', str(p.pid),
                '--dir', image)
-    node.ctl('dump', *common, '--encryption-key', path, '--pid', str(p.pid), '--dir', image, '--kill')
+    node.ctl('dump', *common, '--encryption-key', path, '--pid', str(p.pid), '--dir', image,
+             '--kill')
     equal(p.wait(), -9, 'killed')
     node.fails(1, '--encryption-key', 'restore', *common, '--dir', image)
     node.fails(9, '', 'restore', *common, '--encryption-key', path, '--dir', image)

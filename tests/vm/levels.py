@@ -28,11 +28,13 @@ class Levels:
             os.makedirs(self.place(name), mode=0o700, exist_ok=True)
         self.size = size
         node.kill()
-        node.settings = {'level.p': f'posix:{self.place("p")}', 'level.q': f'posix:{self.place("q")}',
+        node.settings = {'level.p': f'posix:{self.place("p")}',
+                         'level.q': f'posix:{self.place("q")}',
                          'level.q.every': '2', **settings}
 
     def __enter__(self):
-        mount = ['mount', '-t', 'tmpfs', '-o', f'size={self.size},mode=700', 'level', self.place('q')]
+        mount = ['mount', '-t', 'tmpfs', '-o', f'size={self.size},mode=700', 'level',
+                 self.place('q')]
         subprocess.run(mount, check=True)
         self.node.start()
         return self
@@ -93,7 +95,8 @@ def promoted_and_fetched(node):
         text = node.ctl('list', str(job)).stdout.decode()
         check('LEVELS' in text and 'L1 p q' in text, text)
         rows = node.json('stats', str(job))['levels']
-        equal(sorted((r['generation'], r['level']) for r in rows), [(1, 'p'), (2, 'p'), (2, 'q')], 'stats')
+        equal(sorted((r['generation'], r['level']) for r in rows), [(1, 'p'), (2, 'p'), (2, 'q')],
+              'stats')
         check('ok   p: posix:' in node.ctl('doctor').stdout.decode(), 'doctor')
         end(node, job)
         before = node.output(job).count('\n')

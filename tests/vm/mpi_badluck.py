@@ -137,7 +137,8 @@ def process(name, node=None):
 
 @test
 def computes(node, kind):
-    """a rank that others wait for in a collective computes: named at the deadline, and all run on"""
+    """a rank that others wait for in a collective computes: named at the deadline,
+    and all run on"""
     bad = Bad(node, kind, 'absent')
     rows = ranks(node, bad.job)
     check('call' not in rows[1], f'rank 1 computes: {rows}')
@@ -195,7 +196,8 @@ def through_stages(node, kind, saved, restarted):
 
 @test
 def apart(node, kind):
-    """interruptible collectives: saved and restarted while one rank computes and one waits for it"""
+    """interruptible collectives:
+    saved and restarted while one rank computes and one waits for it"""
     through_stages(node, kind, [0], [1])
 
 
@@ -240,8 +242,9 @@ def leaves(node, kind):
     time.sleep(1)
     bad.go()
     status, text = outcome(p, 30)
-    # refused if a rank is seen to have gone, failed if the job is over before that; the library ends rank 0
-    # when it misses rank 1, and where both have gone between two looks the first one is named
+    # refused if a rank is seen to have gone, failed if the job is over before that; the library
+    # ends rank 0 when it misses rank 1, and where both have gone between two looks the first one
+    # is named
     check(status in (1, 3), f'status {status}: {text}')
     check(re.search(r'rank [01]\b.*ended', text, re.S) or 'has just ended' in text or
           'ended during' in text, text)
@@ -439,7 +442,8 @@ def shim_stops_in_quiesce(node, kind):
 
 @test
 def shim_dies(node, kind):
-    """SIGKILL of the shim when ranks are held: refused, they run on; Open MPI's end by themselves"""
+    """SIGKILL of the shim when ranks are held: refused, they run on;
+    Open MPI's end by themselves"""
     bad = Bad(node, kind, 'absent')
     p = begin(node, 'checkpoint', str(bad.job))
     time.sleep(1)
@@ -521,7 +525,8 @@ def no_module(node, kind):
 
 @test
 def no_library(node, kind):
-    """a restart whose MPI library is not there, or is none: why, nothing left running, images whole"""
+    """a restart whose MPI library is not there, or is none: why,
+    nothing left running, images whole"""
     real = os.path.realpath(f'/usr/lib/x86_64-linux-gnu/{LIBRARY[kind]}')
     library = f'{node.base}/{LIBRARY[kind]}'
     shutil.copy(real, library)
@@ -543,7 +548,8 @@ def no_library(node, kind):
 
 @test
 def clock_back(node, kind):
-    """a restart where the clock of the day is an hour behind, or some minutes ahead: MPI_Wtime goes on"""
+    """a restart where the clock of the day is an hour behind, or some minutes ahead:
+    MPI_Wtime goes on"""
     bad = Bad(node, kind, 'clock')
     for change in (-3600, 3900):
         node.ctl('checkpoint', '--kill', str(bad.job))
@@ -555,7 +561,8 @@ def clock_back(node, kind):
 
 @test
 def broken_unseen(node, kind):
-    """a restored rank that gets no library while ckptd is dead: the job ends, and can be restarted"""
+    """a restored rank that gets no library while ckptd is dead: the job ends,
+    and can be restarted"""
     real = os.path.realpath(f'/usr/lib/x86_64-linux-gnu/{LIBRARY[kind]}')
     library = f'{node.base}/{LIBRARY[kind]}'
     shutil.copy(real, library)
@@ -584,7 +591,8 @@ def broken_unseen(node, kind):
 
 @test
 def lower_elsewhere(node, kind):
-    """the lower half's program is where the configuration says now, or the restart says it is not"""
+    """the lower half's program is where the configuration says now,
+    or the restart says it is not"""
     node.kill()
     lower = f'{node.base}/first'
     shutil.copy2(node.settings['lower'], lower)

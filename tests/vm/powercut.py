@@ -7,9 +7,10 @@
     powercut.py ... --again DIR --cut SEED      one cut of a run that was kept
 
 Real jobs are checkpointed, pruned, removed on a file system behind dm-log-writes, which logs every
-write. Marks in the log say what had been acknowledged when. Then build/bin/tests/crash/cut makes disks
-of it as they are after a power cut, each from a seed alone, and on each a new ckptd must find
-what had been acknowledged, whole, and nothing that is not. Scenarios are in tests/crash/scenarios.py.
+write. Marks in the log say what had been acknowledged when. Then build/bin/tests/crash/cut makes
+disks of it as they are after a power cut, each from a seed alone, and on each a new ckptd must
+find what had been acknowledged, whole, and nothing that is not. Scenarios are in
+tests/crash/scenarios.py.
 """
 import argparse
 import json
@@ -128,7 +129,8 @@ def run_test(f, number):
         problem = str(e)
     except Exception:
         problem = traceback.format_exc()
-    print(f'{"not " if problem else ""}ok {number} - {f.__doc__}', flush=True)
+    name = ' '.join(f.__doc__.split())
+    print(f'{"not " if problem else ""}ok {number} - {name}', flush=True)
     print(f'# {f.__name__}: {time.monotonic() - began:.1f} s', flush=True)
     if problem:
         keep_failed(base)
