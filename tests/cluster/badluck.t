@@ -68,7 +68,9 @@ again() {
 generations() { on "$1" ckptctl list 1 --json | python3 -c 'import json, sys
 print(*[g["generation"] for g in json.load(sys.stdin)["result"]["jobs"][0]["generations"]])'; }
 last() { generations "$1" | sed 's/.* //'; }
-daemon_off() { on "$1" sh -c 'pkill -9 -x ckptd; while pgrep -x ckptd >/dev/null; do sleep 0.1; done'; }
+daemon_off() {
+	on "$1" sh -c 'pkill -9 -x ckptd; while pgrep -x ckptd >/dev/null; do sleep 0.1; done'
+}
 
 for k in 1 2 3; do
 	ok "node $k boots" node_up $k
@@ -86,7 +88,8 @@ named() {
 	local want="$1 $2" have i
 	rm -f "$dir"/shared/work/name.*
 	for i in $(seq $((100 * VM_SLOW))); do
-		have=$(cat "$dir"/shared/work/name.0 "$dir"/shared/work/name.1 2>/dev/null | paste -sd' ')
+		have=$(cat "$dir"/shared/work/name.0 "$dir"/shared/work/name.1 2>/dev/null |
+			paste -sd' ')
 		[ "$have" != "$want" ] || return 0
 		sleep 0.2
 	done
@@ -167,7 +170,9 @@ cp "$dir/shared/images/1/gen-$good/node-1/image/manifest" \
 	"$dir/shared/images/1/gen-$saved/node-1/image/manifest"
 ok "it is of another generation" says 1 'node n3' ckptctl restart 1 --nodes n1,n3
 mv "$dir/manifest" "$dir/shared/images/1/gen-$saved/node-1/image/manifest"
-on 3 sh -c 'mv /etc/stillpoint/key /etc/stillpoint/key.good; head -c 32 /dev/urandom >/etc/stillpoint/key; chmod 600 /etc/stillpoint/key'
+on 3 sh -c 'mv /etc/stillpoint/key /etc/stillpoint/key.good
+	head -c 32 /dev/urandom >/etc/stillpoint/key
+	chmod 600 /etc/stillpoint/key'
 ok "n3 has another key" says 1 'node n3' ckptctl restart 1 --nodes n1,n3
 on 3 mv /etc/stillpoint/key.good /etc/stillpoint/key
 on 3 rmmod ckpt
@@ -185,7 +190,8 @@ done
 # ---- a ckptd dies in a restart: it comes to an end all the same, and the job is here or as it was
 
 for after in 1 2.5 4; do
-	(ON_TIMEOUT=$((120 * VM_SLOW)) on 1 ckptctl restart 1 --nodes n1,n3) >"$dir/try" 2>&1 & try=$!
+	(ON_TIMEOUT=$((120 * VM_SLOW)) on 1 ckptctl restart 1 --nodes n1,n3) >"$dir/try" 2>&1 &
+	try=$!
 	sleep $after
 	daemon_off 3
 	ok "ckptd of n3 is killed $after s into a restart, and started again" node_daemon 3
@@ -251,8 +257,11 @@ node_off 1
 wait $try
 after=$(generations 2)
 case $after in
-"$before"|"$before "*) pass "the home loses power in a checkpoint: the generations before are there" ;;
-*) fail "the home loses power in a checkpoint: the generations before are there" "$before; $after" ;;
+"$before"|"$before "*)
+	pass "the home loses power in a checkpoint: the generations before are there" ;;
+*)
+	fail "the home loses power in a checkpoint: the generations before are there" \
+		"$before; $after" ;;
 esac
 ok "n2 and n3 restart it" on 2 ckptctl restart 1 --nodes n2,n3 --node-lost
 ok "it gets on" gets_on

@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Nodes that are lost with their images: four VMs, each with an image directory and a store of its own, and
-# all levels: L2 the next node, L3 groups of 2+2 (n1 and n3, n2 and n4, each held by the other two), L4 a
-# directory that all see. An MPI job over n1 and n3, and one of n1 alone. n1 is lost: restarted from
-# L2; n1 and its partner n2: from L3; they and n3, m + 1 of the group: from L4. What it computes from there
-# on are the residuals of an uninterrupted run.
+# Nodes that are lost with their images: four VMs, each with an image directory and a store of its
+# own, and all levels: L2 the next node, L3 groups of 2+2 (n1 and n3, n2 and n4, each held by the
+# other two), L4 a directory that all see. An MPI job over n1 and n3, and one of n1 alone. n1 is
+# lost: restarted from L2; n1 and its partner n2: from L3; they and n3, m + 1 of the group: from
+# L4. What it computes from there on are the residuals of an uninterrupted run.
 #
 #   KERNEL=6.1 MPI=mpich tests/cluster/levels.t
 
@@ -16,7 +16,8 @@ MPI=${MPI:-mpich}
 images=/var/lib/stillpoint/images
 CLUSTER_IMAGES=$images
 CLUSTER_CONF=('image_dir_shared = no' 'store = /var/lib/stillpoint/store'
-	'level.partner = partner' 'level.group = erasure:2+2' "level.disk = posix:$cluster_mnt/disk")
+	'level.partner = partner' 'level.group = erasure:2+2' \
+		"level.disk = posix:$cluster_mnt/disk")
 trap cluster_end EXIT
 dir=$top/build/cluster-levels
 iterations=5000
@@ -122,7 +123,8 @@ goes_on_from_zeros() {
 got, want = (open(name, "rb").read() for name in sys.argv[1:])
 rest = got.lstrip(b"\0")
 at = len(got) - len(rest)
-sys.exit(at == 0 or rest.count(b"\n") < 4 or want[at:at + len(rest)] != rest)' "$dir/got" "$dir/want"
+sys.exit(at == 0 or rest.count(b"\n") < 4 or want[at:at + len(rest)] != rest)' \
+		"$dir/got" "$dir/want"
 }
 
 parts_of() { on "$1" sh -c "cd $images/1/gen-1 && ls -d node-*"; }
@@ -158,7 +160,8 @@ ok 'that one ends' on 4 ckptctl kill 5 KILL
 
 ends_and_goes >"$dir/ends" 2>&1
 node_off 2
-ok 'L3: n1 and its partner n2 are lost; restarted on n4 and n3, rebuilt from the image of n3 and parity' \
+ok 'L3: n1 and its partner n2 are lost; restarted on n4 and n3, rebuilt from'\
+' the image of n3 and parity' \
 	restarts 1 'image \(0\|of node n1\): fetched from level group' 1:1 --nodes n4,n3
 
 ends_and_goes >"$dir/ends" 2>&1

@@ -1,11 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# MPI test programs (tests/mpi/programs, tests/mpi/cuts) over three VMs, by tests/mpi/run-cr: restarted
-# on other nodes, on more and on fewer nodes, checkpointed every second, and without a checkpoint.
-# Their output must be that of a run with the library alone, on the host.
+# MPI test programs (tests/mpi/programs, tests/mpi/cuts) over three VMs, by tests/mpi/run-cr:
+# restarted on other nodes, on more and on fewer nodes, checkpointed every second, and without a
+# checkpoint. Their output must be that of a run with the library alone, on the host.
 #
-#   KERNEL=6.12 KINDS='mpich ompi' RANKS=4 FLAVOURS=NEMS PROGRAMS='mprobe io_kept' tests/cluster/programs.t
+#   KERNEL=6.12 KINDS='mpich ompi' RANKS=4 FLAVOURS=NEMS PROGRAMS='mprobe io_kept' \
+#	tests/cluster/programs.t
 #   MPI_SUBSET=all      every program
 #   MPI_PACED=60        S: how many seconds a program takes; default: 8
 #   CLUSTER_NETEM='delay 20ms 10ms loss 0.5%'   a network that is slow and loses packets
@@ -61,7 +62,8 @@ fi
 ok 'they have found each other' nodes_met
 for kind in $KINDS; do
 	# shellcheck disable=SC2086
-	ok "$kind: the programs are right with the library alone" tests/mpi/want "$kind" "$RANKS" $PROGRAMS
+	ok "$kind: the programs are right with the library alone" tests/mpi/want "$kind" "$RANKS" \
+		$PROGRAMS
 	# shellcheck disable=SC2086
 	vm_relay < <(tests/mpi/run-cr --cluster "$top/$dir" --kind "$kind" --ranks "$RANKS" \
 		--flavours "$FLAVOURS" --slow $((2 * VM_SLOW)) --want "$top/build/mpi/want/$kind" \

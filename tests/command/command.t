@@ -17,4 +17,5 @@ fi
 work=$(mktemp -d) || exit 1
 chmod 755 "$work"
 trap 'rm -rf "$work"' EXIT
-python3 -B "$top/tests/command/${COMMAND_TESTS:-command}.py" --bin "$top/build/bin" --work "$work" "$@"
+python3 -B "$top/tests/command/${COMMAND_TESTS:-command}.py" --bin "$top/build/bin" --work "$work" \
+	"$@"

@@ -30,7 +30,8 @@ verify() {
 	grep -E 'errors:|states, stored|assertion violated' pan.out | sed 's/^/# /'
 }
 
-holds() { verify "$@" && grep -q 'errors: 0$' pan.out && ! grep -q 'max search depth too small' pan.out; }
+holds() { verify "$@" && grep -q 'errors: 0$' pan.out &&
+	! grep -q 'max search depth too small' pan.out; }
 fails() { verify "$@" && grep -q "assertion violated.*$pattern" pan.out; }
 
 rows() { grep -oE '^[[:space:]]*(STEP|BARRIER)\([A-Z_a-z, ]*\)' | tr -d '[:space:]' | sort; }

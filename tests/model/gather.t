@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# The Spin model of interruptible collectives: every interleaving of three ranks and two checkpoints,
-# restarts included. That the rules it has are needed, and that it comes to an end, is tested with it.
+# The Spin model of interruptible collectives: every interleaving of three ranks and two
+# checkpoints, restarts included. That the rules it has are needed, and that it comes to an end,
+# is tested with it.
 
 set -u
 top=$(cd "$(dirname "$0")/../.." && pwd)
@@ -26,10 +27,12 @@ verify() {
 	spin "$@" -a "$model" >spin.out 2>&1 || { sed 's/^/# /' spin.out; return 1; }
 	gcc -O2 -w -DSAFETY -DCOLLAPSE -DNOFAIR -DMEMLIM=1024 -o pan pan.c || return 1
 	timeout 300 ./pan -m100000 >pan.out 2>&1 || { sed 's/^/# /' pan.out; return 1; }
-	grep -E 'errors:|states, stored|assertion violated|invalid end state ' pan.out | sed 's/^/# /'
+	grep -E 'errors:|states, stored|assertion violated|invalid end state ' pan.out |
+		sed 's/^/# /'
 }
 
-holds() { verify "$@" && grep -q 'errors: 0$' pan.out && ! grep -q 'max search depth too small' pan.out; }
+holds() { verify "$@" && grep -q 'errors: 0$' pan.out &&
+	! grep -q 'max search depth too small' pan.out; }
 fails() { verify "$@" && grep -q "$pattern" pan.out; }
 
 holds

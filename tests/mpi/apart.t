@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Nodes whose image directories are not shared: four ckptds on this machine with directories, stores and
-# all levels, and made-up images of a job over two of them. Each node copies its own part; where
-# nodes are lost, others get what they need from the cheapest place that is left.
+# Nodes whose image directories are not shared: four ckptds on this machine with directories,
+# stores and all levels, and made-up images of a job over two of them. Each node copies its own
+# part; where nodes are lost, others get what they need from the cheapest place that is left.
 #
 # As root, because ckptd is. Needs no module: what is fetched is not restored here.
 
@@ -42,9 +42,11 @@ make_generation() {
 	for i in 1 3; do
 		dir=$work/n$i/images/$job/gen-$1/node-$part
 		mkdir -p "$dir"
-		"$top/build/bin/tests/tools/mkimage" "$dir/image" "$work/key" "$label" "$1" $((i + 1)) \
+		"$top/build/bin/tests/tools/mkimage" "$dir/image" "$work/key" "$label" "$1" \
+			$((i + 1)) \
 			"$record"
-		"$top/build/bin/tests/tools/mkparts" "$work/n$i/images" "$work/key" "$job" "$1" "$ranks" \
+		"$top/build/bin/tests/tools/mkparts" "$work/n$i/images" "$work/key" "$job" "$1" \
+			"$ranks" \
 			"$record"
 		mkdir -p "$work/kept/$1"
 		cp -r "$dir/image" "$work/kept/$1/node-$part"
@@ -52,14 +54,17 @@ make_generation() {
 	done
 }
 
-# A restart from generation 2 cannot go on to its end here. On nodes $1 and $2, which say in it where image 0
-# and 1 are had from ("": it is there), and have these and no others then, but for $5 on the first.
+# A restart from generation 2 cannot go on to its end here. On nodes $1 and $2, which say in it
+# where image 0 and 1 are had from ("": it is there), and have these and no others then, but for
+# $5 on the first.
 fetches() {
 	local home=$1 other=$2 zero=$3 one=$4 has=${5:-node-0}
 	on "$home" restart "$job:2" --node-lost --nodes "n$home,n$other" >"$work/out" 2>&1
 	cat "$work/out"
-	[ -z "$zero" ] || grep -q "image \(0\|of node n1\): fetched from $zero\$" "$work/out" || return
-	[ -z "$one" ] || grep -q "node n$other: .*image of node n3: fetched from $one\$" "$work/out" || return
+	[ -z "$zero" ] || grep -q "image \(0\|of node n1\): fetched from $zero\$" "$work/out" ||
+		return
+	[ -z "$one" ] || grep -q "node n$other: .*image of node n3: fetched from $one\$" \
+		"$work/out" || return
 	diff -r "$work/kept/2/node-0" "$work/n$home/images/$job/gen-2/node-0/image" &&
 		diff -r "$work/kept/2/node-1" "$work/n$other/images/$job/gen-2/node-1/image" &&
 		[ "$(cd "$work/n$home/images/$job/gen-2" && echo node-*)" = "$has" ] &&
@@ -104,16 +109,19 @@ on 1 wait "$job" >/dev/null 2>&1
 # node 2 has the record of a later run of it
 restarted_on_2() {
 	mkdir -p "$work/n2/images/$1"
-	"$top/build/bin/tests/tools/mkparts" "$work/n2/images" "$work/key" "$1" 0 '{}' "$(python3 -c 'import json, sys
+	"$top/build/bin/tests/tools/mkparts" "$work/n2/images" "$work/key" "$1" 0 '{}' \
+		"$(python3 -c 'import json, sys
 record = json.load(open(sys.argv[1]))["sealed"]
 record["run"] = record.get("run", 0) + 100
 print(json.dumps(record))' "$work/n1/images/$1/job.json")"
 }
 
 ends_here() {
-	timeout -k 2 60 "$top/build/bin/ckptctl" --socket "$work/n1/sock" wait "$1" >"$work/out" 2>&1
+	timeout -k 2 60 "$top/build/bin/ckptctl" --socket "$work/n1/sock" wait "$1" >"$work/out" \
+		2>&1
 	cat "$work/out"
-	grep "job $1: restarted on other nodes" "$work/n1/log" && ! grep -q "^ *$1 .*running" <(on 1 ps)
+	grep "job $1: restarted on other nodes" "$work/n1/log" &&
+		! grep -q "^ *$1 .*running" <(on 1 ps)
 }
 
 no_part() {
@@ -192,7 +200,8 @@ ok 'and from what others keep for it' test ! -e "$work/n4/store/n3/$label.gen-1.
 stays_on_3() {
 	local _
 	for _ in {1..100}; do
-		grep -q 'what node n3 has of what was removed stays there: .*no image of this job' "$work/n1/log" &&
+		grep -q 'what node n3 has of what was removed stays there: .*no image of this job' \
+			"$work/n1/log" &&
 			[ -e "$work/n3/images/$job/gen-3/node-1/image" ] && return
 		sleep 0.2
 	done
@@ -245,7 +254,8 @@ ok 'and does not copy it there again' comes_to 3 4 "L1 here, partner missing, gr
 ok 'it is removed from L1' says 0 '' on 1 rm --level L1 "$job:4"
 ok 'the other node removes its own there' comes_true gone "$work/n3/images/$job/gen-4"
 sleep 2
-ok 'copies stay where they are' ls -d "$work/disk/n1/$label.gen-4.node-0" "$work/disk/n3/$label.gen-4.node-1"
+ok 'copies stay where they are' ls -d "$work/disk/n1/$label.gen-4.node-0" \
+	"$work/disk/n3/$label.gen-4.node-1"
 on 1 rm "$job:4" >"$work/out" 2>&1
 ok 'until they are removed' comes_to 3 4 ''
 
@@ -330,7 +340,8 @@ ok 'L3: that and its partner are lost' fetches 4 3 'level group' ''
 forget 4
 rm -rf "$work/n3/images/$job"
 mv "$work/disk" "$work/away"
-ok 'what parity needs may be on another level' fetches 4 3 'level group' 'L1 of node n4' 'node-0 node-1'
+ok 'what parity needs may be on another level' fetches 4 3 'level group' 'L1 of node n4' \
+	'node-0 node-1'
 mv "$work/away" "$work/disk"
 
 # ---- m + 1 of the group
@@ -352,15 +363,18 @@ other=${record/\"uuid\": \"/\"uuid\": \"f}
 mkdir -p "$work/n1/images/$job/gen-1"
 "$top/build/bin/tests/tools/mkparts" "$work/n1/images" "$work/key" "$job" 1 "$ranks" "$other"
 ok 'another job has that number there' \
-	says 1 "node n1: another job has the number $job here" on 4 restart "$job:2" --node-lost --nodes n4,n1
+	says 1 "node n1: another job has the number $job here" on 4 restart "$job:2" \
+		--node-lost --nodes n4,n1
 forget 1
 stop 1
 node_options+=(--set image_dir_shared=yes)
 start 1
 meet 4 1
 ok 'not all of one mind whether directories are shared' \
-	says 1 'node n1: image_dir_shared is "yes" here' on 4 restart "$job:2" --node-lost --nodes n4,n1
+	says 1 'node n1: image_dir_shared is "yes" here' on 4 restart "$job:2" \
+		--node-lost --nodes n4,n1
 rm -rf "$work/disk" "$work/n4/store/"*
 forget 4
-ok 'nothing is left of it' says 1 "there is no job $job" on 4 restart "$job:2" --node-lost --nodes n4,n1
+ok 'nothing is left of it' says 1 "there is no job $job" on 4 restart "$job:2" \
+	--node-lost --nodes n4,n1
 finish

@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# dlopen() of the MPI library gives the glue, under any of the library's names. Every other library is
-# found as before, by the program's RUNPATH too, also one that only has an MPI library's name.
+# dlopen() of the MPI library gives the glue, under any of the library's names. Every other
+# library is found as before, by the program's RUNPATH too, also one that only has an MPI
+# library's name.
 
 . "$(dirname "$0")/lib.sh"
 
@@ -42,7 +43,8 @@ opens() {
 
 # The real dlopen() must see who called ours.
 jumps() {
-	objdump -d --no-show-raw-insn --disassemble=dlopen "$1" | sed -n '/<dlopen>:/,$p' >"$work/code"
+	objdump -d --no-show-raw-insn --disassemble=dlopen "$1" |
+		sed -n '/<dlopen>:/,$p' >"$work/code"
 	grep -q 'jmp  *\*' "$work/code" && ! grep -q 'call  *\*' "$work/code"
 }
 

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# An erasure group as a level of ckptd: five ckptds on this machine, each with an image directory and a
-# store of its own, 3+2, and made-up images of a job over three nodes. Coded, and rebuilt
+# An erasure group as a level of ckptd: five ckptds on this machine, each with an image directory
+# and a store of its own, 3+2, and made-up images of a job over three nodes. Coded, and rebuilt
 # where nodes are lost with their images: one, two, and one too many.
 #
 # As root, because ckptd is. Needs no module: what is rebuilt is not restored here.
@@ -13,7 +13,8 @@
 nodes=(1 2 3 4 5)
 node_options=(--set level.group=erasure:3+2 --set store=%n/store)
 
-# the state of generation $2 on node $1's erasure level, and how many images it has if it is not "here"
+# the state of generation $2 on node $1's erasure level, and how many images it has if it is not
+# "here"
 state() {
 	on "$1" list --json "$job" >"$work/list" || return
 	python3 - "$work/list" "$2" <<'PY'
@@ -93,7 +94,8 @@ make_generation() {
 	"$top/build/bin/tests/tools/mkparts" "$work/n1/images" "$work/key" "$job" "$1" "$ranks"
 }
 
-# a restart cannot go on to its end here; what it says, and what L1 has then: parts $3 of generation $2
+# a restart cannot go on to its end here; what it says, and what L1 has then: parts $3 of
+# generation $2
 rebuilds() {
 	local node=$1 part
 	on "$node" restart "${@:4}" "$job:$2" >"$work/out" 2>&1
@@ -120,7 +122,8 @@ make_shared() {
 	for g in 1 2; do
 		for part in 0 1 2; do
 			mkdir -p "$work/images/$job/gen-$g/node-$part"
-			"$top/build/bin/tests/tools/mkimage" "$work/images/$job/gen-$g/node-$part/image" \
+			"$top/build/bin/tests/tools/mkimage" \
+				"$work/images/$job/gen-$g/node-$part/image" \
 				"$work/key" "$label" "$g" $((part + 1)) "$record"
 		done
 		"$top/build/bin/tests/tools/mkparts" "$work/images" "$work/key" "$job" "$g" "$ranks"
@@ -148,7 +151,8 @@ falls_through() {
 copied_by_others() {
 	local _
 	for _ in {1..200}; do
-		[ "$(cd "$work/disk" && echo n[35]/*.gen-*)" = "$(echo n3/"$label".gen-{1,2}.node-1 n5/"$label".gen-{1,2}.node-2)" ] &&
+		[ "$(cd "$work/disk" && echo n[35]/*.gen-*)" = \
+			"$(echo n3/"$label".gen-{1,2}.node-1 n5/"$label".gen-{1,2}.node-2)" ] &&
 			return
 		sleep 0.2
 	done
@@ -173,8 +177,10 @@ keeps_on_disk() {
 make_single() {
 	record=$(python3 -c 'import json, sys
 print(json.dumps(json.load(open(sys.argv[1]))["sealed"]))' "$work/images/$job/job.json")
-	label=$job-$(python3 -c 'import json, sys; print(json.loads(sys.argv[1])["uuid"])' "$record")
-	"$top/build/bin/tests/tools/mkimage" "$work/images/$job/gen-$1" "$work/key" "$label" "$1" 3 "$record"
+	label=$job-$(python3 -c 'import json, sys; print(json.loads(sys.argv[1])["uuid"])' \
+		"$record")
+	"$top/build/bin/tests/tools/mkimage" "$work/images/$job/gen-$1" "$work/key" "$label" "$1" \
+		3 "$record"
 	rm -rf "$work/kept"
 	cp -r "$work/images/$job/gen-$1" "$work/kept"
 }
@@ -204,7 +210,8 @@ read_record() {
 record = json.load(open(sys.argv[1]))["sealed"]
 record["ranks"] = json.loads(sys.argv[2])
 print(json.dumps(record))' "$1/$job/job.json" "$ranks")
-	label=$job-$(python3 -c 'import json, sys; print(json.loads(sys.argv[1])["uuid"])' "$record")
+	label=$job-$(python3 -c 'import json, sys; print(json.loads(sys.argv[1])["uuid"])' \
+		"$record")
 }
 
 head -c 32 /dev/urandom >"$work/key"
@@ -225,7 +232,8 @@ make_generation 1
 make_generation 2
 start 1
 meet 1 2 3 4 5
-ok 'the pieces are at the nodes outside the group' comes_to_keep 2 "$label.gen-1.parity-0" "$label.gen-2.parity-0"
+ok 'the pieces are at the nodes outside the group' comes_to_keep 2 "$label.gen-1.parity-0" \
+	"$label.gen-2.parity-0"
 ok 'one at each' comes_to_keep 4 "$label.gen-1.parity-1" "$label.gen-2.parity-1"
 # of images that are elsewhere it is not known here of how many a generation is
 ok 'the list has all three images' comes_to 1 2 'partial 3'
@@ -249,7 +257,8 @@ stop 1 KILL
 ok 'two are lost: another node has all of it' rebuilds 2 2 '0 1 2' --node-lost
 ok 'with its record' says 0 '"name": "true"' on 2 list --json "$job"
 stop 5 KILL
-ok 'three are lost, of 3+2: that is said' refuses 4 'at most 2 can be made up for.*image of node n' --node-lost "$job:1"
+ok 'three are lost, of 3+2: that is said' refuses 4 \
+	'at most 2 can be made up for.*image of node n' --node-lost "$job:1"
 ok 'and nothing is made of it' test ! -e "$work/n4/images/$job/gen-1/node-0/image"
 ok 'nothing is left over of all that' comes_clean
 

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Programs of tests/mpi/programs, each with the library alone and through the glue: exit code and output
-# must be the same, and the program's own checks must hold.
+# Programs of tests/mpi/programs, each with the library alone and through the glue: exit code and
+# output must be the same, and the program's own checks must hold.
 #
 #   KINDS='mpich ompi' RANKS='2 3' PROGRAMS='waits types' tests/mpi/glue.t
 #   MPI_SUBSET=long     all programs, with 2 to 4 ranks; otherwise those of $short, with 2
@@ -10,12 +10,16 @@
 . "$(dirname "$0")/lib.sh"
 
 here=$top/tests/mpi/programs
-short='abort_code asked_again attr_order attr_threads attributes cancel_threads collectives comms cplusplus errhandler_threads
+short='abort_code asked_again attr_order attr_threads attributes cancel_threads collectives comms
+	cplusplus errhandler_threads
 	errors f08_weights f77_kept files free_apart fortran fortran_doors fortran_f08
 	fortran_objects grequest_f grequests handles io_waits
-	icollectives new_requests not_so_usual one_sided p2p_modes persistent predefined probe sessions spawn_roots threads tool_objects topologies types user_ops wait_errors wait_failed waits waits_mixed'
+	icollectives new_requests not_so_usual one_sided p2p_modes persistent predefined probe
+	sessions spawn_roots threads tool_objects topologies types user_ops wait_errors wait_failed
+	waits waits_mixed'
 if [ "${MPI_SUBSET:-}" = long ]; then
-	: "${RANKS:=2 3 4}" "${PROGRAMS:=$(cd "$here" && ls -- *.c *.cc *.f *.f90 | sed 's/\..*//')}"
+	: "${RANKS:=2 3 4}"
+	: "${PROGRAMS:=$(cd "$here" && ls -- *.c *.cc *.f *.f90 | sed 's/\..*//')}"
 fi
 : "${KINDS:=mpich ompi}" "${RANKS:=2}" "${PROGRAMS:=$short}"
 declare -A glue=([mpich]=$top/build/lib/mpi/mpich/libmpich.so.12
@@ -28,7 +32,8 @@ run() {
 	local kind=$1 ranks=$2 preload=$3 name=$4 rc=0
 	(cd "$work" && job "$kind" "$ranks" env ${preload:+LD_PRELOAD="$preload"} \
 		"$top/build/mpi/programs/$kind/$name") >"$work/out" 2>"$work/err" || rc=$?
-	grep -av '^ *$' "$work/out" | grep -av '^=\|PID [0-9]\|BAD TERM\|EXIT \|YOU CAN\|CLEAN\|^--' |
+	grep -av '^ *$' "$work/out" |
+		grep -av '^=\|PID [0-9]\|BAD TERM\|EXIT \|YOU CAN\|CLEAN\|^--' |
 		sort
 	echo "exit $rc"
 }

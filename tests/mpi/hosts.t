@@ -47,7 +47,8 @@ works() {
 			[[ $(state_of "$id") = ended* ]] && break
 			sleep 0.1
 		done
-		if [[ $(state_of "$id") = running* ]] && cat "$work/images/$id"/stdout* >"$work/out" && good; then
+		if [[ $(state_of "$id") = running* ]] &&
+			cat "$work/images/$id"/stdout* >"$work/out" && good; then
 			echo . >>"$work/hung"
 			ckptctl kill "$id" KILL
 			until_state "$id" 'ended 137'
@@ -73,7 +74,8 @@ ends() {
 }
 
 passes_input() {
-	echo hello | ckptrun -n "$RANKS" --hosts n1,n2 --label "$1/launch_ends" stdin >"$work/out" &&
+	echo hello |
+		ckptrun -n "$RANKS" --hosts n1,n2 --label "$1/launch_ends" stdin >"$work/out" &&
 		[ "$(sort "$work/out")" = "$(for ((i = 0; i < RANKS; i++)); do
 			echo "[$i] rank $i has hello"; done | sort)" ] && return
 	cat "$work/out"
@@ -134,14 +136,16 @@ until_state() {
 stays() {
 	local id
 	id=$(ckptrun --detach --json -n 2 --hosts n1,n2 --mpi none sleep 600 |
-		python3 -c 'import json, sys; print(json.load(sys.stdin)["result"]["job"])') || return
+		python3 -c 'import json, sys; print(json.load(sys.stdin)["result"]["job"])') ||
+		return
 	ckptctl restart --node-lost "$id" >"$work/out" 2>&1
 	cat "$work/out"
 	grep -q 'no checkpoint to restart from' "$work/out" && until_state "$id" 'running -' &&
 		ckptctl kill "$id" KILL && until_state "$id" 'ended 137'
 }
 
-# on a node that has not heard yet that the job has ended everywhere; it ends, and its home is slow to say so
+# on a node that has not heard yet that the job has ended everywhere; it ends, and its home is
+# slow to say so
 restarted_early() {
 	local id home
 	home=$(cat "$work/n1/pid")
@@ -186,8 +190,8 @@ survives() {
 	until_state "$id" 'ended 9'
 }
 
-# A checkpoint that never came to be frozen holds the ranks of n2; ckptd of n1 dies, and nobody asks the
-# next one for anything.
+# A checkpoint that never came to be frozen holds the ranks of n2; ckptd of n1 dies, and nobody
+# asks the next one for anything.
 lets_go() {
 	local id init rank
 	rm -f "$work/go"
@@ -195,7 +199,8 @@ lets_go() {
 	until_state "$id" 'running -' || return
 	sleep 1
 	init=$(ckptctl ps --json | python3 -c 'import json, sys
-print([j for j in json.load(sys.stdin)["result"]["jobs"] if j["job"] == int(sys.argv[1])][0]["init_pid"])' "$id")
+jobs = json.load(sys.stdin)["result"]["jobs"]
+print([j for j in jobs if j["job"] == int(sys.argv[1])][0]["init_pid"])' "$id")
 	rank=$(pgrep -P "$init") || return
 	kill -STOP "$rank"
 	ckptctl checkpoint "$id" >"$work/out" 2>&1 &
@@ -218,7 +223,8 @@ unknown() {
 	shift
 	rm -f "$work"/alive.*
 	# shellcheck disable=SC2016
-	id=$(ckptrun -d -n 3 --hosts n1,n2,n3 --mpi none sh -c "while :; do date +%s%N >$work/alive.\$STILLPOINT_RANK; sleep 0.1; done") || return
+	id=$(ckptrun -d -n 3 --hosts n1,n2,n3 --mpi none sh -c \
+		"while :; do date +%s%N >$work/alive.\$STILLPOINT_RANK; sleep 0.1; done") || return
 	until_state "$id" 'running -' || return
 	stop "$node" KILL
 	start "$node" "$@" || return
@@ -264,7 +270,8 @@ all_live() {
 signals() {
 	local id
 	# shellcheck disable=SC2016
-	id=$(ckptrun -d -n 3 --hosts n1,n2,n3 --mpi none sh -c "trap 'touch $work/sig.\$STILLPOINT_RANK; exit 0' USR1
+	id=$(ckptrun -d -n 3 --hosts n1,n2,n3 --mpi none \
+		sh -c "trap 'touch $work/sig.\$STILLPOINT_RANK; exit 0' USR1
 		touch $work/up.\$STILLPOINT_RANK; while :; do sleep 0.1; done") || return
 	for _ in {1..100}; do
 		[ "$(echo "$work"/up.*)" = "$work/up.0 $work/up.1 $work/up.2" ] && break
@@ -288,7 +295,8 @@ silent() {
 # Without a module none comes about; who tries is the home, also after it died, and nobody else.
 by_itself() {
 	local id i
-	id=$(ckptrun -d -n 2 --hosts n1,n2 --mpi none --every 300ms sh -c 'while :; do sleep 0.2; done') || return
+	id=$(ckptrun -d -n 2 --hosts n1,n2 --mpi none --every 300ms \
+		sh -c 'while :; do sleep 0.2; done') || return
 	for i in 1 2; do
 		for _ in {1..100}; do
 			ckptctl auto "$id" | grep -q 'failed: .*several nodes' && break
@@ -301,14 +309,15 @@ by_itself() {
 	done
 	until_state "$id" 'running -' || return
 	"$top/build/bin/ckptctl" --socket "$work/n2/sock" auto "$id" off && return 1
-	"$top/build/bin/ckptctl" --socket "$work/n2/sock" auto "$id" off 2>&1 | grep -q 'on node n1: ask' || return
+	"$top/build/bin/ckptctl" --socket "$work/n2/sock" auto "$id" off 2>&1 |
+		grep -q 'on node n1: ask' || return
 	! grep -q 'automatic checkpoint' "$work/n2/log" || return
 	ckptctl auto "$id" off && ckptctl auto "$id" | grep -q 'off$' || return
 	ckptctl kill "$id" KILL && until_state "$id" 'ended 137'
 }
 
-# The image directory is full when the job ends, with the status $1 of a rank of n2, and until ckptd of
-# the home has been killed, if $2 says so.
+# The image directory is full when the job ends, with the status $1 of a rank of n2, and until
+# ckptd of the home has been killed, if $2 says so.
 full_at_end() {
 	local status=$1 id rc=0 _
 	rm -f "$work/go"
@@ -323,7 +332,8 @@ full_at_end() {
 		sleep 0.1
 	done
 	sleep 3
-	[ "$(state_of "$id")" = 'running -' ] || echo "its state, while that is not written: $(state_of "$id")"
+	[ "$(state_of "$id")" = 'running -' ] ||
+		echo "its state, while that is not written: $(state_of "$id")"
 	[ "$2" != killed ] || stop 1 KILL
 	rm "$work/small/filler"
 	[ "$2" != killed ] || start 1 || return
@@ -377,7 +387,8 @@ full_shim() {
 	cat >"$work/shim" <<-'SHIM'
 		#!/usr/bin/python3
 		import json, os, struct, sys
-		said = json.dumps({"ok": False, "error": {"errno": -11, "name": "EAGAIN", "text": "no room"}}).encode()
+		error = {"errno": -11, "name": "EAGAIN", "text": "no room"}
+		said = json.dumps({"ok": False, "error": error}).encode()
 		os.write(int(sys.argv[4]), struct.pack("<IHHI", 0x54504b43, 1, 0, len(said)) + said)
 	SHIM
 	chmod +x "$work/shim"
@@ -399,12 +410,13 @@ print(*[j["job"] for j in json.load(sys.stdin)["result"]["jobs"] if j["state"] =
 	grep -q 'killed while it was being started' "$work/out" && ! pgrep -fx 'sleep 600'
 }
 
-# The same; and n2, which had started its part, is cut off: it is not waited for longer than for a start,
-# and its part ends when it is back.
+# The same; and n2, which had started its part, is cut off: it is not waited for longer than for a
+# start, and its part ends when it is back.
 kills_start_without() {
 	local id client away rc=0 _
 	away=$(cat "$work/n2/pid")
-	timeout -k 2 80 "$top/build/bin/ckptrun" --socket "$work/n1/sock" -n 3 --hosts n1,n2,n3 --mpi none \
+	timeout -k 2 80 "$top/build/bin/ckptrun" --socket "$work/n1/sock" -n 3 --hosts n1,n2,n3 \
+		--mpi none \
 		sleep 600 </dev/null >"$work/out" 2>&1 &
 	client=$!
 	for _ in {1..50}; do
@@ -452,14 +464,17 @@ ok 'a status of another node' ends 7 'rank 2 ended with exit status 7' -n 3 --ho
 ok 'with --keep-going the others go on' ends 7 'late 1' -n 2 --hosts n1,n2 --keep-going \
 	--mpi none sh -c '[ $STILLPOINT_RANK = 0 ] && exit 7; sleep 1; echo late $STILLPOINT_RANK'
 ok 'a node that is not in the hosts file' ends 1 'no node n9' -n 2 --hosts n1,n9 --mpi none true
-ok 'not started on the first node' ends 2 'this one is n1, not n2' -n 2 --hosts n2,n1 --mpi none true
+ok 'not started on the first node' ends 2 'this one is n1, not n2' -n 2 --hosts n2,n1 \
+	--mpi none true
 ok 'a map with a hole' ends 2 'does not give each' --map 0:n1,2:n2 -n 2 --mpi none true
 ok 'a node that does not answer leaves the job running' silent
 grep -v '^n3' "$work/hosts" >"$work/hosts2"
 mkdir "$work/away"
-ok 'a home without one of its nodes in the hosts file ends nothing' unknown 1 --set hosts="$work/hosts2"
+ok 'a home without one of its nodes in the hosts file ends nothing' unknown 1 \
+	--set hosts="$work/hosts2"
 ok 'a home without its image directory ends nothing' unknown 1 --set image_dir="$work/away"
-ok 'a node without its image directory does not say that nothing is there' unknown 2 --set image_dir="$work/away"
+ok 'a node without its image directory does not say that nothing is there' unknown 2 \
+	--set image_dir="$work/away"
 ok 'a job without a checkpoint is not ended for a restart' stays
 ok 'a restart waits for word that the job has ended everywhere' restarted_early
 ok 'an order to start that is lost is given again' lost_order
@@ -473,7 +488,8 @@ ok 'and by the next ckptd' full_at_end 7 killed
 with_images "$work/images"
 umount "$work/small"
 stop 3
-ok 'nor is a job started there' ends 1 'node n3: .*not answer' -n 3 --hosts n1,n2,n3 --mpi none sleep 30
+ok 'nor is a job started there' ends 1 'node n3: .*not answer' -n 3 --hosts n1,n2,n3 --mpi none \
+	sleep 30
 start 3 --set mpi_dir=/nonexistent
 meet 1 3
 ok 'a node without the library' ends 1 'node n3: .*/nonexistent.*installed' -n 2 --hosts n1,n3 \
@@ -483,13 +499,15 @@ head -c 32 /dev/urandom >"$work/key3"
 chmod 600 "$work/key3"
 start 3 --set key="$work/key3"
 meet 1 3
-ok 'a node whose key is another' ends 1 'node n3: its key is another.*copy' -n 2 --hosts n1,n3 --mpi none sleep 30
+ok 'a node whose key is another' ends 1 'node n3: its key is another.*copy' -n 2 --hosts n1,n3 \
+	--mpi none sleep 30
 ok 'which the list of nodes says' says 0 'its key is not the one here.*copy' on 1 nodes
 stop 3
 full_shim
 start 3 --set shim="$work/shim"
 meet 1 3
-ok 'a node where no process can be made' ends 1 'node n3: no room' -n 2 --hosts n1,n3 --mpi none sleep 600
+ok 'a node where no process can be made' ends 1 'node n3: no room' -n 2 --hosts n1,n3 --mpi none \
+	sleep 600
 slow_shim 6
 ok 'a start that takes long is killed' kills_start
 slow_shim 12
@@ -500,14 +518,16 @@ meet 1 3
 for kind in $KINDS; do
 	for name in $PROGRAMS; do
 		build "$kind" "$name" "$top/tests/mpi/programs/$name.c"
-		ok "$kind: $name on two nodes" works "$kind" -n "$RANKS" --hosts n1,n2 "$work/$kind/$name"
+		ok "$kind: $name on two nodes" works "$kind" -n "$RANKS" --hosts n1,n2 \
+			"$work/$kind/$name"
 		ok "$kind: $name on three nodes, other order" works "$kind" --map 0,3:n1,1:n3,2:n2 \
 			"$work/$kind/$name"
 	done
 	build "$kind" launch_ends "$top/tests/mpi/launch_ends.c"
 	build "$kind" abort_code "$top/tests/mpi/programs/abort_code.c"
 	p=$work/$kind
-	ok "$kind: without the glue" works "$kind" -n "$RANKS" --hosts n1,n2 --direct "$p/collectives"
+	ok "$kind: without the glue" works "$kind" -n "$RANKS" --hosts n1,n2 \
+		--direct "$p/collectives"
 	ok "$kind: MPI_Abort" ends 17 'about to abort' -n "$RANKS" --hosts n1,n2 "$p/abort_code"
 	ok "$kind: a rank of another node fails" ends 7 'rank 3 ended with exit status 7' \
 		-n "$RANKS" --hosts n1,n2 "$p/launch_ends" status 3 7
@@ -520,7 +540,8 @@ for kind in $KINDS; do
 		ok "$kind: ckptd of n$i dies and comes back" survives "$i" -n "$RANKS" \
 			--hosts n1,n2 "$p/launch_ends" wait 3 9 "$work/go"
 	done
-	ok "$kind: who was held for a checkpoint runs on when ckptd of the home is back" lets_go -n 2 \
+	ok "$kind: who was held for a checkpoint runs on when ckptd of the home is back" \
+		lets_go -n 2 \
 		--hosts n1,n2 "$p/launch_ends" wait 1 9 "$work/go"
 	ok "$kind: input goes to rank 0, output has labels" passes_input "$p"
 done

@@ -111,10 +111,12 @@ passes_input() {
 only_its_own() {
 	local rc=0
 	# shellcheck disable=SC2016
-	ckptrun -n 2 --mpi none -e "$work/file" sh -c 'echo data; [ $STILLPOINT_RANK = 0 ] || kill -SEGV $$
+	ckptrun -n 2 --mpi none -e "$work/file" \
+		sh -c 'echo data; [ $STILLPOINT_RANK = 0 ] || kill -SEGV $$
 		sleep 10' </dev/null >"$work/out" 2>"$work/err" || rc=$?
 	cat "$work/out" "$work/err"
-	[ $rc = 139 ] && [ "$(sort -u "$work/out")" = data ] && grep -q 'rank 1 was killed by signal 11' "$work/log"
+	[ $rc = 139 ] && [ "$(sort -u "$work/out")" = data ] &&
+		grep -q 'rank 1 was killed by signal 11' "$work/log"
 }
 
 many() {
@@ -130,7 +132,8 @@ nr_children() {
 	echo ${#pids[@]}
 }
 
-# more than a socket has room for by default, and the last of them fails, while the shim does not read
+# more than a socket has room for by default, and the last of them fails, while the shim does not
+# read
 many_ends() {
 	local n=330 client i shim='' init='' rc=0
 	mkfifo "$work/go" "$work/last"
@@ -167,16 +170,18 @@ many_ends() {
 late() {
 	local kind=$1 which=mpich
 	[ "$kind" = mpich ] || which=$top/build/lib/libckpt-pmix.so
-	(cd "$work" && one_job timeout -k 2 60 "$bin/pm_late" "$which" "$RANKS" "$work/$kind/collectives")
+	(cd "$work" && one_job timeout -k 2 60 "$bin/pm_late" "$which" "$RANKS" \
+		"$work/$kind/collectives")
 }
 
-# oversubscribed RANKS EXPECTED [VARIABLE]: what ranks have that were told so on the node before; of the
-# user's own if a variable is given
+# oversubscribed RANKS EXPECTED [VARIABLE]: what ranks have that were told so on the node before;
+# of the user's own if a variable is given
 oversubscribed() {
 	local ranks=$1 expected=$2
 	# shellcheck disable=SC2016
 	OMPI_MCA_mpi_oversubscribe=1 PM_LATE_USERS=${3:-A=b} timeout -k 2 60 "$bin/pm_late" \
-		"$top/build/lib/libckpt-pmix.so" "$ranks" sh -c 'echo "${OMPI_MCA_mpi_oversubscribe-none}"' >"$work/out" || return
+		"$top/build/lib/libckpt-pmix.so" "$ranks" \
+			sh -c 'echo "${OMPI_MCA_mpi_oversubscribe-none}"' >"$work/out" || return
 	cat "$work/out"
 	[ "$(uniq "$work/out")" = "$expected" ]
 }
@@ -201,8 +206,10 @@ for kind in $KINDS; do
 	ok "$kind: ranks that inherit nothing" late "$kind"
 	if [ "$kind" = ompi ]; then
 		ok "$kind: a processor for each rank after a restart" oversubscribed 1 none
-		ok "$kind: more ranks than processors after a restart" oversubscribed $(($(nproc) + 1)) 1
-		ok "$kind: what the user has set stays" oversubscribed 1 1 OMPI_MCA_mpi_oversubscribe=1
+		ok "$kind: more ranks than processors after a restart" oversubscribed \
+			$(($(nproc) + 1)) 1
+		ok "$kind: what the user has set stays" oversubscribed 1 1 \
+			OMPI_MCA_mpi_oversubscribe=1
 	fi
 	ok "$kind: several programs" several "$kind"
 	ok "$kind: several programs without the glue" several "$kind" --direct

@@ -78,7 +78,8 @@ comes_to_store() {
 }
 
 mkimage() {
-	"$top/build/bin/tests/tools/mkimage" "$work/n1/images/$job/gen-$1" "$work/key" "$label" "$1" 3 \
+	"$top/build/bin/tests/tools/mkimage" "$work/n1/images/$job/gen-$1" "$work/key" "$label" \
+		"$1" 3 \
 		"$record"
 }
 
@@ -105,7 +106,8 @@ start 1 --set store="$work/n1/store"
 ok 'copied, when the partner can be reached' comes_to 1 2 'here here'
 ok 'the older one, too' comes_to 1 1 'here here'
 ok 'to the next node' store_has "$label.gen-1" "$label.gen-2"
-ok 'the list has it' sh -c "'$top/build/bin/ckptctl' --socket '$work/n1/sock' list | grep -q 'L1 partner'"
+ok 'the list has it' \
+	sh -c "'$top/build/bin/ckptctl' --socket '$work/n1/sock' list | grep -q 'L1 partner'"
 ok 'the doctor has looked' sh -c "'$top/build/bin/ckptctl' --socket '$work/n1/sock' doctor |
 	grep -q 'ok   partner: partner'"
 

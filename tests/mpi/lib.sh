@@ -83,7 +83,8 @@ build() {
 	*.c) "${cc[$kind]}" -O1 -g -w -pthread -o program "$src" ;;
 	*.cc) "${cxx[$kind]}" -O1 -g -w -o program "$src" ;;
 	*) "${cc[$kind]}" -O1 -g -c "$tests/step_fortran.c" &&
-		"${fc[$kind]}" -O1 -g -w -fallow-argument-mismatch -o program "$src" step_fortran.o ;;
+		"${fc[$kind]}" -O1 -g -w -fallow-argument-mismatch -o program "$src" \
+			step_fortran.o ;;
 	esac && mv program "$out")
 	rc=$?
 	rm -rf "$scratch"

@@ -46,7 +46,8 @@ ends() {
 }
 
 for kind in mpich ompi; do
-	ok "$kind: what the library prints is out at once" ends $kind 1 stdout $([ $kind = mpich ] && echo 9 || echo 137) "from below"
+	ok "$kind: what the library prints is out at once" ends $kind 1 stdout \
+		$([ $kind = mpich ] && echo 9 || echo 137) "from below"
 	ok "$kind: each half has an environment of its own" ends $kind 2 environment 0 ""
 	ok "$kind: a child of fork() has no lower half" ends $kind 2 fork 0 ""
 	ok "$kind: system() and popen()" ends $kind 2 system 0 ""

@@ -72,7 +72,8 @@ mkdir -p "$dir/v/mpi-glue/lower"
 cp "$top"/mpi-glue/lower/lower_raw.h "$dir/v/mpi-glue/lower/"
 sed 's/\(LOWER_BOOT_VERSION\t\).*/\1999/' "$top/mpi-glue/lower/lower_boot.h" \
 	>"$dir/v/mpi-glue/lower/lower_boot.h"
-"${CC:-gcc}" -D_GNU_SOURCE -I"$dir/v" -O -rdynamic -o "$dir/lower-v" "$top/mpi-glue/lower/lower_main.c"
+"${CC:-gcc}" -D_GNU_SOURCE -I"$dir/v" -O -rdynamic -o "$dir/lower-v" \
+	"$top/mpi-glue/lower/lower_main.c"
 ok "a ckpt-lower of another version" refused $ENOEXEC "another version (999)" "$dir/lower-v"
 ok "ckpt-lower says that it is not to be executed" \
 	bash -c '"$1" 2>&1 | grep -q "not executed"' - "$lower"

@@ -93,7 +93,8 @@ sed -i "s|^n2 .*|$(cat "$work/line")|" "$work/hosts"
 start 2
 ok 'a new key that the others do not have' sees 2 n1 'key refused'
 ok 'they refuse it as well' sees 1 n2 'key refused'
-ok 'and log whom' grep -q "refused: a ckptd at 127.0.0.1.* has the public key $(cut -d' ' -f3 "$work/line")" \
+ok 'and log whom' \
+	grep -q "refused: a ckptd at 127.0.0.1.* has the public key $(cut -d' ' -f3 "$work/line")" \
 	"$work/n1/log"
 ok 'once a minute' test "$(grep -c 'refused: a ckptd' "$work/n1/log")" = 1
 ok 'the one with the new key has noticed them' grep -q 'somebody who connected was refused' \

@@ -1,14 +1,17 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Programs of tests/mpi/cuts and tests/mpi/programs under checkpoints without a checkpoint: every few
-# milliseconds the job is quiesced, drained and let go, or given new lower halves in place. The
-# output is that of a run with the library alone. Restarts need tests/mpi/pmi1, so MPICH, or a rank of Open MPI that
-# has no launcher and is alone; they are few, as each costs a tenth of a second. Then what waits for cuts: cuts/free_late.c, in which a rank frees a
-# communicator after two, cuts/free_unreceived.c, cuts/progress.c and cuts/many_comms_kept.c; some of both with
-# MPI_THREAD_MULTIPLE, and cuts/callers.c, whose threads call at the same time; and with interruptible collectives cuts/apart.c, in which a rank does not come to what the
-# others wait in before it has seen two.
-# cuts/stopped_in_call.c needs a restart to go wrong. What each of wrong_here, init_level, send_cancelled, request_handlers, file_meets and message_later is for it says itself. More of all:
+# Programs of tests/mpi/cuts and tests/mpi/programs under checkpoints without a checkpoint: every
+# few milliseconds the job is quiesced, drained and let go, or given new lower halves in place.
+# The output is that of a run with the library alone. Restarts need tests/mpi/pmi1, so MPICH, or a
+# rank of Open MPI that has no launcher and is alone; they are few, as each costs a tenth of a
+# second. Then what waits for cuts: cuts/free_late.c, in which a rank frees a communicator after
+# two, cuts/free_unreceived.c, cuts/progress.c and cuts/many_comms_kept.c; some of both with
+# MPI_THREAD_MULTIPLE, and cuts/callers.c, whose threads call at the same time; and with
+# interruptible collectives cuts/apart.c, in which a rank does not come to what the others wait in
+# before it has seen two. cuts/stopped_in_call.c needs a restart to go wrong. What each of
+# wrong_here, init_level, send_cancelled, request_handlers, file_meets and message_later is for it
+# says itself. More of all:
 #
 #   KINDS='mpich ompi' MODES='go restart' INTERVAL=2 CUTS=100 CUT_ROUNDS=150 RANKS='2 3 4 5' \
 #	PROGRAMS='waits types' tests/mpi/quiesce.t
@@ -16,9 +19,11 @@
 . "$(dirname "$0")/lib.sh"
 
 : "${KINDS:=mpich ompi}" "${MODES:=go restart}" "${INTERVAL:=10}" "${RANKS:=2 3 4}" "${CUTS:=}"
-: "${PROGRAMS:=drained probes persists colls consensus idup_late io_collective type_freed windows}" "${CUT_ROUNDS:=10}"
+: "${PROGRAMS:=drained probes persists colls consensus idup_late io_collective type_freed windows}"
+: "${CUT_ROUNDS:=10}"
 export CUT_ROUNDS
-: "${APART:=2 3}" "${APART_PROGRAMS:=colls free_apart}" "${MULTIPLE:=drained io_collective kept_threads}"
+: "${APART:=2 3}" "${APART_PROGRAMS:=colls free_apart}" \
+	"${MULTIPLE:=drained io_collective kept_threads}"
 : "${SAID:=[1-9].* cuts}" "${CALLERS_RANKS:=2 3}"
 declare -A cuts=([go]=${CUTS:-1000} [restart]=${CUTS:-2})
 declare -A glue=([mpich]=$top/build/lib/mpi/mpich/libmpich.so.12
@@ -72,11 +77,11 @@ cut() {
 	return $rc
 }
 
+loses="Open MPI's launcher takes a rank whose library is loaded anew for lost"
 for kind in $KINDS; do
 	for mode in $MODES; do
 		if [ "$kind,$mode" = ompi,restart ]; then
-			skip "$kind: $mode" \
-				"Open MPI's launcher takes a rank whose library is loaded anew for lost"
+			skip "$kind: $mode" "$loses"
 			continue
 		fi
 		for name in $PROGRAMS; do
@@ -88,8 +93,9 @@ for kind in $KINDS; do
 	done
 done
 
-# One rank, which aborts in that state of its page. What it ends with is its own code, wherever it was. MPICH's
-# launcher makes 1 of it if it hears of a rank's end before that of its connection; others may end the shell first.
+# One rank, which aborts in that state of its page. What it ends with is its own code, wherever it
+# was. MPICH's launcher makes 1 of it if it hears of a rank's end before that of its connection;
+# others may end the shell first.
 aborts() {
 	local kind=$1 mode=$2 state=$3 launch rc=0
 	# shellcheck disable=SC2016
@@ -113,7 +119,8 @@ free_late() {
 	cuts[go]=100000
 	for ranks in $APART; do
 		ok "$kind: go: free_late with $ranks ranks$more" cut "$kind" go "$ranks" free_late
-		[ -n "$more" ] || ok "$kind: go: progress with $ranks ranks" cut "$kind" go "$ranks" progress
+		[ -n "$more" ] || ok "$kind: go: progress with $ranks ranks" \
+			cut "$kind" go "$ranks" progress
 		[ -n "$more" ] || ok "$kind: go: free_unreceived with $ranks ranks" \
 			cut "$kind" go "$ranks" free_unreceived
 		[ -n "$more" ] || ok "$kind: go: free_inited with $ranks ranks" \
@@ -137,7 +144,8 @@ free_late() {
 		cut "$kind" restart 2 idup_pending
 	[ -n "$more" ] || INTERVAL=100 ok "$kind: restart: disconnected with 3 ranks" \
 		cut "$kind" restart 3 disconnected
-	[ -n "$more" ] || CUT_ROUNDS=4 INTERVAL=100 ok "$kind: restart: free_unreceived with 2 ranks" \
+	[ -n "$more" ] || CUT_ROUNDS=4 INTERVAL=100 ok \
+		"$kind: restart: free_unreceived with 2 ranks" \
 		cut "$kind" restart 2 free_unreceived
 	[ -n "$more" ] || CUT_ROUNDS=4 INTERVAL=100 ok "$kind: restart: free_inited with 2 ranks" \
 		cut "$kind" restart 2 free_inited
@@ -156,7 +164,8 @@ ompi_alone() {
 	done
 	cuts[restart]=100000
 	INTERVAL=50 CUT_ROUNDS=50 ok 'ompi: restart: long_name, alone' cut ompi restart 1 long_name
-	MT_DIR=$work MT_PACE=10000 INTERVAL=100 ok 'ompi: restart: group_kept, alone' cut ompi restart 1 group_kept
+	MT_DIR=$work MT_PACE=10000 INTERVAL=100 ok 'ompi: restart: group_kept, alone' \
+		cut ompi restart 1 group_kept
 	OMPI_ARGV='' MT_DIR=$work MT_PACE=10000 INTERVAL=100 ok 'ompi: restart: info_kept, alone' \
 		cut ompi restart 1 info_kept
 	INTERVAL=50 ok 'ompi: restart: type_contents, alone' cut ompi restart 1 type_contents
@@ -168,12 +177,15 @@ ompi_alone() {
 
 for kind in $KINDS; do
 	free_late "$kind" ''
-	for name in file_shared init_level send_cancelled request_handlers waits_mixed wrong_here; do
+	for name in file_shared init_level send_cancelled request_handlers waits_mixed \
+		wrong_here; do
 		ok "$kind: go: $name with 2 ranks" cut "$kind" go 2 "$name"
 	done
-	FREED_TYPE=contents ok "$kind: go: type_freed with 2 ranks, told by another" cut "$kind" go 2 type_freed
+	FREED_TYPE=contents ok "$kind: go: type_freed with 2 ranks, told by another" \
+		cut "$kind" go 2 type_freed
 	ok "$kind: go: long_name with 2 ranks" cut "$kind" go 2 long_name
-	SAID='[0-9]* cuts, [1-9].* refused' LONG_AWAY=1 ok "$kind: go: long_name with 2 ranks, refused" \
+	SAID='[0-9]* cuts, [1-9].* refused' LONG_AWAY=1 ok \
+		"$kind: go: long_name with 2 ranks, refused" \
 		cut "$kind" go 2 long_name
 	CUT_ROUNDS=50 INTERVAL=3 ok "$kind: go: file_meets with 3 ranks" cut "$kind" go 3 file_meets
 	ok "$kind: go: helpers with 2 ranks" cut "$kind" go 2 helpers
@@ -190,13 +202,16 @@ for kind in $KINDS; do
 		cut "$kind" restart 2 long_name
 	INTERVAL=100 ok "$kind: restart: names_kept with 2 ranks" cut "$kind" restart 2 names_kept
 	INTERVAL=50 ok "$kind: restart: file_shared with 2 ranks" cut "$kind" restart 2 file_shared
-	INTERVAL=50 ok "$kind: restart: type_contents with 2 ranks" cut "$kind" restart 2 type_contents
+	INTERVAL=50 ok "$kind: restart: type_contents with 2 ranks" \
+		cut "$kind" restart 2 type_contents
 	INTERVAL=50 ok "$kind: restart: type_large with 2 ranks" cut "$kind" restart 2 type_large
-	INTERVAL=100 CUT_ROUNDS=10 ok "$kind: restart: helpers with 2 ranks" cut "$kind" restart 2 helpers
+	INTERVAL=100 CUT_ROUNDS=10 ok "$kind: restart: helpers with 2 ranks" \
+		cut "$kind" restart 2 helpers
 	INTERVAL=20 CUT_ROUNDS=6 ok "$kind: restart: stopped_in_call with 2 ranks" \
 		cut "$kind" restart 2 stopped_in_call
 	INTERVAL=20 ok "$kind: restart: wrong_here with 2 ranks" cut "$kind" restart 2 wrong_here
-	ABORT_AFTER=20000 ok "$kind: restart: MPI_Abort while another library is loaded" aborts "$kind" restart 5
+	ABORT_AFTER=20000 ok "$kind: restart: MPI_Abort while another library is loaded" \
+		aborts "$kind" restart 5
 	cuts[restart]=${CUTS:-2}
 done
 
@@ -210,7 +225,8 @@ for kind in $KINDS; do
 	# three threads that make communicators are too much for Open MPI
 	for what in file $([ "$kind" = mpich ] && echo groups); do
 		SAID='[0-9]* cuts, [1-9].* refused' CALLERS=$what \
-			ok "$kind: go: callers with 2 ranks, $what, refused" cut "$kind" go 2 callers
+			ok "$kind: go: callers with 2 ranks, $what, refused" \
+				cut "$kind" go 2 callers
 	done
 	for name in $MULTIPLE; do
 		ok "$kind: go: $name with 3 ranks, MPI_THREAD_MULTIPLE" cut "$kind" go 3 "$name"

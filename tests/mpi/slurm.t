@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# ckptrun in the environment of a Slurm allocation, with Slurm's own scontrol and without slurmctld: three
-# ckptds on this machine stand for its nodes.
+# ckptrun in the environment of a Slurm allocation, with Slurm's own scontrol and without
+# slurmctld: three ckptds on this machine stand for its nodes.
 #
 # As root: a job has namespaces of its own. Needs no module: nothing is checkpointed.
 
@@ -23,9 +23,11 @@ configure() {
 }
 configure
 
-# allocated NODES TASKS TASKS-PER-NODE ARG...: ckptrun in an allocation, with what sbatch sets in a script
+# allocated NODES TASKS TASKS-PER-NODE ARG...: ckptrun in an allocation, with what sbatch sets in
+# a script
 allocated() {
-	local variables=(SLURM_CONF="$work/slurm.conf" SLURM_JOB_ID=7 SLURM_JOBID=7 SLURM_JOB_NODELIST="$1"
+	local variables=(SLURM_CONF="$work/slurm.conf" SLURM_JOB_ID=7 SLURM_JOBID=7
+		SLURM_JOB_NODELIST="$1"
 		SLURM_NODELIST="$1" SLURM_PROCID=0 SLURM_LOCALID=0 SLURM_NODEID=0)
 	[ -z "$2" ] || variables+=(SLURM_NTASKS="$2" SLURM_NPROCS="$2")
 	[ -z "${STEP:-}" ] || variables+=(SLURM_STEPID=0 SLURM_STEP_NUM_TASKS="$STEP")
@@ -66,7 +68,8 @@ ends() {
 
 without_scontrol() {
 	mkdir -p "$work/bin"
-	ln -sf "$(command -v timeout)" "$(command -v env)" "$(command -v cat)" "$(command -v grep)" "$work/bin"
+	ln -sf "$(command -v timeout)" "$(command -v env)" "$(command -v cat)" \
+		"$(command -v grep)" "$work/bin"
 	PATH=$work/bin ends 1 'scontrol.*not in PATH.*--hosts' "$@"
 }
 
@@ -83,7 +86,8 @@ bad_conf() {
 program() {
 	local id good _
 	build "$1" collectives || return
-	id=$(cd "$work" && allocated 'n[1-2]' 4 '2(x2)' --detach "$top/build/mpi/programs/$1/collectives") || return
+	id=$(cd "$work" && allocated 'n[1-2]' 4 '2(x2)' \
+		--detach "$top/build/mpi/programs/$1/collectives") || return
 	for _ in {1..150}; do
 		good=$(grep '^4 ranks,.* 0 bad' "$work/images/$id/stdout") && break
 		sleep 0.1
@@ -114,13 +118,15 @@ ok '--hosts says otherwise' placed '0 1' 'n[1-3]' 4 '1,2,1' -n 2 --hosts n1,n2
 ok '--map, too' placed '0 1,2' 'n[1-3]' 4 '1,2,1' --map 0:n1,1-2:n3
 ok '--no-slurm: all are here' placed '0,1' 'n[1-3]' 4 '1,2,1' -n 2 --no-slurm
 ok 'several programs' several
-ok '--dry-run says where' says 0 'on n1,n2,n3$' allocated 'n[1-3]' 4 '1,2,1' --dry-run --mpi none true
+ok '--dry-run says where' says 0 'on n1,n2,n3$' allocated 'n[1-3]' 4 '1,2,1' --dry-run \
+	--mpi none true
 ok 'nobody says how many' ends 2 'how many ranks.*SLURM_NTASKS' 'n[1-3]' '' ''
 ok 'fewer ranks than nodes' ends 2 '2 ranks are fewer than the 3 nodes.*--hosts' 'n[1-3]' 2 ''
 ok 'a node that ckptd does not know' ends 1 'no node n9' 'n[1,9]' 2 ''
 ok 'and what can be done' ends 1 'by whose names ckptd must know them.*--hosts' 'n[1,9]' 2 ''
 ok 'an allocation that begins with another node' ends 2 'this one is n1, not n2' 'n[2-3]' 2 ''
-STEP=1 ok 'one task of srun says no number of ranks' ends 2 'say how many ranks with -n' 'n[1-3]' 1 1
+STEP=1 ok 'one task of srun says no number of ranks' ends 2 'say how many ranks with -n' \
+	'n[1-3]' 1 1
 STEP=1 ok 'and is told it' placed '0 1,2 3' 'n[1-3]' 1 '1,2,1' -n 4
 STEP=2 ok 'several tasks of srun start nothing' ends 2 'each would start the whole job' 'n[1-3]' 3 1
 ok 'without scontrol' without_scontrol 'n[1-3]' 3 ''

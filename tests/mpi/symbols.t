@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# The glue exports the interface of the real libraries: MPI_ and PMPI_ functions, the symbols that the
-# Fortran and C++ libraries import, data symbols with their sizes. Exceptions stand here with their reason.
+# The glue exports the interface of the real libraries: MPI_ and PMPI_ functions, the symbols that
+# the Fortran and C++ libraries import, data symbols with their sizes. Exceptions stand here with
+# their reason.
 
 . "$(dirname "$0")/lib.sh"
 
@@ -39,7 +40,8 @@ sizes() {
 	join "$work/wanted" "$work/ours" | awk '$2 != $3 { print "size of", $0; bad = 1 }
 		END { exit bad }' || return
 	sed -n "s/^DATA(\([A-Za-z0-9_]*\), $3,.*/\1/p" "$top/mpi-glue/mpi_calls.def" | sort |
-		comm -23 - <(cut -d' ' -f1 "$work/ours") | sed 's/^/missing: /' | tee "$work/missing"
+		comm -23 - <(cut -d' ' -f1 "$work/ours") | sed 's/^/missing: /' |
+			tee "$work/missing"
 	[ ! -s "$work/missing" ]
 }
 
@@ -51,7 +53,8 @@ imported() {
 	for user in "$@"; do
 		[ -e "$user" ] || continue
 		nm -D --undefined-only "$user" | awk '$1 == "U" { print $2 }' |
-			grep -E '^(P?MPI|OMPI_|ompi_|mpi_fortran|MPII_|MPIR_)' | grep -v '^ompi_.*_f$' |
+			grep -E '^(P?MPI|OMPI_|ompi_|mpi_fortran|MPII_|MPIR_)' |
+				grep -v '^ompi_.*_f$' |
 			sort -u | comm -23 - "$work/ours"
 	done | sed 's/^/missing: /' | tee "$work/missing"
 	[ ! -s "$work/missing" ]

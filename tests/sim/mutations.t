@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # The simulator can fail: with one rule of the coordinator's table broken, and everything
-# else as it ships, 2,000 seeds find it (most rules the first few). Each rule of the table that is there for safety
-# has its mutation.
+# else as it ships, 2,000 seeds find it (most rules the first few). Each rule of the table that is
+# there for safety has its mutation.
 
 set -u
 cd "$(dirname "$0")/../.." || exit 1

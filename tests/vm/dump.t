@@ -19,8 +19,8 @@ def work(n):
 		x.sort(); x[n] += 1
 for n in range(6):
 	threading.Thread(target=work, args=(n,)).start()"'
-pipeline='SH:(sleep 1.5; touch ready) & while :; do cat /usr/bin/*-linux-gnu-* /usr/bin/git; done 2>/dev/null |
-	xz -T2 -1 | tee out | md5sum'
+pipeline='SH:(sleep 1.5; touch ready) & while :; do cat /usr/bin/*-linux-gnu-* /usr/bin/git; done \
+	2>/dev/null | xz -T2 -1 | tee out | md5sum'
 
 # khugepaged fills what was absent with zeros, also in a pause
 khugepaged=/sys/kernel/mm/transparent_hugepage/khugepaged/scan_sleep_millisecs

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Generations on other levels (flush, restart from a level, rules): tests/vm/levels.py, which runs in
-# the VM.
+# Generations on other levels (flush, restart from a level, rules): tests/vm/levels.py, which runs
+# in the VM.
 
 . "$(dirname "$0")/lib.sh"
 # the others wait for retries, and are for the long run

@@ -82,13 +82,15 @@ by_itself() {
 }
 try "$kind: a checkpoint that ckptd takes by itself" by_itself
 try "$kind: checkpoint that ends it" ctl checkpoint 1 --kill
-# What is said of this node reaches the library: one that cannot start so has the restart refused, and nothing is lost.
+# What is said of this node reaches the library: one that cannot start so has the restart refused,
+# and nothing is lost.
 case $kind in
 mpich)
 	wrong=(--env UCX_TLS=nosuch)
 	right=(--env UCX_TLS=tcp,self --env UCX_NET_DEVICES=lo) ;;
 *)
-	wrong=(--env OMPI_MCA_pml=ob1 --env OMPI_MCA_btl=self,tcp --env OMPI_MCA_btl_tcp_if_include=nosuch0)
+	wrong=(--env OMPI_MCA_pml=ob1 --env OMPI_MCA_btl=self,tcp \
+		--env OMPI_MCA_btl_tcp_if_include=nosuch0)
 	right=("${wrong[@]::5}" OMPI_MCA_btl_tcp_if_include=lo) ;;
 esac
 refused() {
@@ -102,7 +104,8 @@ at=$(lines)
 try "$kind: it computes again" reaches $((at + 10))
 try "$kind: a checkpoint of what was restarted" ctl checkpoint 1 --kill
 try "$kind: restart of that" ctl restart 1
-try "$kind: it ends well" timeout $((300 * VM_SLOW)) "$top/build/bin/ckptctl" --socket "$work/sock" wait 1
+try "$kind: it ends well" timeout $((300 * VM_SLOW)) "$top/build/bin/ckptctl" \
+	--socket "$work/sock" wait 1
 if cmp -s "$work/want" "$work/images/1/stdout"; then
 	verdict 0 "$kind: the residuals are those of a run without us"
 else

@@ -34,7 +34,8 @@ for kind in $KINDS; do
 	ok "$kind: the example is built" "mpicc.$kind" -O2 -o "$program" examples/poisson.c -lm
 	ok "$kind: and with a library of its own" own "$kind" "$program"
 	share=build/vm/$VM/share
-	vm_relay < <(in_vm --timeout $((300 * VM_SLOW)) --env VM_SLOW="$VM_SLOW" "$top/tests/vm/mpi.sh" "$kind" "$RANKS" \
+	vm_relay < <(in_vm --timeout $((300 * VM_SLOW)) --env VM_SLOW="$VM_SLOW" \
+		"$top/tests/vm/mpi.sh" "$kind" "$RANKS" \
 		"$program" "/mnt/nvme/mpi.$kind" 2>&1
 		echo $? >"$share/mpi.status")
 	status=$(cat "$share/mpi.status")

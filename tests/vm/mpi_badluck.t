@@ -11,7 +11,8 @@
 if [ "${MPI_SUBSET:-}" = all ]; then
 	: "${KINDS:=mpich openmpi}" "${ONLY:=all}"
 fi
-: "${KINDS:=mpich}" "${ONLY:=receives apart leaves not_in_mpi without_glue two_at_once daemon_dies_waiting}"
+: "${KINDS:=mpich}"
+: "${ONLY:=receives apart leaves not_in_mpi without_glue two_at_once daemon_dies_waiting}"
 vm_ready
 mkdir -p build/examples
 for kind in $KINDS; do

@@ -1,12 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# MPI test programs (tests/mpi/programs, tests/mpi/cuts), checkpointed and restarted as jobs in the VM by
-# tests/mpi/run-cr. Their output must be that of a run with the library alone, on the host.
+# MPI test programs (tests/mpi/programs, tests/mpi/cuts), checkpointed and restarted as jobs in
+# the VM by tests/mpi/run-cr. Their output must be that of a run with the library alone, on the
+# host.
 #
 #   KINDS='mpich ompi' RANKS=2 FLAVOURS=CTE PROGRAMS='mprobe io_kept' tests/vm/mpi_programs.t
-#   MPI_SUBSET=all      every program, with all flavours and both libraries; otherwise those of $short with C,
-#                       one library on each kernel (the other one of tests/vm/mpi.t)
+#   MPI_SUBSET=all      every program, with all flavours and both libraries; otherwise those of
+#                       $short with C, one library on each kernel (the other one of tests/vm/mpi.t)
 
 . "$(dirname "$0")/lib.sh"
 
@@ -14,7 +15,8 @@ short='callers f08_halo grequests helpers mprobe nbc_across persistent_kept scri
 if [ "${MPI_SUBSET:-}" = all ]; then
 	# abort_code and abort_cut end before there is anything to save, and ckptrun spawns none
 	: "${PROGRAMS:=$(cd tests/mpi && ls programs/*.{c,cc,f,f90} cuts/*.c |
-		sed 's,.*/,,; s,\..*,,' | grep -vx -e abort_code -e abort_cut -e spawn_roots)}" "${FLAVOURS:=CTE}"
+		sed 's,.*/,,; s,\..*,,' | grep -vx -e abort_code -e abort_cut -e spawn_roots)}"
+	: "${FLAVOURS:=CTE}"
 fi
 case ${MPI_SUBSET:-},$KERNEL in
 all,*) : "${KINDS:=mpich ompi}" ;;
@@ -27,7 +29,8 @@ export CUT_ROUNDS=${CUT_ROUNDS:-10}
 vm_ready
 for kind in $KINDS; do
 	# shellcheck disable=SC2086
-	ok "$kind: the programs are right with the library alone" tests/mpi/want "$kind" "$RANKS" $PROGRAMS
+	ok "$kind: the programs are right with the library alone" tests/mpi/want "$kind" "$RANKS" \
+		$PROGRAMS
 	share=build/vm/$VM/share
 	# shellcheck disable=SC2086
 	vm_relay < <(in_vm --timeout $((7200 * VM_SLOW)) --env CUT_ROUNDS="$CUT_ROUNDS" \

@@ -11,7 +11,8 @@
 seed=${CRASH_SEED:-1} fs=${CRASH_FS:-ext4}
 
 crash() {
-	DAEMON_ARGS="--tests=${CRASH_TESTS:-} --fs $fs --seed $seed --keep /host/powercut $*" vm_program powercut
+	DAEMON_ARGS="--tests=${CRASH_TESTS:-} --fs $fs --seed $seed --keep /host/powercut $*" \
+		vm_program powercut
 }
 
 vm_ready
@@ -27,6 +28,7 @@ kept=build/vm/$VM/share/powercut
 if [ -d "$kept" ]; then
 	rm -rf "build/powercut-$KERNEL"
 	mv "$kept" "build/powercut-$KERNEL"
-	diag "what was logged is in build/powercut-$KERNEL; see docs/dev/testing.md for how to cut it again"
+	diag "what was logged is in build/powercut-$KERNEL; see docs/dev/testing.md for" \
+		"how to cut it again"
 fi
 finish
