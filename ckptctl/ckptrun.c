@@ -2,9 +2,9 @@
 /*
  * ckptrun: start a job of several ranks.
  *
- * As mpiexec, for programs of either MPI library and without a change to them;
- * what is started is a job as of ckptctl run, and its number is for ckptctl.
- * Which MPI library it is follows from the program, unless that cannot be told.
+ * ckptrun works like mpiexec, for unchanged programs of either MPI library. It starts a job as
+ * ckptctl run does, and ckptctl takes the job's number. ckptrun finds out from the program which
+ * MPI library to use; the user must say it where the program does not tell.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -61,7 +61,7 @@ static const struct option longs[] = {
 	{ NULL }
 };
 
-/* What the options say, of the two parts of the request. */
+/* The options, for the two parts of the request: the command and its ranks. */
 struct options {
 	struct cli_run flags;
 	json_t *args;

@@ -104,7 +104,7 @@ static void verb_help(struct cli *cli)
 	exit(cli_end(cli, CLI_DONE));
 }
 
-/* Those with a value are paths (or keyring:NAME): none is empty, see cli_path.c. */
+/* Common options with a value take a path (or keyring:NAME), never an empty one: cli_path.c. */
 static bool empty_common(struct cli *cli, int c)
 {
 	if ((c != OPT_SOCKET && c != OPT_KEY && c != OPT_ENCRYPTION_KEY) || *optarg)
@@ -166,7 +166,7 @@ int cli_getopt(struct cli *cli, int argc, char **argv, const char *shorts,
 			c = '?';
 	} while (take_common(cli, c));
 	cli->parsing.done = c == -1;
-	/* in a short form where it is no option of another meaning */
+	/* -h means help unless the verb gives it another meaning */
 	if (c == 'h' && strchr(shorts, 'h'))
 		c = OPT_HELP;
 	if (c == OPT_HELP && cli->verb)
@@ -174,7 +174,10 @@ int cli_getopt(struct cli *cli, int argc, char **argv, const char *shorts,
 	return c == OPT_HELP ? 'h' : c;
 }
 
-/* The options are unknown here: a word may be an option's value, or begin a job's command. */
+/*
+ * Look for --json where the verb's options are unknown: a word may be an option's value, or
+ * begin a job's command.
+ */
 static bool scan_json(const struct cli *cli)
 {
 	const int first = cli->parsing.argv ? optind : 1;
@@ -205,7 +208,7 @@ bool cli_wants_json(struct cli *cli)
 		cli->json = c == OPT_JSON;
 		cli->parsing.done = c == -1;
 	}
-	/* what follows a verb that was not looked for, or is none */
+	/* look at the words behind the verb too, if they were not parsed or it is no verb */
 	return cli->json || ((!cli->verb || !cli->parsing.argv) && scan_json(cli));
 }
 

@@ -2,8 +2,8 @@
 /*
  * Options about checkpoints that ckptd takes by itself; see cli_auto.h.
  *
- * What they mean is ckptd's business; here durations become numbers, and one that cannot be
- * read is wrong usage: nothing is asked for then.  Nothing is kept here.
+ * ckptd gives the options their meaning. This file only turns durations into numbers; a
+ * duration that cannot be read is wrong usage, and no request is sent. The file keeps no state.
  */
 #include "ckptctl/cli_auto.h"
 

@@ -2,9 +2,9 @@
 /*
  * Requests: to ckptd by the library, or in this process with --standalone.
  *
- * Both answer the same outcomes, so a verb does not know which it was.  The
- * connection is opened by the first call and kept for the next ones; without
- * it there is an outcome that says what to do.
+ * Both ways give the same outcomes, so a verb does not know which one was taken.  The first
+ * call opens the connection, later calls use it; if it cannot be opened, the outcome is an error
+ * that says what to do.
  */
 #include "ckptctl/cli_call.h"
 
@@ -67,7 +67,7 @@ void cli_disconnect(struct cli *cli)
 	cli->connection = NULL;
 }
 
-/* What is not looked at is refused, or people believe that it counted. */
+/* Refuse a key that ckptd would not use, or the user believes that it was used. */
 static json_t *keys_unused(const struct cli *cli)
 {
 	if (!cli->key && !cli->secret)

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What show, verify and diff share: images named by DIR, JOB:GENERATION or JOB:GENERATION/NODE.
+ * Names of images, for show, verify and diff: DIR, JOB:GENERATION or JOB:GENERATION/NODE.
+ *
+ * A word that is an existing path names that directory; only other words are read as
+ * JOB:GENERATION. Nothing is opened or kept here.
  */
 #include "ckptctl/cli_image.h"
 

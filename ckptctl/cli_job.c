@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What the verbs on jobs share: naming one, and being attached to one.
+ * Parts that the verbs on jobs share: naming a job, and being attached to a job.
  *
- * Which of our standard streams are the job's follows from how it was started;
- * its exit status becomes ckptctl's, so that ckptctl can stand in its place in
- * a script.  The shim waits only for who takes output: without it the status is ckptd's to
- * know.
+ * The way the job was started decides which of ckptctl's standard streams belong to the job. The
+ * job's exit status becomes ckptctl's, so that ckptctl can stand in the job's place in a
+ * script.  The shim waits only for clients that take output; a client that lost the shim asks
+ * ckptd for the status.
  */
 #include "ckptctl/cli_job.h"
 
@@ -120,7 +120,7 @@ int cli_job_nodes(struct cli *cli, const char *option, char *list, json_t *args)
 	return 0;
 }
 
-/* The name's place among the job's nodes, where it is put if it has none. */
+/* Return the index of node @name in @nodes; append the node if it is new. */
 static size_t node_place(json_t *nodes, json_t *map, const char *name)
 {
 	size_t i;
@@ -134,7 +134,7 @@ static size_t node_place(json_t *nodes, json_t *map, const char *name)
 	return i;
 }
 
-/* Digits of a rank, and nothing before them. */
+/* Read a rank: digits, without a sign or white space before them. */
 static bool take_rank(const char **at, long *ret_rank)
 {
 	char *end;
@@ -147,7 +147,7 @@ static bool take_rank(const char **at, long *ret_rank)
 	return !errno && *ret_rank < RANKS_MAX;
 }
 
-/* "3" or "0-2"; how many ranks that is, 0: no range. */
+/* Return the number of ranks in @range, "3" or "0-2"; 0: it is no range. */
 static long range_size(const char *range)
 {
 	long first, last;
@@ -168,7 +168,7 @@ static void cli_job_join(json_t *array, size_t i, const char *text)
 	json_array_set_new(array, i, json_sprintf("%s%s%s", before, *before ? "," : "", text));
 }
 
-/* "0-1:n1,2,4:n2": a range without a node is for the next node. */
+/* Read "0-1:n1,2,4:n2"; a range without a node goes to the next node that is named. */
 int cli_job_map(struct cli *cli, char *list, json_t *args, long long *ret_n)
 {
 	json_t *nodes = json_array(), *map = json_array(), *open = json_pack("[s]", "");
@@ -226,10 +226,10 @@ static unsigned int terminal_flags(const struct cli *cli, const json_t *job, uns
 		flags = TERMINAL_INPUT;
 	if (how & CLI_FOLLOW_SIGNALS && !tty)
 		flags |= TERMINAL_SIGNALS;
-	/* Text that is typed while a job of run reads none is for the shell. */
+	/* Text typed while a job of ckptctl run reads no input belongs to the shell. */
 	if ((flags & TERMINAL_INPUT || !(how & CLI_FOLLOW_SIGNALS)) && terminal_has_key())
 		flags |= TERMINAL_KEY;
-	/* Who only looks on looks no further than who reads what he sees. */
+	/* A client that only watches detaches when the reader of its output is gone. */
 	if (!(how & CLI_FOLLOW_SIGNALS))
 		flags |= TERMINAL_READER;
 	return flags | (cli->json ? TERMINAL_END_LINE : 0);
@@ -240,7 +240,7 @@ bool cli_job_has_key(const struct cli *cli, const json_t *job, unsigned int how)
 	return terminal_flags(cli, job, how) & (TERMINAL_RAW | TERMINAL_KEY);
 }
 
-/* ckptd may not have seen its end yet, or not be there. */
+/* True while ckptd lists the job, whose end it may not have seen yet, or does not answer. */
 static bool still_runs(struct cli *cli, int64_t id)
 {
 	json_t *outcome = cli_call(cli, "ps", json_object());
@@ -254,7 +254,7 @@ static bool still_runs(struct cli *cli, int64_t id)
 	return runs;
 }
 
-/* The exit status of a job whose shim has left; -1: it runs on without, or that cannot be said. */
+/* Exit status of a job whose shim has left; -1: the job still runs, or its status is unknown. */
 static int recorded_status(struct cli *cli, int64_t id)
 {
 	const struct timespec pause = { .tv_nsec = 100000000 };
@@ -265,7 +265,7 @@ static int recorded_status(struct cli *cli, int64_t id)
 	for (tries = 0; tries < STATUS_TRIES && !outcome; tries++) {
 		if (tries)
 			nanosleep(&pause, NULL);
-		/* The connection may be to one that is gone. */
+		/* The connection may lead to a ckptd that is gone. */
 		cli_disconnect(cli);
 		if (!still_runs(cli, id))
 			outcome = cli_call(cli, "wait", json_pack("{s:I}", "job", (json_int_t)id));
@@ -276,7 +276,7 @@ static int recorded_status(struct cli *cli, int64_t id)
 	return status;
 }
 
-/* Takes over @why. */
+/* Tell the user that output is missing, and note it in @job. Takes over @why. */
 static void output_lost(json_t *job, json_t *why)
 {
 	cli_say("%s; its logs in %s have all of it", json_string_value(why),
@@ -285,7 +285,7 @@ static void output_lost(json_t *job, json_t *why)
 	json_decref(why);
 }
 
-/* Takes over @outcome. */
+/* End the verb after the connection to the shim broke with @err. Takes over @outcome. */
 static int finish_without_shim(struct cli *cli, json_t *outcome, int err)
 {
 	json_t *job = json_object_get(outcome, "result");

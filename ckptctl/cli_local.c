@@ -3,8 +3,8 @@
  * Operations in this process (--standalone): the same functions that ckptd's
  * workers run, with the same arguments and outcomes.
  *
- * Restore is not here: its roots become children of the process that calls it,
- * so its verb has to say which process that is (cmd_restore.c).
+ * Restore is not here: the roots of the tree become children of the process that calls
+ * restore, so cmd_restore.c decides which process that is.
  */
 #include "ckptctl/cli_call.h"
 
@@ -22,7 +22,7 @@ void cli_op_env(struct cli *cli, struct op_env *ret_env)
 		.progress_arg = cli,
 		.externals = cli->externals,
 		.nr_externals = cli->nr_externals,
-		.any_rights = true,	/* whoever runs this can do no more than he may */
+		.any_rights = true,	/* the kernel checks the caller's rights */
 	};
 }
 

@@ -2,9 +2,9 @@
 /*
  * Paths of the command line in requests.
  *
- * They are made absolute, as ckptd has another working directory.  An empty one is wrong usage
- * everywhere: it comes from a variable that is not set, and would stand for where we are.  Of a
- * name that is empty the same holds, which would stand for the default.
+ * Paths are made absolute, as ckptd has another working directory.  An empty path is wrong usage
+ * everywhere: it comes from a variable that is not set, and would mean the working directory.
+ * An empty name is wrong usage as well: it would mean the default.
  */
 #include "ckptctl/cli_path.h"
 

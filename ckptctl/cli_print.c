@@ -153,7 +153,7 @@ static void print_error(struct cli *cli, const json_t *outcome)
 		json_array_size(refusals) ? "refused" : "failed");
 	print_clean(cli_str(error, "text"));
 	fputc('\n', stderr);
-	/* What was tried before. */
+	/* The steps that were tried before. */
 	for (i = 0; i < json_array_size(steps); i++) {
 		fputs("  ", stderr);
 		print_clean(json_string_value(json_array_get(steps, i)));
@@ -187,7 +187,7 @@ int cli_finish(struct cli *cli, json_t *outcome,
 {
 	int status;
 
-	/* What there is no memory for is said as well, to programs, too. */
+	/* Report a lack of memory like any other error, with --json too. */
 	if (!outcome)
 		outcome = outcome_error(-ENOMEM, "out of memory");
 	status = cli_status(outcome);
@@ -212,7 +212,7 @@ int cli_finish_attached(struct cli *cli, json_t *outcome, int status)
 
 	if (!outcome_is_ok(outcome))
 		print_error(cli, outcome);
-	/* As it was when we began. */
+	/* These two describe the job as it was when ckptctl attached. */
 	json_object_del(result, "state");
 	json_object_del(result, "init_pid");
 	if (!json_object_get(result, "detached"))
@@ -231,7 +231,7 @@ void cli_several(struct cli *cli)
 		cli->outcomes = json_array();
 }
 
-/* The error is that with the worst exit status, the first of those. */
+/* Return the first outcome that has the worst exit status; NULL: all went well. */
 static const json_t *worst_of(const json_t *outcomes)
 {
 	const json_t *outcome, *worst = NULL;

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Starting a job, for ckptctl run and ckptrun: what goes with a command into the
- * request (environment, directory, where its streams go), and staying with the job
- * or not.
+ * Starting a job, for ckptctl run and ckptrun: complete the request with environment,
+ * directory and streams, then stay with the job or not.
  *
- * What a caller has put into the request already is left as it is.
+ * Fields that a caller has already put into the request stay as they are.
  */
 #include "ckptctl/cli_run.h"
 
@@ -30,7 +29,7 @@ static json_t *cli_run_strings(char **list)
 	return array;
 }
 
-/* What a request cannot hold is left out, and said. */
+/* A request holds UTF-8 only: leave other variables out, and tell the user. */
 static json_t *cli_run_environment(void)
 {
 	json_t *array = json_array();
@@ -47,7 +46,10 @@ static json_t *cli_run_environment(void)
 	return array;
 }
 
-/* What is not said follows from what we are connected to; an exit status, or 0. */
+/*
+ * Complete the request: streams that the user did not choose follow from ckptctl's own streams.
+ * Returns an exit status, or 0.
+ */
 static int cli_run_complete(struct cli *cli, json_t *args, const struct cli_run *flags, char **argv)
 {
 	bool tty = flags->tty || (!flags->detach && !flags->pipes &&
@@ -77,7 +79,7 @@ static int cli_run_complete(struct cli *cli, json_t *args, const struct cli_run 
 static void cli_run_print(struct cli *cli, json_t *result)
 {
 	printf("%lld\n", (long long)cli_int(result, "job"));
-	/* It runs, whatever becomes of our output. */
+	/* The job runs even if this output is lost. */
 	if (fflush(stdout))
 		cli_say("job %lld was started", (long long)cli_int(result, "job"));
 }

@@ -2,10 +2,10 @@
 /*
  * The first and the last thing that both programs do.
  *
- * Requests are JSON, which holds UTF-8 alone: an argument that is none would be missing
- * from the request, and what is missing stands for a default.  So all of them are looked at
- * once, before anything is asked for.  In the same way all output is looked at once: a command
- * whose output was lost has failed, whatever it did.
+ * Requests are JSON, which holds UTF-8 only: an argument that is not UTF-8 would be missing
+ * from the request, and a missing field means the default.  So all arguments are checked once,
+ * before any request.  All output is checked once as well, at the end: a command whose output
+ * was lost has failed, whatever it did.
  */
 #include "ckptctl/cli.h"
 
@@ -36,8 +36,8 @@ char *cli_printable(const char *text, char *buf, size_t size)
 }
 
 /*
- * Where one of the three is closed, the next file that is opened would take its place and be
- * written into.  They are made readable only, so that writing fails as it would have.
+ * If a standard stream is closed, the next file that is opened would take its place, and output
+ * would go into that file.  The streams filled in here are read-only, so that writing still fails.
  */
 static void fill_standard_streams(void)
 {
@@ -70,7 +70,7 @@ int cli_begin(struct cli *cli, int argc, char **argv)
 	return CLI_DONE;
 }
 
-/* What was wrong before anything could be asked for is an outcome like any other. */
+/* An error found before any request is printed as an outcome, like any other. */
 static void print_wrong(struct cli *cli)
 {
 	json_t *outcome;

@@ -2,13 +2,13 @@
 /*
  * Waiting for ckptd, and no longer than the user wants.
  *
- * An answer may take hours (wait, a large checkpoint), so silence alone says nothing.  Who waits
- * asks something else on a connection of its own: any answer to that, be it that there
- * is no such request, shows that ckptd is there.  Without one the user is told.
+ * An answer may take hours (wait, a large checkpoint), so silence alone says nothing.  ckptctl
+ * then sends a probe, another request on a connection of its own: any answer to the probe, even
+ * "no such request", shows that ckptd is alive.  If the probe gets none, the user is told.
  *
- * Signals that are held for a job that is about to start (cli->hold) are its own only if it
- * starts.  The first one is kept for a moment for that; after it, with the second one, or when
- * ckptd does not answer anyway, it ends us.
+ * Signals that are held for a job that is about to start (cli->hold) go to the job only if it
+ * starts.  The first signal is kept for SIGNAL_KEPT_MS for that. It ends ckptctl after that time,
+ * when a second signal comes, or when ckptd does not answer anyway.
  */
 #include "ckptctl/cli_call.h"
 
@@ -25,8 +25,8 @@
 #include "base/clock.h"
 #include "libckptctl/wire.h"
 
-#define QUIET_MS	3000	/* then ckptd is asked whether it is there */
-#define QUIET_AGAIN_MS	30000	/* it was */
+#define QUIET_MS	3000	/* silence after which ckptd is probed */
+#define QUIET_AGAIN_MS	30000	/* the same after an answered probe */
 #define SIGN_OF_LIFE_MS	2000
 #define SIGNAL_KEPT_MS	3000
 
@@ -34,10 +34,10 @@ struct wait {
 	struct cli *cli;
 	int sock;
 	short events;
-	int signals;		/* -1: they are not held */
-	int probe;		/* -1: none is under way */
+	int signals;		/* signalfd; -1: signals are not held */
+	int probe;		/* socket of the probe under way; -1: none */
 	int64_t begun;
-	int64_t probe_at;	/* when the next one is due; or when it was sent */
+	int64_t probe_at;	/* when the next probe is due, or when this one was sent */
 	bool told;
 };
 
@@ -60,7 +60,7 @@ static void cli_wait_tell(struct wait *w)
 	w->told = true;
 }
 
-/* -EAGAIN: it takes no more connections. */
+/* Connect @probe to the peer of @sock. -EAGAIN: ckptd's queue of connections is full. */
 static int connect_again(int sock, int probe)
 {
 	struct sockaddr_un addr;
@@ -92,7 +92,7 @@ static void cli_wait_ask(struct wait *w)
 	w->probe_at += QUIET_AGAIN_MS;
 }
 
-/* Or it hung up: then it is there as well, or our own connection tells. */
+/* ckptd answered the probe or hung up. If ckptd is gone, the request's own connection tells. */
 static void has_answered(struct wait *w)
 {
 	close(w->probe);
@@ -122,7 +122,7 @@ static bool is_enough(const struct wait *w)
 				     clock_monotonic_ms() >= cli->signal_ms + SIGNAL_KEPT_MS);
 }
 
-/* As the signal would have ended us. */
+/* End ckptctl as the held signal would have ended it. */
 static void cli_wait_leave(struct wait *w)
 {
 	int signo = w->cli->signal_held;
@@ -158,7 +158,7 @@ static int timeout_of(const struct wait *w)
 	return at == INT64_MAX ? -1 : at > now ? (int)(at - now) : 0;
 }
 
-/* 1: it can be read or written. */
+/* Wait once; 1: the socket can be read or written, 0: not yet. */
 static int cli_wait_turn(struct wait *w)
 {
 	struct pollfd fds[3] = {
@@ -207,7 +207,7 @@ int cli_wait(int sock, short events, void *arg)
 	return ret == 1 ? 0 : ret;
 }
 
-/* Whoever waits for the job finds the signal pending. */
+/* Raise the held signal: the code that follows the job finds it pending. */
 void cli_wait_done(struct cli *cli)
 {
 	if (cli->signals_held)

@@ -2,8 +2,8 @@
 /*
  * ckptctl attach: see a job's output, type its input.
  *
- * A signal detaches and is not handed on: it is not our job.  What is piped into
- * us is the job's only if that is asked for, or an empty input would end it.
+ * A signal detaches and is not handed on to the job.  Piped input goes to the job only with
+ * an option that asks for it; otherwise an empty input would end the job's input.
  */
 #include "ckptctl/cli_job.h"
 

@@ -2,8 +2,9 @@
 /*
  * ckptctl auto: whether ckptd takes checkpoints of a job by itself, and how often.
  *
- * The setting is the job's: it outlives ckptd, and restarts on other nodes.  How often and
- * how long between failures mean on; with neither on nor off it is only shown.
+ * The setting belongs to the job: it survives a restart of ckptd and of the job on other nodes.
+ * An interval or a time between failures implies "on"; without any of these and without "off",
+ * the verb only shows the setting.
  */
 #include "ckptctl/cli_auto.h"
 
@@ -25,7 +26,7 @@ static void cmd_auto_print(struct cli *cli, json_t *result)
 		puts("off");
 }
 
-/* JOB [on|off] */
+/* Read the operands: JOB [on|off]. */
 static int cmd_auto_operands(struct cli *cli, int argc, char **argv, json_t *args, json_t *settings)
 {
 	const char *word = optind + 1 < argc ? argv[optind + 1] : NULL;

@@ -2,8 +2,8 @@
 /*
  * ckptctl checkpoint: a new generation of a job.
  *
- * Done when the image is durable and complete; before that there is no such
- * generation.  Ending ckptctl does not stop a checkpoint that was begun.
+ * The verb ends when the image is durable and complete; before that the generation does not
+ * exist.  Ending ckptctl does not stop a checkpoint that was begun.
  */
 #include "ckptctl/cli_job.h"
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ckptctl copy: an image to another directory, a disk that is carried away or a file
- * system of all nodes; or to another node and from there, which ckptd does.
+ * ckptctl copy: copy an image to another directory, such as a portable disk or a shared file
+ * system; or copy it to or from another node, which ckptd does.
  *
- * What cp(1) does not: the copy is there when it is whole, durable and was read back and
- * authenticated, or it is not there; nobody takes half of one for an image.  From
- * directory to directory it needs no ckptd, and can do what the caller may.
+ * Unlike cp(1), a copy exists only when it is whole, durable, read back and authenticated; nobody
+ * takes half a copy for an image.  A copy from directory to directory needs no ckptd, and has the
+ * rights of the caller.
  */
 #include "base/error.h"
 #include "ckptctl/cli_path.h"
@@ -69,13 +69,13 @@ static json_t *cmd_copy_image(struct cli *cli, const char *from, const char *to,
 /* ------------------------------------------------------------ other nodes */
 
 struct way {
-	const char *node;	/* NULL: none, from directory to directory */
+	const char *node;	/* NULL: the copy goes from directory to directory */
 	bool from;
 	const char *owner;
-	long long limit;	/* MiB a second */
+	long long limit;	/* at most so many MiB a second */
 };
 
-/* "node:NAME"; NAME, or NULL */
+/* Return NAME of "node:NAME"; NULL: the text has another form. */
 static const char *node_of(const char *text)
 {
 	return !strncmp(text, "node:", 5) && text[5] ? text + 5 : NULL;
@@ -87,7 +87,7 @@ static void print_over(struct cli *cli, json_t *result)
 	       cli_str(result, "node"));
 }
 
-/* IMAGE [NAME] to a node; NAME DIR from one */
+/* Copy IMAGE [NAME] to a node, or NAME DIR from a node. */
 static int copy_over(struct cli *cli, const struct way *way, char **operands, int nr)
 {
 	const char *path = operands[way->from ? 1 : 0];
@@ -115,7 +115,7 @@ static void cmd_copy_print(struct cli *cli, json_t *result)
 	       cli_bytes((uint64_t)cli_int(result, "bytes_stored"), bytes));
 }
 
-/* From directory to directory. */
+/* Copy from directory to directory, in this process. */
 static int run_here(struct cli *cli, const struct way *way, char **operands)
 {
 	struct level_bucket bucket;

@@ -2,8 +2,8 @@
 /*
  * ckptctl diff: what differs between two images.
  *
- * Exit status 0 when nothing does, 1 when something does (as diff(1)).  What is
- * different in any two images (identity, times) does not count.
+ * The exit status is 0 when nothing differs, 1 when something does (as diff(1)).  Fields that
+ * differ in any two images (identity, times) do not count.
  */
 #include "ckptctl/cli_image.h"
 

@@ -53,7 +53,7 @@ static int cmd_doctor_finish(struct cli *cli, json_t *outcome)
 	cli_finish(cli, outcome, cmd_doctor_print);
 	if (tree && !outcome_is_ok(tree)) {
 		fflush(stdout);
-		cli->json = false;	/* that is printed */
+		cli->json = false;	/* the JSON is printed already */
 		tree_status = cli_finish(cli, json_incref(tree), NULL);
 	}
 	json_decref(tree);

@@ -2,8 +2,8 @@
 /*
  * ckptctl dump: one process tree into an image.
  *
- * For a tree that is no job.  Without --kill it runs on, whatever happens; with
- * it, it is ended only after the image is complete.
+ * The tree need not be a job.  Without --kill the tree runs on, whatever happens; with --kill it
+ * is ended only after the image is complete.
  */
 #include "ckptctl/cli_path.h"
 
@@ -64,7 +64,7 @@ static void cmd_dump_print(struct cli *cli, json_t *result)
 		       cli_bytes((uint64_t)excluded * 4096, mapped));
 }
 
-/* PID:START-END in hexadecimal digits as /proc/PID/maps has them, with or without 0x. */
+/* Read START-END in hexadecimal digits, as in /proc/PID/maps, with or without 0x. */
 static bool parse_range(const char *text, long long *ret_start, long long *ret_end)
 {
 	char *end;
@@ -110,7 +110,7 @@ static int take_exclude(struct cli *cli, json_t *args, int c)
 	return 0;
 }
 
-/* 0, or the exit status of wrong usage. */
+/* Take one option; returns 0, or the exit status of wrong usage. */
 static int cmd_dump_take_option(struct cli *cli, json_t *args, int c)
 {
 	long long number;
@@ -176,7 +176,7 @@ static int cmd_dump_run(struct cli *cli, int argc, char **argv)
 		status = cli_usage(cli, "--dir is missing");
 	if (!status && cli->nr_externals && !cli->standalone)
 		status = cli_usage(cli, "--external needs --standalone");
-	/* a daemon that does not know it need not */
+	/* an older daemon does not know "exclude", and need not if it is empty */
 	if (!json_array_size(json_object_get(args, "exclude")))
 		json_object_del(args, "exclude");
 	if (status) {

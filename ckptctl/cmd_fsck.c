@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ckptctl fsck: is what is in the image directory what it should be?
+ * ckptctl fsck: check the image directory, and repair it on request.
  *
- * Owns how findings are printed; what each means and what repairing does to it
- * comes from ckptd.  Exit status 0 when nothing is wrong, or all of it was
- * repaired; else 1.
+ * Owns how findings are printed; ckptd decides what each finding means and what a repair does.
+ * The exit status is 0 when nothing is wrong or everything was repaired, else 1.
  */
 #include "ckptctl/cli_job.h"
 

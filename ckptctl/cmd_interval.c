@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ckptctl interval: how often to take a checkpoint of a job, by what they have cost and how
- * often things fail, and what that advice is made of.
+ * ckptctl interval: advise how often to take a checkpoint of a job, from the cost of its
+ * checkpoints and the time between failures, and show the figures behind the advice.
  *
- * All figures are ckptd's; nothing is computed here.  What it has only assumed is said.
+ * All figures come from ckptd; nothing is computed here.  Figures that ckptd only assumed are
+ * marked as such.
  */
 #include "ckptctl/cli_auto.h"
 
@@ -109,7 +110,7 @@ static void cmd_interval_print(struct cli *cli, json_t *result)
 
 /* ---------------------------------------------------------------- request */
 
-/* NAME=MTBF or NAME=MTBF,COST */
+/* Read a level: NAME=MTBF or NAME=MTBF,COST. */
 static int take_level(struct cli *cli, json_t *args)
 {
 	json_t *levels = json_object_get(args, "levels"), *level;

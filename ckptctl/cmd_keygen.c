@@ -2,12 +2,12 @@
 /*
  * ckptctl keygen: a key pair for this node, or with --encryption-key one for images.
  *
- * The secret goes into a file that only root may read and never leaves the node; what is
- * printed is the node's line for the hosts file, on standard output alone, so that
- * it can be appended with >>. Needs no ckptd.
+ * The secret goes into a file that only root may read, and never leaves the node. Standard
+ * output gets only the node's line for the hosts file, so that >> can append it. The verb needs
+ * no ckptd.
  *
- * The key for images is 32 random bytes in a file of that name, never replaced: images that were
- * written with it could be read by nobody any more.
+ * The key for images is 32 random bytes in the named file. keygen never replaces such a file:
+ * nobody could read the images written with the old key any more.
  */
 #include "base/error.h"
 #include "ckptctl/cli_path.h"
@@ -41,7 +41,7 @@ struct keygen {
 	char node[HOST_NAME_SIZE + 1];
 	bool force;
 	bool show;
-	bool given;	/* any of these */
+	bool given;	/* the user gave at least one of these options */
 };
 
 static int cmd_keygen_check(struct cli *cli, struct keygen *k)
@@ -89,7 +89,7 @@ static json_t *cmd_keygen_make(const struct keygen *k)
 	int err;
 
 	snprintf(path, sizeof(path), "%s/node.key", k->dir);
-	/* of the default only: a mistyped directory is a mistake */
+	/* create only the default directory: another name may be mistyped */
 	if (!k->show && !strcmp(k->dir, DIR_DEFAULT) && mkdir(k->dir, 0755) && errno != EEXIST)
 		return outcome_error(-errno,
 				     "%s: %s (run it as root, or name another directory with "

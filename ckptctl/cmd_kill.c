@@ -2,8 +2,8 @@
 /*
  * ckptctl kill: send a signal to a job's main process.
  *
- * The job's init sends it, so it never hits a process that came after.  When
- * the main process ends, so does the job with everything in it.
+ * The job's init sends the signal, so it never hits a later process with the same pid.  When
+ * the main process ends, the job ends with all its processes.
  */
 #include "ckptctl/cli_job.h"
 
@@ -13,7 +13,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* "9", "KILL", "SIGKILL"; -1. */
+/* Return the number of "9", "KILL" or "SIGKILL"; -1: there is no such signal. */
 static int parse_signal(const char *text)
 {
 	char *end;

@@ -2,7 +2,7 @@
 /*
  * ckptctl list: generations, of one job or of all.
  *
- * What is shown is what the images' manifests say; one that cannot be read is
+ * The list shows what the images' manifests say; an image whose manifest cannot be read is
  * listed with the reason.
  */
 #include "ckptctl/cli_job.h"
@@ -27,7 +27,7 @@ static const struct cli_column columns[] = {
 	{ .name = NULL }
 };
 
-/* Where ckptd has levels to copy to. */
+/* Columns if ckptd has levels below L1. */
 static const struct cli_column columns_levels[] = {
 	{ .name = "JOB", .right = true }, { .name = "NAME" }, { .name = "STATE" },
 	{ .name = "GENERATION", .right = true }, { .name = "TAKEN" },
@@ -37,7 +37,10 @@ static const struct cli_column columns_levels[] = {
 	{ .name = "REMARK", .cut = true }, { .name = NULL }
 };
 
-/* "L1 pfs(1/2) tape!": there, of some nodes, damaged; "?" for one that could not be asked. */
+/*
+ * Levels that hold the generation: "L1" whole, "pfs(1/2)" for some nodes only, "tape!" damaged,
+ * "tape?" could not be asked.
+ */
 static const char *level_names(const json_t *levels, char *text, size_t size)
 {
 	const json_t *level;
@@ -65,7 +68,7 @@ static const char *level_names(const json_t *levels, char *text, size_t size)
 	return text;
 }
 
-/* Is there anything to be said of levels? */
+/* True if any generation has an entry about levels. */
 static bool has_levels(const json_t *jobs)
 {
 	const json_t *job, *row;
@@ -80,7 +83,7 @@ static bool has_levels(const json_t *jobs)
 	return false;
 }
 
-/* Names as far as there is room, and how many more there are; "-": of one image. */
+/* Names of nodes as far as there is room, then the number of the others; "-": one image only. */
 static const char *node_names(const json_t *nodes, char *text, size_t size)
 {
 	size_t i, nr = json_array_size(nodes), len = 0;
@@ -90,7 +93,7 @@ static const char *node_names(const json_t *nodes, char *text, size_t size)
 		const char *name = json_string_value(json_array_get(nodes, i));
 		bool last = i + 1 == nr;
 
-		/* room for the number of those that are left out */
+		/* keep room for the number of the names that do not fit */
 		if (len + strlen(name) + (last ? 2 : 12) > size) {
 			snprintf(text + len, size - len, "%s+%zu", len ? "," : "", nr - i);
 			break;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ckptctl merge: a generation takes from earlier ones what it needs of them.
+ * ckptctl merge: copy into a generation all data that it needs from earlier generations.
  *
- * One generation of one job at a time, named by --generation or behind the job's number; by
- * neither, the newest.  One that needs no earlier one is no error.
+ * The verb takes one generation of one job: the one that --generation or JOB:GENERATION names,
+ * else the newest.  A generation that needs no earlier one is no error.
  */
 #include "ckptctl/cli_job.h"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ckptctl nodes: the nodes of the hosts file, and whether they answer.
+ * ckptctl nodes: show the nodes of the hosts file, and whether they answer.
  *
- * ckptd asks all of them just now and says what it heard within a few seconds. Exit
- * status 1 when a node does not answer, 0 when all do, whatever else is remarked.
+ * ckptd asks all nodes and reports the answers of the next few seconds. The exit status is 1
+ * when a node does not answer, and 0 when all answer, whatever the remarks say.
  */
 #include "ckptctl/cli.h"
 

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ckptctl pin, ckptctl unpin: a generation that nothing removes, until it is unpinned.
+ * ckptctl pin, ckptctl unpin: protect a generation from removal, or end the protection.
  *
- * One generation of one job at a time, named by --generation or behind the job's
- * number; by neither, the newest.  Other nodes that have an image directory of their own are
- * ckptd's to ask.
+ * The verb takes one generation of one job: the one that --generation or JOB:GENERATION names,
+ * else the newest.  ckptd asks the other nodes that have image directories of their own.
  */
 #include "ckptctl/cli_job.h"
 

@@ -2,8 +2,8 @@
 /*
  * ckptctl prune: remove the generations that a rule does not keep.
  *
- * What is not said here (--keep, ...) is as configured: that is ckptd's to know.
- * Exit status 1 also when something of what was to go could not be removed.
+ * ckptd takes the limits that no option gives (--keep, ...) from its configuration.
+ * The exit status is 1 also when a generation that had to go could not be removed.
  */
 #include "ckptctl/cli_job.h"
 
@@ -55,7 +55,10 @@ static void cmd_prune_print(struct cli *cli, json_t *result)
 	       cli_bytes((uint64_t)cli_int(result, "freed"), size));
 }
 
-/* Was something not done? Of all jobs some are other nodes': that was not asked for. */
+/*
+ * True if a removal failed, or the @named job was skipped. Without a named job, skipped jobs of
+ * other nodes are no failure.
+ */
 static bool cmd_prune_failed(const json_t *result, bool named)
 {
 	const json_t *jobs = json_object_get(result, "jobs");
@@ -70,7 +73,7 @@ static bool cmd_prune_failed(const json_t *result, bool named)
 	return false;
 }
 
-/* 0; else an exit status. */
+/* Take one option; returns 0, or an exit status. */
 static int cmd_prune_option(struct cli *cli, int c, json_t *args)
 {
 	long long number;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ckptctl ps: the jobs of this node, or with --all all that the image
- * directory knows; with --mpi what the MPI ranks of one of them are doing.
+ * ckptctl ps: show the jobs of this node, or with --all every job in the image directory; with
+ * --mpi show what the MPI ranks of one job are doing.
  *
- * The pid is that of the job's init, below which its processes are.
+ * The pid is that of the job's init, the ancestor of the job's processes.
  */
 #include "ckptctl/cli_job.h"
 
@@ -41,7 +41,7 @@ static void command_line(const json_t *argv, char *text, size_t size)
 	}
 }
 
-/* A node of the job that is not heard, while it may run there. */
+/* Return the name of a node that does not answer and may run the job; NULL: there is none. */
 static const char *silent_node(const json_t *job)
 {
 	return json_string_value(json_array_get(json_object_get(job, "silent_nodes"), 0));

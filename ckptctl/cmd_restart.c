@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ckptctl restart: a job from one of its generations.
+ * ckptctl restart: restart a job from one of its generations.
  *
- * Refused while the job may still run.  That another node is off can only be
- * said by who knows it: --node-lost.  Of a job over nodes the node that is asked becomes the
- * home.
+ * ckptd refuses while the job may still run.  Only the user can know that another node is off,
+ * and says so with --node-lost.  If the job runs over several nodes, the node that is asked
+ * becomes its home.
  */
 #include "ckptctl/cli_job.h"
 #include "ckptctl/cli_path.h"

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ckptctl restore: one process tree from an image.
+ * ckptctl restore: restore one process tree from an image.
  *
- * By ckptd, a process of its own is the tree's parent, and tells us by a
- * connection when the first root has ended.  With --standalone the roots
- * become children of the process that restores.  Without --detach that is
- * ckptctl itself, which forwards signals and hands on the exit status; with it,
- * a reaper in a session of its own that stays as their parent (a parent that
- * dies would trip PR_SET_PDEATHSIG) and ends after them.  A signal before the
- * commit ends ckptctl, and with it what is half restored.
+ * If ckptd restores, a process of its own is the tree's parent and reports on a connection when
+ * the first root has ended.  With --standalone the roots become children of the process that
+ * restores.  Without --detach that process is ckptctl, which forwards signals and hands on the
+ * exit status.  With --detach it is a reaper in a session of its own, which stays as the roots'
+ * parent (a parent that dies would trip PR_SET_PDEATHSIG) and ends after them.  A signal before
+ * the commit ends ckptctl and the half-restored tree.
  */
 #include "ckptctl/cli_call.h"
 #include "ckptctl/cli_path.h"
@@ -47,7 +46,7 @@ static const struct option longs[] = {
 	{ NULL }
 };
 
-/* Sent to the waiting ckptctl, meant for the tree. */
+/* Signals that the waiting ckptctl forwards to the tree. */
 static const int forwarded[] = {
 	SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCONT, SIGALRM,
 	SIGWINCH,
@@ -75,7 +74,7 @@ static void cmd_restore_print(struct cli *cli, json_t *result)
 	putchar('\n');
 }
 
-/* Wait for the first root; returns its status as the shell counts. */
+/* Wait for the first root; returns its exit status as a shell reports it. */
 static int wait_for_root(pid_t root)
 {
 	sigset_t set;
@@ -130,7 +129,7 @@ static void foreground_externals(struct cli *cli)
 	}
 }
 
-/* The tree wrote to where we do, perhaps not to the end of a line. */
+/* The tree shares our standard error and may have left a line unfinished: begin a new line. */
 static int cmd_restore_finish(struct cli *cli, json_t *outcome, int status)
 {
 	if (cli->json)
@@ -160,7 +159,7 @@ static int cmd_restore_foreground(struct cli *cli, json_t *args)
 	return cmd_restore_finish(cli, outcome, status);
 }
 
-/* The parent that stays: holds nothing, waits for every child it gets. */
+/* Be the parent that stays: hold no file or directory, wait for every child. */
 static void reap_until_alone(void)
 {
 	int null = open("/dev/null", O_RDWR);

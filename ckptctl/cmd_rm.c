@@ -2,8 +2,8 @@
 /*
  * ckptctl rm: remove generations, or a job with all of them.
  *
- * Several are removed one by one; the exit status is the worst, and --json prints one
- * document for all.  What a job would be lost with is removed only by --force.
+ * Several operands are removed one by one; the exit status is the worst, and --json prints one
+ * document for all.  Only --force removes generations without which the job would be lost.
  */
 #include "ckptctl/cli_job.h"
 
@@ -71,7 +71,7 @@ static int cmd_rm_run(struct cli *cli, int argc, char **argv)
 	}
 	if (optind >= argc)
 		return cli_usage(cli, "which job?");
-	/* all of them before the first is gone */
+	/* check all operands before the first removal */
 	for (i = optind; i < argc; i++) {
 		if (!cli_job_spec(argv[i], &job, &generation))
 			return cli_usage(cli, "%s is neither JOB nor JOB:GENERATION", argv[i]);

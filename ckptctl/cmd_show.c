@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ckptctl show: what an image holds.
+ * ckptctl show: print what an image holds.
  *
- * For people the same as indented text that --json prints as JSON.  Everything
- * shown has been authenticated with the node's key.
+ * The indented text has the same content as the JSON that --json prints.  Everything shown has
+ * been authenticated with the node's key.
  */
 #include "ckptctl/cli_image.h"
 
@@ -40,7 +40,7 @@ static void print_items(const char *name, const json_t *array, int depth)
 	}
 }
 
-/* A value on one line if nothing is nested in it. */
+/* Print a value, on one line if nothing is nested in it. */
 static void print_value(const char *name, const json_t *value, int depth)
 {
 	char *text;

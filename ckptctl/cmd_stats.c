@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ckptctl stats: what the checkpoints of a job have cost, phase by phase, or where the bytes went.
+ * ckptctl stats: show the cost of a job's checkpoints, phase by phase or in bytes.
  *
- * Also of generations that were removed. FREEZE, SNAPSHOT and most of THAW are parts of PAUSE, for
- * which the job stands still; what is right of it happens behind its back.  Of bytes, what is
- * left of SIZE was never read, and what is right of it is less and less. A figure that was not
- * kept is a dash.
+ * Removed generations are shown too. FREEZE, SNAPSHOT and most of THAW are parts of PAUSE, during
+ * which the job stands still; the phases right of PAUSE pass while the job runs.  In the table of
+ * bytes, memory in the columns left of SIZE was never read, and the columns right of SIZE show
+ * how the rest gets smaller. A figure that was not recorded is a dash.
  */
 #include "ckptctl/cli_job.h"
 

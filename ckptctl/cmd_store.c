@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ckptctl store: what another node keeps of this one's images.
+ * ckptctl store: list this node's images that another node keeps.
  *
- * Owns how it is printed; ckptd goes there and asks.  Images are copied there and back
- * by ckptctl copy.
+ * Owns how the list is printed; ckptd asks the other node.  ckptctl copy copies images to the
+ * other node and back.
  */
 #include "ckptctl/cli.h"
 
@@ -77,7 +77,7 @@ static void print_gone(struct cli *cli, json_t *result)
 
 static const struct action {
 	const char *word, *op;
-	bool name;			/* takes one */
+	bool name;			/* the action takes the name of an image */
 	void (*print)(struct cli *cli, json_t *result);
 } actions[] = {
 	{ "list", "list", false, print_list },

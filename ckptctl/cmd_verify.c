@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ckptctl verify: is an image whole, and ours?
+ * ckptctl verify: check that an image is whole and was written with our key.
  *
- * All findings are printed, not only the first; exit status 1 if there is one.
- * Without --deep only what a restore reads first is checked.
+ * All findings are printed, not only the first; the exit status is 1 if there is one.
+ * Without --deep only the parts that a restore reads first are checked.
  */
 #include "ckptctl/cli_image.h"
 

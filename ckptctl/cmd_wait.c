@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ckptctl wait: until a job has ended; hands on its exit status.
+ * ckptctl wait: wait until a job has ended, and hand on its exit status.
  *
- * That may be weeks, and jobs run on while ckptd is updated: who waits asks the next one, for
- * a while. A ckptd that was never there is an error at once. Nothing is changed by asking, so
- * it can be asked as often as it takes.
+ * The wait may take weeks, and jobs run on while ckptd is updated: if ckptd goes away, the verb
+ * asks the next ckptd, for up to RETURN_S. If no ckptd answers the first request, the verb fails
+ * at once. The request changes nothing, so it can be repeated.
  */
 #include "ckptctl/cli_job.h"
 
@@ -14,7 +14,7 @@
 #include "ckptctl/cli_call.h"
 #include "base/outcome.h"
 
-#define RETURN_S	60	/* that a ckptd may take to come back */
+#define RETURN_S	60	/* time that ckptd may take to come back */
 #define LOOKS_A_SECOND	4
 
 static bool went_away(const json_t *outcome)
@@ -24,7 +24,7 @@ static bool went_away(const json_t *outcome)
 	return err == -EPIPE || err == -ECONNRESET;
 }
 
-/* A ckptd that was there and went away is waited for; takes over @args. */
+/* Ask ckptd, and ask again if it goes away and comes back. Takes over @args. */
 static json_t *cmd_wait_ask(struct cli *cli, json_t *args)
 {
 	const struct timespec pause = { .tv_nsec = 1000000000 / LOOKS_A_SECOND };

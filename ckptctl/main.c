@@ -2,9 +2,9 @@
 /*
  * ckptctl: checkpoint and restart from the command line.
  *
- * Finds the verb and lets it run; each is in a file of its own, cmd_VERB.c.
- * Exit status: 0 done, 1 failed, 2 wrong usage, 3 refused (with reasons); the
- * verbs that wait for a job hand on its status instead.
+ * main() finds the verb and runs it; each verb has a file of its own, cmd_VERB.c.
+ * Exit status: 0 done, 1 failed, 2 wrong usage, 3 refused (with reasons); verbs that wait for a
+ * job hand on the job's status instead.
  */
 #include "ckptctl/cli.h"
 
@@ -48,7 +48,7 @@ static int ckptctl_run(struct cli *cli, int argc, char **argv)
 {
 	int c, status;
 
-	/* Options before the verb; the verb's own getopt starts over. */
+	/* Read the options before the verb; the verb's own getopt starts over. */
 	while ((c = cli_getopt(cli, argc, argv, "+hV", NULL)) != -1) {
 		if (c == 'V') {
 			puts("ckptctl " CKPT_VERSION);

@@ -26,7 +26,7 @@
 
 /* ------------------------------------------------------------------- files */
 
-/* As execvp() will look for it. */
+/* Find @program as execvp() will find it. */
 static int mpi_detect_find(const char *program, const char *dir, char *buf, size_t size)
 {
 	const char *path = getenv("PATH"), *end;
@@ -109,7 +109,7 @@ static bool runs_others(const char *path)
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
 	size_t i, len = strlen(name);
 
-	/* without a version: python3.11, lua5.4, guile-3.0 */
+	/* cut the version off: python3.11, lua5.4, guile-3.0 */
 	while (len && (strchr(".-", name[len - 1]) ||
 		       (name[len - 1] >= '0' && name[len - 1] <= '9')))
 		len--;

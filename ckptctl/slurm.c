@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * See slurm.h.
+ * Reading a Slurm allocation; see slurm.h.
  *
- * What Slurm says is in the environment, and nothing else of it is asked. Its lists of nodes
- * ("c[01-16],d2") are for its own scontrol to expand; the short form of numbers, "2(x3),1", is
- * read here. Whether ckptd knows the nodes by these names is for ckptd to say.
+ * Everything comes from Slurm's environment variables; the controller is never asked. Slurm's own
+ * scontrol expands lists of nodes ("c[01-16],d2"); this file reads the short form of numbers,
+ * "2(x3),1". ckptd decides whether it knows the nodes by these names.
  */
 #include "ckptctl/slurm.h"
 
@@ -34,7 +34,7 @@ bool slurm_is_here(void)
 
 /* ----------------------------------------------------------------- nodes */
 
-/* Names, one a line; NULL: out of memory, or not UTF-8. */
+/* Read names, one in a line; NULL: out of memory, or a name is not UTF-8. */
 static json_t *read_names(int fd)
 {
 	FILE *f = fdopen(fd, "r");
@@ -58,7 +58,7 @@ static json_t *read_names(int fd)
 	return NULL;
 }
 
-/* What it complains of it says on our standard error. */
+/* Have scontrol expand @list; complaints of scontrol go to our standard error. */
 static json_t *slurm_expand(struct cli *cli, const char *list)
 {
 	json_t *names = NULL;
@@ -95,8 +95,8 @@ static json_t *slurm_expand(struct cli *cli, const char *list)
 /* ------------------------------------------------------------------ ranks */
 
 /*
- * "2(x3),1": ranks of each of @nr nodes, as a map; NULL: that is not what it is, or not for @n
- * ranks.
+ * Turn "2(x3),1", the number of ranks on each of @nr nodes, into a map; NULL: the text has
+ * another form, or another number of nodes or ranks than @nr and @n.
  */
 static json_t *map_of_tasks(const char *tasks, size_t nr, long long n)
 {
@@ -124,7 +124,7 @@ static json_t *map_of_tasks(const char *tasks, size_t nr, long long n)
 	return NULL;
 }
 
-/* srun starts us once for each task, and each of us would start the whole job. */
+/* True if srun started several tasks: ckptrun runs in each, and each would start a whole job. */
 static bool is_many(void)
 {
 	const char *tasks = slurm_variable("SLURM_STEP_NUM_TASKS");

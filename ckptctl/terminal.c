@@ -2,10 +2,10 @@
 /*
  * Being attached to a job.
  *
- * The terminal is put back to how it was on every way out, fatal signals
- * included: those are read from a descriptor, never delivered.  Our death, or
- * a stop, changes nothing for the job.  Nor does a reader of our output that is
- * slow: signals are handed on while it is waited for.
+ * The terminal's settings are put back on every way out, fatal signals included: signals are
+ * read from a descriptor, never delivered.  The job does not notice if ckptctl dies or is
+ * stopped, or if the reader of ckptctl's output is slow: signals are handed on while ckptctl
+ * waits for that reader.
  */
 #include "ckptctl/terminal.h"
 
@@ -25,10 +25,10 @@
 
 #include "shim/proto.h"
 
-/* One of our streams. */
+/* One of ckptctl's output streams. */
 struct output {
 	int fd;			/* -1: nobody reads it, or it failed */
-	bool own;		/* not the description that others have, too */
+	bool own;		/* a file description that no other process shares */
 	bool socket;
 };
 
@@ -36,16 +36,16 @@ struct terminal {
 	int sock;
 	unsigned int flags;
 	bool raw;
-	bool changed;			/* the terminal, which was as in saved */
+	bool changed;			/* the terminal's settings, which were as in saved */
 	struct termios saved;
 	int signals;
 	bool input_open;
-	bool input_sent;		/* and not taken by the job yet */
+	bool input_sent;		/* the job has not taken the last input yet */
 	char input[SHIM_DATA_MAX];
 	struct output out[2];		/* standard output, standard error */
 	bool alone;			/* the shim takes no signals any more */
 	struct terminal_end *end;
-	bool in_line;			/* what went to standard error last did not end one */
+	bool in_line;			/* the last output to standard error ended no line */
 };
 
 unsigned int terminal_window(void)
@@ -57,7 +57,7 @@ unsigned int terminal_window(void)
 	return (unsigned int)ws.ws_row << 16 | ws.ws_col;
 }
 
-/* A shim that has left has sent all there is to say: that is read yet. */
+/* No error if the shim has left: its last messages are still there to be read. */
 static int send_data(struct terminal *t, enum shim_msg_type type, uint64_t number,
 		     const char *data, size_t len)
 {
@@ -76,7 +76,7 @@ bool terminal_has_key(void)
 {
 	pid_t group = isatty(STDIN_FILENO) ? tcgetpgrp(STDIN_FILENO) : 0;
 
-	/* -1: it is not the one that controls us, and has no background */
+	/* -1: this is not our controlling terminal, so we cannot be in its background */
 	return group == -1 || group == getpgrp();
 }
 
@@ -95,7 +95,7 @@ static int set_raw(struct terminal *t)
 	return send_msg(t, SHIM_WINDOW, terminal_window());
 }
 
-/* Lines are edited as ever, but the key ends one, too, and is read at once. */
+/* Let the detach key end a line, so that it is read at once; line editing stays as it was. */
 static void set_key(struct terminal *t)
 {
 	struct termios lines;
@@ -109,7 +109,7 @@ static void set_key(struct terminal *t)
 
 static void put_back(const struct terminal *t)
 {
-	/* in the background it is another's by now, and we would be stopped */
+	/* in the background another job has the terminal, and changing it would stop us */
 	if (t->changed && (t->raw || terminal_has_key()))
 		tcsetattr(STDIN_FILENO, TCSADRAIN, &t->saved);
 }
@@ -122,8 +122,8 @@ bool terminal_ignores(int sig)
 }
 
 /*
- * The signals to hand on. Ignored ones (nohup, trap '', a script's background) are not among them:
- * once blocked, a signal arrives even if it is ignored.
+ * The set of signals to hand on, without ignored ones (nohup, trap '', a script's background):
+ * once blocked, a signal would arrive at the signalfd even if it is ignored.
  */
 static void caught_signals(sigset_t *set)
 {
@@ -143,7 +143,7 @@ void terminal_hold_signals(void)
 {
 	sigset_t set;
 
-	/* SIGQUIT still ends who does not want to wait for the daemon. */
+	/* SIGQUIT stays free: it ends a ckptctl whose user does not want to wait for ckptd. */
 	caught_signals(&set);
 	sigdelset(&set, SIGQUIT);
 	sigprocmask(SIG_BLOCK, &set, NULL);
@@ -171,9 +171,9 @@ static int open_signals(struct terminal *t)
 static int on_signal(struct terminal *t);
 
 /*
- * So that a write never waits: by a description of our own, as whoever shares the one that we were
- * given may not expect that.  Where there can be none, writes are short, after poll() said
- * there is room.
+ * Make writes to @fd never wait. Pipes and terminals get a non-blocking file description of our
+ * own, as processes that share the inherited one may not expect O_NONBLOCK.  If that fails,
+ * writes are short, after poll() has reported room.
  */
 static void open_output(struct output *out, int fd)
 {
@@ -208,7 +208,7 @@ static ssize_t write_some(const struct output *out, const char *data, size_t len
 	return write(out->fd, data, out->own || len < PIPE_BUF ? len : PIPE_BUF);
 }
 
-/* Until there is room, or a signal is for us; 0: go on, 2: leave. */
+/* Wait until @out has room, or a signal is meant for ckptctl; 0: go on, 2: leave. */
 static int await_room(struct terminal *t, const struct output *out)
 {
 	struct pollfd fds[2] = {
@@ -227,7 +227,7 @@ static int await_room(struct terminal *t, const struct output *out)
 	return t->alone ? -EPIPE : 0;
 }
 
-/* 2: leave. */
+/* Note that output is lost; 2: leave, because only this output mattered. */
 static int lose_output(struct terminal *t, struct output *out, int err)
 {
 	bool unread = err == -EPIPE && out == &t->out[0];
@@ -241,8 +241,8 @@ static int lose_output(struct terminal *t, struct output *out, int err)
 }
 
 /*
- * Who reads our output may be gone, and the disk of a file full; the job does not care. What
- * comes after what was lost is not written: what is there has no hole.
+ * The reader of our output may be gone, or the disk full; the job does not care. Nothing is
+ * written after the first lost byte, so the output that arrived has no hole.
  */
 static int write_out(struct terminal *t, struct output *out, const char *data, size_t len)
 {
@@ -265,7 +265,7 @@ static int write_out(struct terminal *t, struct output *out, const char *data, s
 	return err;
 }
 
-/* 1: the job has ended; 2: leave. */
+/* Take a message of the shim; 1: the job has ended, 2: leave. */
 static int on_message(struct terminal *t)
 {
 	char data[SHIM_DATA_MAX];
@@ -289,7 +289,7 @@ static int on_message(struct terminal *t)
 	return write_out(t, &t->out[msg.value == 2], data, (size_t)n);
 }
 
-/* 2: the detach key was typed. */
+/* Send input to the job; 2: the detach key was typed. */
 static int on_input(struct terminal *t)
 {
 	ssize_t n = read(STDIN_FILENO, t->input, sizeof(t->input));
@@ -298,7 +298,7 @@ static int on_input(struct terminal *t)
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return 0;
-	/* Under nohup, or in a terminal's background, nothing can be read: end the job's input. */
+	/* Nothing can be read under nohup or in a terminal's background: end the job's input. */
 	if (n <= 0) {
 		t->input_open = false;
 		return t->flags & TERMINAL_INPUT ? send_msg(t, SHIM_INPUT_END, 0) : 0;
@@ -324,7 +324,7 @@ static int send_signal(struct terminal *t, int sig)
 	return t->alone ? 0 : err;
 }
 
-/* 1: leave. */
+/* Hand signals on, or end; 1: leave. */
 static int on_signal(struct terminal *t)
 {
 	struct signalfd_siginfo info;
@@ -344,7 +344,7 @@ static int on_signal(struct terminal *t)
 	return err == -EAGAIN ? 0 : err;
 }
 
-/* One round; 1: ended, 2: detached, 0: go on. */
+/* Wait and act once; 1: the job has ended, 2: detached, 0: go on. */
 static int terminal_turn(struct terminal *t)
 {
 	struct pollfd fds[3] = {
