@@ -30,7 +30,7 @@
 #include "compat/optional.h"
 #include "records.h"
 
-/* The 64-bit view, which is the caller's: 32-bit tasks are refused. */
+/* The regset of the 64-bit view, which is the caller's view: 32-bit tasks are refused. */
 static const struct user_regset *ckpt_arch_regset(unsigned int note)
 {
 	const struct user_regset_view *view = task_user_regset_view(current);
@@ -42,7 +42,7 @@ static const struct user_regset *ckpt_arch_regset(unsigned int note)
 	return NULL;
 }
 
-/* NT_PRFPREG, the FXSAVE area, on a processor without XSAVE. */
+/* The regset of the extended state; without XSAVE it is NT_PRFPREG, the FXSAVE area. */
 static const struct user_regset *ckpt_arch_xstate_regset(void)
 {
 	unsigned int note = boot_cpu_has(X86_FEATURE_XSAVE) ? NT_X86_XSTATE : NT_PRFPREG;
@@ -75,7 +75,7 @@ void ckpt_arch_cpu(struct ckpt_cpu *cpu)
 	BUILD_BUG_ON(ARRAY_SIZE(words) > CKPT_CPU_WORDS);
 	for (i = 0; i < ARRAY_SIZE(words); i++)
 		cpu->features[i] = boot_cpu_data.x86_capability[words[i]];
-	/* x87 and SSE lie where FXSAVE has them */
+	/* x87 and SSE state lie at the places of the FXSAVE area */
 	for (i = FIRST_EXTENDED_XFEATURE; i < CKPT_XSTATE_COMPONENTS; i++)
 		if (xfeatures & BIT_ULL(i))
 			cpuid_count(XSTATE_CPUID, i, &cpu->xstate_size[i],
@@ -108,7 +108,7 @@ bool ckpt_arch_restarts_32(const struct task_struct *task, u64 ax)
 {
 	const struct restart_block *block = &task->restart_block;
 
-	/* before the kernel has looked at it, or after: there restart_syscall is 0 */
+	/* AX before the kernel handles the restart, or after: 0 is the 32-bit restart_syscall */
 	return ((s64)ax == -ERESTART_RESTARTBLOCK || !ax) && block->arch_data & TS_COMPAT &&
 	       (const void *)block->fn != ckpt_kdata.do_no_restart_syscall;
 }

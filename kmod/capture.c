@@ -60,7 +60,7 @@ static void ckpt_capture_expire(struct work_struct *work)
 	queue_work(system_unbound_wq, &cap->cleanup);
 }
 
-/* What was taken for a pause that is over; this one may wait for a command. */
+/* Clean up after the pause expired; unlike the expiry, this work may wait for a command. */
 static void ckpt_capture_cleanup(struct work_struct *work)
 {
 	struct ckpt_capture *cap = container_of(work, struct ckpt_capture, cleanup);
@@ -149,7 +149,7 @@ int ckpt_capture_target(struct ckpt_ctx *ctx, struct ckpt_target *arg)
 	struct ckpt_capture *cap;
 	int err;
 
-	/* who opened the device may have given up its rights since */
+	/* the process may have dropped its rights since it opened the device */
 	if (!ckpt_ctx_permitted())
 		return -EPERM;
 	err = ckpt_capture_expect(ctx, CKPT_PHASE_NEW, CKPT_PHASE_NEW);
@@ -205,7 +205,7 @@ int ckpt_capture_thaw(struct ckpt_ctx *ctx, struct ckpt_thaw *arg)
 	if (cap->nr_refusals)
 		arg->flags &= ~CKPT_THAW_KILL; /* the capture is worth nothing: the rest lives on */
 	ckpt_watch_start(cap);
-	/* first: a file that the job closes at once is closed, and its lock is free */
+	/* before the thaw: a file that the job then closes is really closed, and its lock free */
 	ckpt_objects_thaw(&cap->objects);
 	trace_ckpt_phase(ctx, phase, CKPT_PHASE_THAWED);
 	ckpt_ctx_advance(ctx, phase, CKPT_PHASE_THAWED);
@@ -215,7 +215,7 @@ int ckpt_capture_thaw(struct ckpt_ctx *ctx, struct ckpt_thaw *arg)
 	} else {
 		ckpt_threads_thaw(ctx);
 	}
-	/* of a tree that is stopped as a whole none parked */
+	/* parked_since is 0 if the whole tree is stopped: no thread parked */
 	arg->pause_ns = ctx->parked_since ? ktime_get_ns() - ctx->parked_since : 0;
 	ckpt_threads_reap(ctx);
 	ckpt_objects_thawed(&cap->objects);

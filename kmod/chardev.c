@@ -3,9 +3,9 @@
  * /dev/ckpt: open makes a context, release ends it, ioctl dispatches.
  *
  * This file copies argument structures in and out and enforces the size rules
- * of the contract; what a command does is in capture.h and restore.h.  A command
- * gets the whole structure of this kernel's size, zeros where the caller's was
- * shorter, and whatever it leaves there goes back, also when it fails.
+ * of the contract; capture.h and restore.h have the commands.  A command gets a structure of
+ * this kernel's size, zeroed behind the end of the caller's, and the structure is copied back
+ * when the command ends, also when it fails.
  */
 #include <linux/fs.h>
 #include <linux/miscdevice.h>
@@ -52,9 +52,9 @@ union ckpt_arg {
 struct ckpt_cmd {
 	unsigned int nr;
 	unsigned int size;	/* of the structure in this kernel */
-	unsigned int flags;	/* that are known */
-	bool beside;		/* runs beside any other command */
-	bool shared;		/* runs beside others that are shared */
+	unsigned int flags;	/* flags that the command knows */
+	bool beside;		/* may run at the same time as any other command */
+	bool shared;		/* may run at the same time as other shared commands */
 	int (*run)(struct ckpt_ctx *ctx, union ckpt_arg *arg);
 };
 
@@ -247,8 +247,8 @@ static loff_t ckpt_chardev_llseek(struct file *file, loff_t offset, int whence)
 }
 
 /*
- * Readable: records are there.  Priority: every thread that entered has parked.
- * Error: the maximum pause passed.
+ * Readable: there are records to read.  Priority: every thread that entered has parked.
+ * Error: the maximum pause has passed.
  */
 static __poll_t ckpt_chardev_poll(struct file *file, poll_table *wait)
 {

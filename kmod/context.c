@@ -4,7 +4,7 @@
  *
  * A context outlives its file while threads still hold it: they may be on their
  * way out of the park, or be stopped with a callback queued that could not be
- * cancelled in time.  What the capture and the restore side own is gone by then.
+ * cancelled in time.  The data of the capture and restore sides is freed before that.
  */
 #include <linux/atomic.h>
 #include <linux/capability.h>

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What the caller wants left out of a capture.
+ * Exclusions: parts of a tree that the caller wants left out of a capture.
  *
  * Exclusions are looked up for every thread, descriptor and mapping of the tree
  * while it stands still, and there may be thousands, so they are kept sorted and
- * found by bisection.  Ranges of one process that touch are made one: a mapping
- * that lies in both is left out wholly.
+ * found by bisection.  Touching ranges of one process are joined, so that a mapping that lies
+ * across both is left out wholly.
  *
- * An exclusion that fits nothing is refused if it would leave out less than the
- * caller believes (no such process, a leader), and let pass if there is merely
- * nothing to leave out any more: descriptors and threads come and go.
+ * An exclusion that matches nothing is refused if the caller would believe that more is left out
+ * (no such process, a leader).  It is accepted if the thing to leave out is merely gone:
+ * descriptors and threads come and go.
  */
 #include <linux/err.h>
 #include <linux/mm.h>
@@ -116,7 +116,7 @@ void ckpt_excludes_free(struct ckpt_excludes *ex)
 
 /* --------------------------------------------------------------- looking up */
 
-/* The first that is not before (kind, pid, start); ex->nr if there is none. */
+/* Index of the first exclusion that is not before (kind, pid, start); ex->nr if there is none. */
 static unsigned int ckpt_excludes_find(const struct ckpt_excludes *ex, u32 kind, pid_t pid,
 				       u64 start)
 {
@@ -159,7 +159,7 @@ static const struct ckpt_exclude *ckpt_excludes_next_of(const struct ckpt_exclud
 	unsigned int i = ckpt_excludes_find(ex, CKPT_EXCLUDE_RANGE, pid, from);
 	const struct ckpt_exclude *e;
 
-	/* the one before may begin earlier and reach further */
+	/* the range before it may begin earlier and reach further */
 	for (i -= !!i; i < ex->nr; i++) {
 		e = &ex->list[i];
 		if (ckpt_exclude_compare(e, CKPT_EXCLUDE_RANGE, pid, U64_MAX) > 0)

@@ -8,9 +8,9 @@
  * was opened, so that ten thousand mappings of one library are one file, unless its
  * description has a lock; a directory is known by its path.
  *
- * All holders of a table are frozen, so it does not change between the walks,
- * unless threads are left out: what they open between is not seen, and what they
- * close is a file without a descriptor.  Each walk takes references under file_lock
+ * All holders of a table are frozen, so the table does not change between the walks, unless
+ * threads are left out.  A file that such a thread opens between the walks is not seen; a file
+ * that it closes is recorded without a descriptor.  Each walk takes references under file_lock
  * and works on those.
  */
 #include <linux/fdtable.h>
@@ -48,7 +48,7 @@ struct ckpt_fd_batch {
 
 /* ------------------------------------------------------- descriptor tables */
 
-/* Fill the batch from descriptor @fd on; returns where to go on, or -1. */
+/* Fill the batch from descriptor @fd on; returns the descriptor to go on with, or -1. */
 static int ckpt_fds_next(struct files_struct *files, int fd, struct ckpt_fd_batch *batch)
 {
 	struct fdtable *fdt;
@@ -75,7 +75,7 @@ static int ckpt_fds_next(struct files_struct *files, int fd, struct ckpt_fd_batc
 	return next;
 }
 
-/* All but those that are left out, until @fn returns other than 0. */
+/* Call @fn for all descriptors that are not left out, until it returns other than 0. */
 static int ckpt_fds_walk(struct ckpt_collect *c, struct ckpt_object *table, ckpt_fd_fn fn,
 			 const void *arg)
 {
@@ -165,7 +165,7 @@ int ckpt_collect_files_object(struct ckpt_collect *c, struct task_struct *task)
 	}
 	obj->users++;
 	if (is_new) {
-		obj->files.files = files;	/* the reference goes with it */
+		obj->files.files = files;	/* the object takes the reference over */
 		obj->task = task;
 		err = ckpt_fds_walk(c, obj, ckpt_fd_number, NULL);
 	} else {
@@ -272,7 +272,7 @@ static bool ckpt_file_task_root(struct task_struct *task, struct path *ret_root)
 	return ok;
 }
 
-/* The path as the process sees it; where it does not see it, as the kernel does. */
+/* The path as the process sees it, or as the kernel does if the process cannot see it. */
 static char *ckpt_file_path(struct ckpt_object *obj, const struct path *path, char *buf,
 			    size_t size)
 {
@@ -346,8 +346,8 @@ static void ckpt_file_fill_open(struct ckpt_object *obj, struct ckpt_rec_file *r
 }
 
 /*
- * Is there no link any more?  The kernel's names say so for the files it made
- * itself; the words are taken off.
+ * True if the file has no link any more.  The kernel says " (deleted)" in the names of files it
+ * made itself, too; the function takes that word off @name.
  */
 static bool ckpt_file_strip_deleted(char *name, struct dentry *dentry)
 {
@@ -442,15 +442,15 @@ int ckpt_collect_files(struct ckpt_collect *c)
 /* ------------------------------------------------------------- FILE_GET */
 
 /*
- * Files that the kernel made for a mapping alone have no position and cannot be
- * read by one: those are opened anew.
+ * A file that the kernel opened for a mapping alone cannot be read at a position, so it is opened
+ * anew.
  */
 static struct file *ckpt_file_open(struct ckpt_ctx *ctx, struct ckpt_object *obj)
 {
 	struct file *file = obj->file.file;
 	const struct path *path = file ? ckpt_file_user_path(file) : NULL;
 
-	/* what an overlay maps is a file of a layer, and must not be installed */
+	/* an overlay maps a file of a layer, which must not get a descriptor */
 	if (file && S_ISREG(file_inode(file)->i_mode) && !(file->f_mode & FMODE_PATH) &&
 	    (!(file->f_mode & FMODE_PREAD) || path != &file->f_path))
 		return dentry_open(path, O_RDONLY | O_LARGEFILE, ctx->cred);

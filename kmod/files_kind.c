@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a file is, and what about an open file cannot be saved.
+ * The kind of a file, and the state of an open file that cannot be saved.
  *
- * Kinds are told by file system and inode type, not by file operations, whose
- * addresses modules cannot know.  What is not known is OTHER, and refused.
+ * File system and inode type decide the kind, not the file operations, whose addresses a module
+ * cannot know.  An unknown kind is OTHER, and refused.
  */
 #include <linux/fs.h>
 #include <linux/major.h>
@@ -112,7 +112,7 @@ static u32 ckpt_kind_chr(struct file *file, u64 *ret_object)
 	else
 		return CKPT_FILE_CHR;
 	tty = ckpt_kind_tty(file);
-	if (tty)	/* only /dev/tty can be another than a pty */
+	if (tty)	/* only /dev/tty can refer to a terminal that is no pty */
 		*ret_object = tty->driver->type == TTY_DRIVER_TYPE_PTY ? tty->index : U64_MAX;
 	return kind;
 }
@@ -218,7 +218,7 @@ static bool ckpt_kind_is_known_device(dev_t rdev)
 			return true;
 		}
 	}
-	/* terminals are reported, and user space decides */
+	/* terminals are recorded; user space decides about them */
 	return MAJOR(rdev) == TTY_MAJOR || MAJOR(rdev) == TTYAUX_MAJOR;
 }
 

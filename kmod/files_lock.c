@@ -2,10 +2,10 @@
 /*
  * Locks that the tree holds on a file: flock(2), and records of fcntl(2).
  *
- * Those of an open file description are told by the description, those of a process (POSIX) by
- * its descriptor table and the description they were set through: while they exist the
- * table has it, as closing any descriptor of the inode drops them all.  A lock that the tree
- * waits for is not held: the wait is begun anew.
+ * A lock of an open file description is identified by the description. A lock of a process
+ * (POSIX) is identified by its descriptor table and the description it was set through, which
+ * the table still has: closing any descriptor of the inode drops all these locks.  A lock that
+ * the tree only waits for is not recorded: the thread begins to wait again.
  *
  * A description lives, and keeps its locks, also while only a mapping has it, as all its
  * descriptors are closed.
@@ -19,16 +19,16 @@
 #include "collect.h"
 #include "records.h"
 
-#define CKPT_LOCK_TRIES		3	/* nobody of the tree runs: the first one counts right */
+#define CKPT_LOCK_TRIES		3	/* the tree stands still, so the second look has room */
 
 struct ckpt_lock_list {
-	struct ckpt_rec_lock *recs;	/* room of them; headers are not filled in */
+	struct ckpt_rec_lock *recs;	/* array of @room; headers are not filled in */
 	unsigned int room;
-	unsigned int nr;		/* found, more than room perhaps */
-	const char *bad;		/* what cannot be saved, or NULL */
+	unsigned int nr;		/* locks found; may be more than @room */
+	const char *bad;		/* a lock that cannot be saved, or NULL */
 };
 
-/* The table of the tree that owns a POSIX lock, or 0. */
+/* Number of the descriptor table in the tree that owns a POSIX lock, or 0. */
 static u32 ckpt_lock_table(struct ckpt_collect *c, const struct file_lock *lock)
 {
 	struct ckpt_object *obj;
@@ -64,14 +64,14 @@ static void ckpt_lock_note_record(struct ckpt_collect *c, struct ckpt_lock_list 
 		ckpt_lock_note(list, obj, lock, CKPT_LOCK_OFD, 0);
 	} else if (lock->ckpt_fl_file == obj->file.file && table) {
 		ckpt_lock_note(list, obj, lock, CKPT_LOCK_POSIX, table);
-	} else if (table) {	/* told with that file, if it is saved */
+	} else if (table) {	/* recorded with its own file, if that is saved */
 		other = ckpt_object_find(c->objs, CKPT_OBJ_FILE, lock->ckpt_fl_file, NULL);
 		if (!other || !other->file.emitted)
 			list->bad = "POSIX lock of a descriptor left out";
 	}
 }
 
-/* All that the file's description, or tables through it, hold. */
+/* Find all locks that the file's description holds, or descriptor tables through it. */
 static void ckpt_locks_look(struct ckpt_collect *c, const struct ckpt_object *obj,
 			    struct ckpt_lock_list *list)
 {
@@ -112,7 +112,7 @@ bool ckpt_file_has_locks(struct file *file)
 	return found;
 }
 
-/* Each table that has a lock has a descriptor of the file that is saved: 1, 0, or -errno. */
+/* 1 if each table with a lock has a saved descriptor of the file, 0 if one has not, or -errno. */
 static int ckpt_locks_owned(struct ckpt_collect *c, const struct ckpt_object *obj,
 			    const struct ckpt_lock_list *list)
 {

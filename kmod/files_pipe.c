@@ -2,10 +2,9 @@
 /*
  * Pipes and FIFOs: who holds their ends, and the data in them.
  *
- * All holders in the tree are frozen.  A holder outside may be using the pipe, so
- * its mutex is taken, but never waited for beyond a bound; data is copied while
- * the pipe cannot change.  Whether an outside holder is acceptable is for user
- * space to decide: it is reported, not refused.
+ * All holders in the tree are frozen.  A holder outside may be using the pipe, so the pipe's mutex
+ * is taken, waiting for a bounded time only; data is copied while the pipe cannot change.  An
+ * outside holder is recorded, not refused: user space decides whether it is acceptable.
  */
 #include <linux/delay.h>
 #include <linux/fs.h>
@@ -67,7 +66,7 @@ void ckpt_collect_pipe_ends_done(struct ckpt_collect *c)
 	}
 }
 
-/* Opened without waiting for a writer, and none has come: poll(2) tells of no hangup. */
+/* True for a FIFO opened without a writer, before any came: poll(2) reports no hangup. */
 bool ckpt_file_is_unseen_fifo(struct file *file)
 {
 	struct pipe_inode_info *pipe = ckpt_pipe_of(file);
@@ -137,7 +136,7 @@ static bool ckpt_pipe_has_packets(struct pipe_inode_info *pipe)
 	return false;
 }
 
-/* With the pipe's mutex. */
+/* Emit the pipe's record and data; called with the pipe's mutex held. */
 static int ckpt_pipe_emit(struct ckpt_collect *c, struct ckpt_object *obj,
 			  struct pipe_inode_info *pipe)
 {
@@ -149,7 +148,7 @@ static int ckpt_pipe_emit(struct ckpt_collect *c, struct ckpt_object *obj,
 		ckpt_refuse(c->cap, CKPT_R_PIPE_PACKET, obj->task, obj->id,
 			    "%zu bytes in packets", bytes);
 #ifdef CONFIG_WATCH_QUEUE
-	if (pipe->watch_queue) {	/* it fills without the lock */
+	if (pipe->watch_queue) {	/* a watch queue fills without the mutex */
 		ckpt_refuse(c->cap, CKPT_R_FD_KIND, obj->task, obj->id, "watch queue");
 		return 0;
 	}

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Files without a name that a process outside the tree maps, too: shared
- * anonymous memory, memfds, deleted files.
+ * Files without a name that a process outside the tree maps as well: shared anonymous memory,
+ * memfds, deleted files.
  *
- * A restore makes such a file anew, so what the tree shares with strangers would
- * silently be shared no more.  A file that has a name is there after a restart,
- * and who maps it is nobody's business.  Maps that no process has are no
- * strangers: snapshots under way, and what an exit has not torn down yet.
+ * A restore makes such a file anew, so the tree would silently stop sharing it with strangers.  A
+ * file with a name still exists after a restart, so its mappers do not matter.  Memory maps
+ * that no process has are no strangers: snapshots under way, and maps that an exit has not torn
+ * down yet.
  */
 #include <linux/fs.h>
 #include <linux/mm.h>
@@ -18,8 +18,8 @@
 #include "objects.h"
 
 struct ckpt_mappers {
-	const struct mm_struct *stranger;	/* the last one asked about */
-	pid_t pid;				/* of a process outside; 0: none */
+	const struct mm_struct *stranger;	/* the last map outside that was looked up */
+	pid_t pid;				/* pid of a mapper outside; 0: none */
 	bool ours, writable;
 };
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What has arrived at one end of a pseudoterminal and was not read.
+ * Unread input at one end of a pseudoterminal.
  *
- * It is looked at where it is: who reads it takes it away, and has to put it back
- * through a line discipline that echoes and edits.  Nobody writes, as both ends are
- * the tree's; that is for the caller to know.  So is to compare with FIONREAD, which is
- * the kernel's own view of what compat/n_tty.h says of its insides.
+ * The bytes are copied from the line discipline's own buffer: a reader would take them away, and
+ * would have to put them back through a line discipline that echoes and edits.  The caller must
+ * know that both ends belong to the tree, so that nobody writes.  The caller must also compare
+ * the length with FIONREAD, the kernel's own view of the structure that compat/n_tty.h imitates.
  */
 #include <linux/tty.h>
 #include <linux/tty_driver.h>
@@ -33,7 +33,7 @@ static int ckpt_tty_copy(struct ckpt_tty_data *data, const struct ckpt_n_tty *n)
 	data->len = n->read_head - n->read_tail;
 	data->canon = icanon ? n->canon_head - n->read_tail : 0;
 	if (data->len > CKPT_N_TTY_SIZE || data->canon > data->len)
-		return -EOPNOTSUPP;	/* it is not what we take it for */
+		return -EOPNOTSUPP;	/* the structure is not that of compat/n_tty.h */
 	for (i = 0; i < data->len; i++) {
 		size_t at = (n->read_tail + i) % CKPT_N_TTY_SIZE;
 
@@ -41,7 +41,7 @@ static int ckpt_tty_copy(struct ckpt_tty_data *data, const struct ckpt_n_tty *n)
 		if (icanon && test_bit(at, n->read_flags))
 			__set_bit(i, data->marks);
 	}
-	/* the last of what is on its way is still to come, or half a quoted character has */
+	/* busy: input is still on its way, or only half of a quoted character has arrived */
 	return n->mode & CKPT_N_TTY_LNEXT || n->no_room ? -EBUSY : 0;
 }
 
@@ -50,7 +50,7 @@ static int ckpt_tty_look(struct ckpt_tty_data *data, struct tty_struct *tty)
 	struct tty_ldisc *ld;
 	int err = -EOPNOTSUPP;
 
-	/* what is between the two ends */
+	/* move the bytes that are between the two ends to the line discipline */
 	flush_work(&tty->port->buf.work);
 	ld = tty_ldisc_ref_wait(tty);
 	if (!ld)

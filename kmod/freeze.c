@@ -4,14 +4,14 @@
  *
  * An attempt is a series of rounds: scan the tree, queue the park on every
  * thread not seen before (all of them first, then one wait), until a scan finds
- * nothing new although everything was parked or stopped before it began: who is
- * told in the middle of a fork makes the child all the same, after a scan that saw
- * but the parent.  Some things only settle when the tree runs: a vfork parent whose
- * child is still to call exec, a group stop half done.  So an attempt that makes no
- * progress is undone, the tree runs for a moment, and the next attempt begins, until
- * the deadline.
+ * nothing new although everything was parked or stopped before it began: a thread that is told to
+ * park in the middle of a fork still makes the child, after a scan that saw only the parent.
+ * Some states only settle while the tree runs: a vfork parent whose child has not called exec
+ * yet, a group stop half done.  So an attempt that makes no progress is undone, the tree runs
+ * for a moment, and the next attempt begins, until the deadline.
  *
- * A vfork child is left running meanwhile: its parent can only park after it.
+ * A vfork child runs on meanwhile: its parent can only park after the child has called exec
+ * or exited.
  */
 #include <linux/delay.h>
 #include <linux/sched/signal.h>
@@ -30,7 +30,10 @@
 #include "thread.h"
 #include "trace.h"
 
-/* Then let the tree run a moment. Twice as long each time: a slow machine needs it. */
+/*
+ * Length of an attempt, and of the moment that the tree runs after a failed one. Both double each
+ * time: a slow machine needs it.
+ */
 #define CKPT_ATTEMPT_NS		(200 * NSEC_PER_MSEC)
 #define CKPT_ATTEMPT_MAX_NS	(2 * NSEC_PER_SEC)
 #define CKPT_BACKOFF_MS		5
@@ -45,11 +48,11 @@ struct ckpt_freezing {
 	u64 attempt_ns;		/* how long the next attempt may take */
 	u64 told;		/* ktime_get_ns() before the first thread was told, or 0 */
 	unsigned int rounds;
-	unsigned int fresh;	/* attached by this round */
-	unsigned int waiting;	/* neither parked nor stopped */
-	unsigned int stopped;	/* these do not report */
-	bool unsettled;		/* something must run before it can park */
-	bool settled;		/* when counted last, none was left that could make another */
+	unsigned int fresh;	/* threads that this round attached */
+	unsigned int waiting;	/* threads neither parked nor stopped */
+	unsigned int stopped;	/* threads in a group stop: they do not report */
+	bool unsettled;		/* a thread must run on before it can park */
+	bool settled;		/* at the last count no thread was left that could fork */
 	bool grew;		/* this attempt found threads after its first round */
 };
 
@@ -58,13 +61,13 @@ bool ckpt_freeze_is_stopped(struct task_struct *task)
 	return READ_ONCE(task->__state) & __TASK_STOPPED;
 }
 
-/* The child of a vfork that has not called exec or exited yet. */
+/* True for the child of a vfork that has not called exec or exited yet. */
 static bool ckpt_freeze_is_vfork_child(struct task_struct *task)
 {
 	return READ_ONCE(task->vfork_done);
 }
 
-/* In kernel_clone(), waiting for such a child. */
+/* True for a task that waits in kernel_clone() for such a child. */
 static bool ckpt_freeze_is_vfork_parent(struct task_struct *task)
 {
 	struct task_struct *child;
@@ -82,7 +85,7 @@ static bool ckpt_freeze_is_vfork_parent(struct task_struct *task)
 
 /* ------------------------------------------------------------- attaching */
 
-/* What no waiting will change. */
+/* Refuse tasks that cannot be parked, however long the freeze waits. */
 static bool ckpt_freeze_refuses(struct ckpt_freezing *run, struct task_struct *task)
 {
 	if (task->signal == current->signal)
@@ -101,8 +104,8 @@ static bool ckpt_freeze_refuses(struct ckpt_freezing *run, struct task_struct *t
 }
 
 /*
- * It parks no more, and is waited for.  To be told would only disturb it: a core that it
- * writes to a pipe would end there.
+ * True for a task that is exiting. It does not park any more; the freeze waits for its end.
+ * Queueing work would only disturb it: a core dump that it writes to a pipe would be cut short.
  */
 static bool ckpt_freeze_is_leaving(struct task_struct *task)
 {
@@ -126,7 +129,7 @@ static int ckpt_freeze_prepare(struct ckpt_freezing *run, struct ckpt_member *me
 	return 0;
 }
 
-/* What can be done before the tree notices: @timed if deadlines are to be learnt. */
+/* Prepare the new threads, which they do not notice; sets *@timed if deadlines must be learnt. */
 static int ckpt_freeze_enlist(struct ckpt_freezing *run, bool *timed)
 {
 	struct ckpt_tree *tree = &run->cap->tree;
@@ -149,7 +152,7 @@ static int ckpt_freeze_enlist(struct ckpt_freezing *run, bool *timed)
 	return err;
 }
 
-/* How many are to park before it is worth waking us. */
+/* Set the number of parked threads at which the waiting freeze is woken. */
 static void ckpt_freeze_expect(struct ckpt_freezing *run)
 {
 	struct ckpt_ctx *ctx = run->ctx;
@@ -172,7 +175,7 @@ static void ckpt_freeze_delist_new(struct ckpt_tree *tree)
 	}
 }
 
-/* Tell those that were not told before, and return how many can be waited for. */
+/* Tell the new threads to park; returns the number of threads that can be waited for. */
 static unsigned int ckpt_freeze_tell(struct ckpt_freezing *run)
 {
 	struct ckpt_tree *tree = &run->cap->tree;
@@ -199,9 +202,8 @@ static unsigned int ckpt_freeze_tell(struct ckpt_freezing *run)
 }
 
 /*
- * First everything is allocated for the new threads, then the deadlines of those
- * that sleep are learnt, then all are told: the last two as close together as
- * they can be.
+ * First allocate everything for the new threads, then learn the deadlines of those that sleep,
+ * then tell all to park: the last two steps follow each other as closely as possible.
  */
 static int ckpt_freeze_attach(struct ckpt_freezing *run)
 {
@@ -224,9 +226,9 @@ static int ckpt_freeze_attach(struct ckpt_freezing *run)
 /* --------------------------------------------------------------- waiting */
 
 /*
- * Count what is not parked; a process half stopped must run on to its stop. Who was told and is
- * no member any more has left the tree: his parent ended, after it was scanned. The next
- * attempt does not find him.
+ * Count the threads that are not parked; a half-stopped process must run on until it stops. A
+ * thread that was told and is no member any more has left the tree: its parent ended after the
+ * scan that found it. The next attempt does not find that thread.
  */
 static void ckpt_freeze_count(struct ckpt_freezing *run)
 {
@@ -250,13 +252,13 @@ static void ckpt_freeze_count(struct ckpt_freezing *run)
 			else if (!READ_ONCE(member->task->exit_state))
 				run->waiting++;
 			else
-				run->unsettled = true;	/* died since the scan */
+				run->unsettled = true;	/* the task died since the scan */
 		}
 		run->stopped += stopped;
 		if (parked && stopped)
 			run->unsettled = true;
 		if (READ_ONCE(proc->leader->exit_state) == EXIT_DEAD)
-			run->waiting++;		/* being reaped */
+			run->waiting++;		/* the leader is being reaped */
 	}
 	if (told > known)
 		run->unsettled = true;
@@ -279,15 +281,16 @@ static int ckpt_freeze_wait(struct ckpt_freezing *run, unsigned long timeout)
 	struct ckpt_ctx *ctx = run->ctx;
 	long left;
 
-	ckpt_freeze_expect(run);	/* some could not be told: they are exiting */
-	cond_resched(); /* those on this CPU park now; often there is nothing to wait for then */
+	ckpt_freeze_expect(run);	/* exiting threads could not be told */
+	cond_resched(); /* threads of this CPU park now; often nothing is left to wait for */
 	left = wait_event_killable_timeout(ctx->wq, ckpt_freeze_enough(run), timeout);
 	return left < 0 ? -EINTR : 0;
 }
 
 /*
- * 1: frozen, 0: another round, or -errno.  A round that finds all settled has the next
- * one scan again: only a scan that began then sees all that there is.
+ * Scan, tell, wait, count. Returns 1: frozen, 0: another round is needed, or -errno.  After a
+ * round that finds everything settled, the next round scans once more: only a scan that begins
+ * after that sees every thread.
  */
 static int ckpt_freeze_round(struct ckpt_freezing *run)
 {
@@ -315,7 +318,7 @@ static int ckpt_freeze_round(struct ckpt_freezing *run)
 	if (err)
 		return err;
 	run->rounds++;
-	if (run->fresh)		/* those on this CPU park once it is given up */
+	if (run->fresh)		/* threads of this CPU park once we sleep */
 		err = ckpt_freeze_wait(run, msecs_to_jiffies(20));
 	if (err)
 		return err;
@@ -324,12 +327,12 @@ static int ckpt_freeze_round(struct ckpt_freezing *run)
 	run->settled = !run->waiting && !run->unsettled;
 	if (run->settled || run->fresh)
 		return run->settled && was_settled && !run->fresh;
-	/* what is left does not report to us: look at it again soon */
+	/* the other threads do not report: look at them again soon */
 	usleep_range(100, 300);
 	return ckpt_freeze_wait(run, 1);
 }
 
-/* Those that have gone are freed: members have only the others from then on. */
+/* Free the threads that are GONE; members then point to the others only. */
 static void ckpt_freeze_reap(struct ckpt_freezing *run)
 {
 	struct ckpt_tree *tree = &run->cap->tree;
@@ -340,7 +343,7 @@ static void ckpt_freeze_reap(struct ckpt_freezing *run)
 		member->thread = ckpt_thread_find(run->ctx, member->task);
 }
 
-/* Let what was parked run, and wait until it does. */
+/* Let the parked threads run, and wait until they do. */
 static int ckpt_freeze_retreat(struct ckpt_freezing *run)
 {
 	struct ckpt_ctx *ctx = run->ctx;
@@ -358,8 +361,8 @@ static int ckpt_freeze_retreat(struct ckpt_freezing *run)
 }
 
 /*
- * Until nobody of the attempt before is left: who was let go and has not gone yet would count as
- * parked in the next one, and run in it.
+ * Retreat until no thread of the last attempt is left: a thread that was let go and has not left
+ * yet would count as parked in the next attempt, and run during it.
  */
 static int ckpt_freeze_clear(struct ckpt_freezing *run)
 {
@@ -385,14 +388,14 @@ static void ckpt_freeze_blame(struct ckpt_freezing *run, struct task_struct *tas
 		return;
 	}
 	wchan = state ? ckpt_k(get_wchan)(task) : 0;
-	/* the name only: addresses of the kernel are nobody's business */
+	/* print the name only: addresses of the kernel stay secret */
 	if (wchan)
 		ckpt_refuse(run->cap, reason, task, 0, "%s%ps", exiting, (void *)wchan);
 	else
 		ckpt_refuse(run->cap, reason, task, 0, "%srunning", exiting);
 }
 
-/* Does it not park, or, of an attempt that is taken back, not go? */
+/* True if the thread has not parked or, after a retreat (@back), has not left the park. */
 static bool ckpt_freeze_is_late(const struct ckpt_member *member, bool back)
 {
 	if (READ_ONCE(member->task->exit_state))
@@ -438,7 +441,7 @@ static int ckpt_freeze_attempt(struct ckpt_freezing *run)
 			return ret;
 		if (ckpt_capture_expired(run->ctx))
 			return -ETIMEDOUT;
-		/* a stop half done, or vfork: nothing to wait for but them */
+		/* only a half-done stop or a vfork is left: no use to wait on */
 		if (run->unsettled && !run->fresh && run->rounds - first > 10)
 			return 0;
 	} while (ktime_get_ns() < end);
@@ -475,7 +478,7 @@ static int ckpt_freeze_all(struct ckpt_freezing *run, u64 max_pause_ns)
 	}
 }
 
-/* What the freeze before left: its snapshot, its threads on their way out. */
+/* Clean up what the last freeze left: its snapshot, and threads on their way out of the park. */
 static int ckpt_freeze_begin(struct ckpt_freezing *run)
 {
 	struct ckpt_ctx *ctx = run->ctx;
@@ -493,7 +496,7 @@ static int ckpt_freeze_begin(struct ckpt_freezing *run)
 			return err;
 	}
 	ckpt_freeze_reap(run);
-	/* so that little is allocated in the pause */
+	/* allocate now, so that the pause allocates little */
 	return ckpt_records_reserve(ctx->records, CKPT_RESERVE);
 }
 
@@ -552,7 +555,7 @@ void ckpt_freeze_note(struct ckpt_capture *cap)
 		tree->members[i].stopped = ckpt_freeze_is_stopped(tree->members[i].task);
 }
 
-/* The exec of a thread left out kills the others, but not the process: these are gone. */
+/* True for a dying thread; the exec of a thread left out kills the others, not the process. */
 static bool ckpt_freeze_is_dying(const struct ckpt_member *member)
 {
 	return !member->thread || ckpt_thread_is_gone(member->thread) ||
