@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ckpt.ko: loading and unloading, the ordered list of what the module consists of.
+ * ckpt.ko: loading and unloading, the ordered list of the parts of the module.
  *
- * Every parked or queued thread holds a module reference, so exit runs only
- * when none is left; the last of them may still be in the tail of its callback,
- * for which exit waits.
+ * Every parked or queued thread holds a module reference, so exit runs only when no such thread
+ * is left.  The last thread may still be in the tail of its callback; exit waits for that.
  */
 #include <linux/module.h>
 #include <linux/rcupdate.h>
@@ -40,7 +39,7 @@ static void __exit ckpt_exit(void)
 	ckpt_chardev_exit();
 	ckpt_track_exit();
 	ckpt_events_exit();
-	ckpt_restart_block_exit();	/* also waits for the tails of callbacks */
+	ckpt_restart_block_exit();	/* waits for the tails of callbacks, too */
 }
 
 module_init(ckpt_init);

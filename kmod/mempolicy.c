@@ -2,9 +2,9 @@
 /*
  * NUMA memory policies of threads and of mappings, into records.
  *
- * A thread's is its own business, but a cpuset may move it to other nodes at any time, under the
- * task's lock; a mapping's changes under mmap_lock for writing only. A kernel without NUMA
- * has none. See restore_mempolicy.c for the way back.
+ * Only the thread sets its policy, but a cpuset may move the policy to other nodes at any time,
+ * under the task's lock. The policy of a mapping changes under mmap_lock for writing only. A kernel
+ * without NUMA has no policies. restore_mempolicy.c restores them.
  */
 #include <linux/bitmap.h>
 #include <linux/mempolicy.h>
@@ -40,7 +40,7 @@ int ckpt_collect_mempolicy(struct ckpt_collect *c, struct task_struct *task, s32
 	rec->tid = tid;
 	rec->home = NUMA_NO_NODE;
 	task_lock(task);
-	if (task->mempolicy)	/* who was killed gives it back */
+	if (task->mempolicy)	/* a killed task has given it back */
 		ckpt_mempolicy_copy(rec, task->mempolicy);
 	task_unlock(task);
 	return 0;

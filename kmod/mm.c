@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Memory maps: who has one, the MM record.
+ * Memory maps: their numbers, their users, the MM record.
  *
- * A map is met through each thread that has it and numbered once.  Its object
- * holds a reference, so that it outlives a process that is killed meanwhile.
+ * A map is met through each thread that has it and gets one number.  Its object holds a reference,
+ * so that the map outlives a process that is killed meanwhile.
  */
 #include <linux/fs.h>
 #include <linux/membarrier.h>
@@ -33,7 +33,7 @@ struct ckpt_object *ckpt_collect_mm_object(struct ckpt_collect *c, struct task_s
 		return ERR_PTR(-ENOMEM);
 	}
 	if (is_new) {
-		obj->mm.mm = mm;	/* the reference goes with it */
+		obj->mm.mm = mm;	/* the object takes the reference over */
 		obj->task = task;
 		mm = NULL;
 	}
@@ -49,8 +49,8 @@ static bool ckpt_mm_is_of(const struct task_struct *task, const void *mm)
 }
 
 /*
- * Every thread that has the map counts in mm_users, and so does the object.  More
- * may be a passing reference: only then all processes are asked.
+ * Every thread that has the map counts in mm_users, and so does the object.  A higher count may be
+ * a passing reference, so only then all processes are searched for a stranger.
  */
 static void ckpt_mm_check_sharing(struct ckpt_collect *c, struct ckpt_object *obj)
 {
@@ -63,7 +63,7 @@ static void ckpt_mm_check_sharing(struct ckpt_collect *c, struct ckpt_object *ob
 			    pid);
 }
 
-/* What the program registered for, as commands of membarrier(2). */
+/* The registrations of the program, as commands of membarrier(2). */
 static u32 ckpt_mm_membarrier(struct mm_struct *mm)
 {
 	u32 cmds = 0;
@@ -117,7 +117,7 @@ static void ckpt_mm_fields(struct mm_struct *mm, struct ckpt_rec_mm *rec)
 	}
 }
 
-/* Before 6.7 the kernel gives up on one that is just being replaced: its successor counts. */
+/* Before 6.7 the kernel gives up on an executable that is just being replaced: ask again. */
 static struct file *ckpt_mm_get_exe(struct mm_struct *mm)
 {
 	struct file *exe;
@@ -128,7 +128,10 @@ static struct file *ckpt_mm_get_exe(struct mm_struct *mm)
 	return exe;
 }
 
-/* A thread left out, or whoever has the map outside, may change it by prctl at any time. */
+/*
+ * Record the executable. A thread left out, or a stranger that has the map, may change it by
+ * prctl(2) at any time.
+ */
 static void ckpt_mm_exe(struct ckpt_collect *c, struct ckpt_object *obj,
 			struct ckpt_rec_mm *rec)
 {

@@ -2,15 +2,15 @@
 /*
  * Reading memory: which pages hold data, and the data.
  *
- * Both work on a snapshot's map or, live, on a frozen process's own.  Pages are
- * looked up in batches with the map locked, and copied to the caller after the
- * lock is gone, since copying may fault and wait for the caller's own memory.
+ * Both work on the map of a snapshot or, live, on that of a frozen process.  Pages are looked up
+ * in batches with the map locked, and copied to the caller after the lock is dropped, since
+ * copying may fault and wait for the caller's own memory.
  *
- * The identity of a page is its frame number, or its place in swap.  It is a hint: a
- * page that moves in memory, or out of it, has another one from then on, and the frame it
- * had may be another page's; so who takes two for one compares them.  It is only given
- * where another map of the tree can have the same page, which the common root of their
- * anon_vmas tells.
+ * The identity of a page (its cookie) is its frame number, or its place in swap.  The cookie is a
+ * hint: a page that moves in memory, or out of it, gets another cookie, and another page may take
+ * its old frame.  So a caller that finds equal cookies must compare the pages.  A page has a
+ * cookie only where another map of the tree can have the same page, that is, where the anon_vmas
+ * have a common root.
  */
 #include <linux/highmem.h>
 #include <linux/hugetlb.h>
@@ -33,15 +33,15 @@
 #include "track.h"
 
 #define CKPT_PAGES_BATCH	512
-#define CKPT_MAX_RUNS		8192	/* per call; the caller comes back */
+#define CKPT_MAX_RUNS		8192	/* in one call; the caller calls again */
 #define CKPT_MAX_IOV		1024
 #define CKPT_COOKIE_SWAP	(1ULL << 62)
 
 /* ---------------------------------------------------------- which map to read */
 
 /*
- * Snapshots are readable from the clone until dropped.  The live map is readable
- * while the tree is frozen, and that of a stopped process until dropped.
+ * A snapshot is readable from the clone until it is dropped.  A live map is readable while the
+ * tree is frozen; the map of a stopped process is readable until it is dropped.
  */
 static int ckpt_pages_map(struct ckpt_ctx *ctx, u32 mm_id, u32 flags,
 			  struct mm_struct **ret_mm)
@@ -68,9 +68,9 @@ static int ckpt_pages_map(struct ckpt_ctx *ctx, u32 mm_id, u32 flags,
 }
 
 /*
- * Has the OOM killer begun to empty the map, as it may that of a killed process
- * whoever else holds it?  It says so before it takes the first page, so who asks after
- * having looked knows whether what was seen was all.
+ * Has the OOM killer begun to empty the map?  It may do so for a killed process, whoever else holds
+ * the map.  It sets the flag before it takes the first page, so a reader that asks after having
+ * read knows whether it saw all pages.
  */
 static bool ckpt_pages_reaped(const struct mm_struct *mm)
 {
@@ -78,9 +78,10 @@ static bool ckpt_pages_reaped(const struct mm_struct *mm)
 }
 
 /*
- * Was the map, a process's own, read while that is killed?  Its end writes there (clear_child_tid,
- * robust futexes), but says first that it comes: who asks after having looked knows that
- * nothing of it was seen.  So does the exec of a thread left out, until the others are gone.
+ * Was the live map read while its process was being killed?  A dying process writes to its memory
+ * (clear_child_tid, robust futexes), but announces its death first: a reader that asks after
+ * having read knows that it saw no such write.  The same holds for the exec of a thread left
+ * out, until the other threads are gone.
  */
 static bool ckpt_pages_left(struct ckpt_ctx *ctx, const struct ckpt_object *obj, u32 flags)
 {
@@ -88,7 +89,7 @@ static bool ckpt_pages_left(struct ckpt_ctx *ctx, const struct ckpt_object *obj,
 
 	if (!(flags & CKPT_PAGES_LIVE))
 		return false;
-	smp_rmb();	/* what was read comes first */
+	smp_rmb();	/* the reads of memory come before the reads of the flags */
 	if (READ_ONCE(signal->flags) & SIGNAL_GROUP_EXIT || READ_ONCE(signal->group_exec_task))
 		return true;
 	return !ckpt_thread_find(ctx, obj->task);
@@ -116,8 +117,8 @@ struct ckpt_page_walk {
 	unsigned int max;
 	unsigned long next;	/* where to go on when the runs are full */
 	bool shared;		/* the mapping's pages may be in other maps */
-	bool tracked;		/* the map's bits tell what was written since its base */
-	bool believed;		/* the mapping's as well */
+	bool tracked;		/* the map's soft-dirty bits tell the writes since its base */
+	bool believed;		/* the bits of the current mapping tell them, too */
 };
 
 static bool ckpt_run_continues(const struct ckpt_page_run *run, unsigned long addr,
@@ -128,7 +129,7 @@ static bool ckpt_run_continues(const struct ckpt_page_run *run, unsigned long ad
 	return !(flags & CKPT_RUN_SHARED) || run->cookie + run->nr_pages == cookie;
 }
 
-/* 1, which ends the walk, if there is no room. */
+/* Add pages to the runs; returns 1, which ends the walk, if there is no room. */
 static int ckpt_run_add(struct ckpt_page_walk *pw, unsigned long addr, u32 nr_pages,
 			u32 flags, u64 cookie)
 {
@@ -158,7 +159,7 @@ static u32 ckpt_run_clean(const struct ckpt_page_walk *pw, bool clean)
 	return pw->believed && clean ? CKPT_RUN_CLEAN : 0;
 }
 
-/* Only mappings that can hold pages of their own. */
+/* Let the walk visit only mappings that can hold pages of their own. */
 static int ckpt_walk_test(unsigned long start, unsigned long end, struct mm_walk *walk)
 {
 	struct ckpt_page_walk *pw = walk->private;
@@ -214,15 +215,16 @@ static int ckpt_walk_pmd(pmd_t *pmdp, unsigned long addr, unsigned long end,
 				   CKPT_COOKIE_SWAP | addr >> PAGE_SHIFT);
 		walk->action = ACTION_CONTINUE;
 	} else if (!pmd_none(pmd)) {
-		walk->action = ACTION_AGAIN;	/* split meanwhile */
+		walk->action = ACTION_AGAIN;	/* the huge page was split meanwhile */
 	}
 	spin_unlock(ptl);
 	return ret;
 }
 
 /*
- * Where nothing is mapped there are zeros, but in a mapping of a file: KSM puts the zero
- * page there in place of one that the process has filled with zeros.
+ * Unmapped pages of an anonymous mapping read as zeros, so the zero page is not recorded there. In
+ * a private mapping of a file it is: KSM puts it in place of a page that the process has filled
+ * with zeros.
  */
 static int ckpt_walk_zero(struct ckpt_page_walk *pw, struct vm_area_struct *vma,
 			  unsigned long addr, pte_t pte)
@@ -258,9 +260,9 @@ static int ckpt_walk_pte(pte_t *ptep, unsigned long addr, unsigned long end,
 		return PageAnon(page) ? ckpt_run_add(pw, addr, 1, CKPT_RUN_ANON,
 						     page_to_pfn(page)) : 0;
 	}
-	if (ckpt_is_marker(entry))	/* in place of nothing */
+	if (ckpt_is_marker(entry))	/* a marker without a page */
 		return 0;
-	/* the page was lost: reading it fails, and says so */
+	/* record a lost page as well: reading it reports the loss */
 	return ckpt_run_add(pw, addr, 1, CKPT_RUN_ANON, CKPT_COOKIE_SWAP | entry.val);
 }
 
@@ -278,7 +280,7 @@ static int ckpt_walk_hugetlb(pte_t *ptep, unsigned long hmask, unsigned long add
 				    CKPT_RUN_ANON | CKPT_RUN_HUGE,
 				    CKPT_COOKIE_SWAP | pte_to_swp_entry(pte).val);
 	page = pte_page(pte);
-	if (!PageAnon(page))		/* of the file, unmodified */
+	if (!PageAnon(page))		/* an unmodified page of the file */
 		return 0;
 	return ckpt_run_add(pw, addr, (end - addr) >> PAGE_SHIFT,
 			    CKPT_RUN_ANON | CKPT_RUN_HUGE,
@@ -292,12 +294,12 @@ static const struct mm_walk_ops ckpt_walk_ops = {
 	.hugetlb_entry = ckpt_walk_hugetlb,
 };
 
-/* The token that the bits of @mm count from; of a snapshot it was found out at the fork. */
+/* Token of the snapshot that the bits of @mm count from; for a snapshot the fork has noted it. */
 static u64 ckpt_pagemap_base(const struct ckpt_object *obj, struct mm_struct *mm)
 {
 	if (mm == obj->mm.snapshot)
 		return obj->mm.base;
-	/* beside a snapshot they count from that one on */
+	/* if the map has a snapshot, its bits count from that snapshot on */
 	return obj->mm.snapshot ? 0 : ckpt_track_base(mm);
 }
 
@@ -379,7 +381,7 @@ out_mm:
 
 /* ----------------------------------------------------------------- page data */
 
-/* Copy @nr pages; neighbours within one folio go together. */
+/* Copy @nr pages; neighbours within one folio are copied at once. */
 static int ckpt_pages_copy(struct page **pages, unsigned int nr, void __user *buf)
 {
 	unsigned int i = 0, n;

@@ -2,13 +2,14 @@
 /*
  * POSIX timers of a process, into records. restore_timers.c is the way back.
  *
- * Nobody makes or deletes timers of a frozen process, but it may be killed, and then its timers go.
- * So the list is read under siglock, and what is in it is held by RCU, as a timer's own lock comes
- * before siglock; what hangs on a timer is there until it is deleted.
+ * Nobody makes or deletes timers of a frozen process, but if the process is killed, its timers go.
+ * So the list is read under siglock, and RCU keeps the timers in it, as a timer's own lock must be
+ * taken before siglock; the objects that a timer refers to exist until the timer is deleted.
  *
- * The signal of a timer is a part of it, and is in no SIGPENDING record. It is pending in one
- * of two ways: taking it arms the timer again, which so is one that expires at once; or it is old,
- * of one that expires once or has been set since, and the timer may be armed as well.
+ * The signal of a timer belongs to the TIMER record, and is in no SIGPENDING record. A pending
+ * signal means one of two things. Either taking it arms the timer again: the record is that of a
+ * timer that expires at once. Or the signal is old, of a timer that expires once or has been set
+ * since: then the timer may be armed as well.
  */
 #include <linux/hrtimer.h>
 #include <linux/posix-timers.h>
@@ -36,7 +37,7 @@ static unsigned int ckpt_timers_count(struct task_struct *task)
 	return n;
 }
 
-/* With RCU, which is what holds them. */
+/* Collect the timers; called under RCU, which keeps them alive. */
 static unsigned int ckpt_timers_look(struct task_struct *task, struct k_itimer **seen,
 				     unsigned int max, s32 *next_id)
 {
@@ -67,15 +68,16 @@ static bool ckpt_timer_is_date(const struct hrtimer *expiry)
 	return expiry->base->clockid == CLOCK_REALTIME;
 }
 
-/* How often it would have expired by now, had its signal been taken. */
+/* How often the timer would have expired by now, had its signal been taken. */
 static s64 ckpt_timer_missed(s64 interval, s64 left)
 {
 	return interval && left < 0 ? div64_s64(-left, interval) : 0;
 }
 
 /*
- * A timer that signals nobody is not started: only its expiry says whether it is armed, and it is
- * passed without a trace, or by as many intervals as fit.
+ * A timer that signals nobody (SIGEV_NONE) is never started: only its expiry says whether it is
+ * armed. Once passed, a single expiry leaves no trace, and a periodic one moves on by as many
+ * intervals as fit.
  */
 static void ckpt_timer_read_silent(const struct hrtimer *expiry, s64 left,
 				   struct ckpt_rec_timer *rec)
@@ -93,15 +95,15 @@ static void ckpt_timer_read_silent(const struct hrtimer *expiry, s64 left,
 }
 
 /*
- * Taking its signal arms it. Time may be set back, and timer_gettime(2) moves the expiry on:
- * then it has not passed.
+ * Read a timer whose signal is pending; taking the signal arms the timer. The expiry lies ahead
+ * (@left > 0) if the time was set back or timer_gettime(2) has moved the expiry on.
  */
 static void ckpt_timer_read_fired(const struct hrtimer *expiry, s64 left,
 				  struct ckpt_rec_timer *rec)
 {
 	s64 interval = rec->interval_ns;
 
-	/* what restarts it counts this expiration */
+	/* the code that restarts the timer counts this expiration */
 	if (left > 0)
 		rec->overrun = max_t(s64, rec->overrun - 1, 0);
 	if (ckpt_timer_is_date(expiry)) {
@@ -124,12 +126,12 @@ static void ckpt_timer_read_armed(const struct hrtimer *expiry, s64 left,
 		rec->flags |= CKPT_TIMER_ABSOLUTE;
 		rec->value_ns = ktime_to_ns(hrtimer_get_expires(expiry));
 	} else {
-		/* about to expire is not "not armed" */
+		/* a timer about to expire must not look unarmed (0) */
 		rec->value_ns = max_t(s64, left, 1);
 	}
 }
 
-/* With it_lock, under which it expires. */
+/* Called with it_lock, under which the timer expires. */
 static void ckpt_timer_read(struct k_itimer *timer, struct ckpt_rec_timer *rec)
 {
 	const struct hrtimer *expiry = &timer->it.real.timer;
@@ -155,7 +157,7 @@ static void ckpt_timer_read(struct k_itimer *timer, struct ckpt_rec_timer *rec)
 	}
 }
 
-/* False: it is gone, with the process. */
+/* Fill @rec; false: the timer is gone with its process. */
 static bool ckpt_timer_describe(struct ckpt_collect *c, struct signal_struct *signal,
 				struct k_itimer *timer, struct ckpt_rec_timer *rec)
 {
@@ -170,7 +172,7 @@ static bool ckpt_timer_describe(struct ckpt_collect *c, struct signal_struct *si
 		rec->notify = timer->it_sigev_notify;
 		rec->signo = timer->sigq->info.si_signo;
 		rec->sigev_value = (__force u64)timer->sigq->info.si_value.sival_ptr;
-		/* the number of a thread that is gone may be another's */
+		/* another thread may have the number of a thread that is gone */
 		if (rec->notify & SIGEV_THREAD_ID && pid_task(timer->it_pid, PIDTYPE_PID))
 			rec->tid = pid_nr_ns(timer->it_pid, c->ns);
 		if (ckpt_timer_clock_ok(timer->it_clock))

@@ -2,9 +2,9 @@
 /*
  * Records of a process: PROC, its THREADs, its signal state.
  *
- * The process is frozen, stopped or a zombie, so what it alone changes is read
- * without its locks; what others may change (limits, terminals, sessions) is read
- * under theirs.
+ * The process is frozen, stopped or a zombie, so the state that only the process changes is read
+ * without locks; state that others may change (limits, terminals, sessions) is read under its
+ * locks.
  */
 #include <linux/fs_struct.h>
 #include <linux/ipc_namespace.h>
@@ -73,7 +73,7 @@ static void ckpt_proc_check_namespaces(struct ckpt_collect *c, struct task_struc
 		ckpt_refuse(c->cap, CKPT_R_PID_NS, task, 0, "another PID namespace");
 
 	if (!ckpt_collect_namespaces(task, &mine))
-		return;		/* it died */
+		return;		/* the task died */
 	/* a clone for the snapshot would become init of the new namespace */
 	if (mine.pid_ns_for_children != c->ns)
 		ckpt_refuse(c->cap, CKPT_R_PID_NS, task, 0, "PID namespace for children");
@@ -117,7 +117,7 @@ static bool ckpt_fs_is_of(const struct task_struct *task, const void *fs)
 	return READ_ONCE(task->fs) == fs;
 }
 
-/* How many threads have it, those left out, too. */
+/* Number of threads of the process that have @fs, including threads left out. */
 static unsigned int ckpt_fs_count(struct ckpt_proc *proc, const struct fs_struct *fs)
 {
 	struct task_struct *task;
@@ -130,7 +130,10 @@ static unsigned int ckpt_fs_count(struct ckpt_proc *proc, const struct fs_struct
 	return nr;
 }
 
-/* Nobody passing by counts among the users; but a thread left out may have made another. */
+/*
+ * True if the fs_struct has more users than were counted. No passing reference counts as a user;
+ * but the additional user may have been made by a thread left out.
+ */
 static bool ckpt_fs_is_shared(struct ckpt_object *obj)
 {
 	struct fs_struct *fs;
@@ -157,8 +160,8 @@ void ckpt_collect_check_fs(struct ckpt_collect *c)
 }
 
 /*
- * Objects in an IPC namespace of the job's own would be lost with it; segments that
- * only ranges left out map are to be.
+ * Objects in an IPC namespace of the job's own would be lost with the namespace, so they are
+ * refused, except segments that only ranges left out map: a restart does not miss them.
  */
 void ckpt_collect_check_ipc(struct ckpt_collect *c)
 {
@@ -188,8 +191,8 @@ void ckpt_collect_check_ipc(struct ckpt_collect *c)
 /* ------------------------------------------------------------- parts of PROC */
 
 /*
- * A parent that has called exec since is told by SIGCHLD, whatever was asked for: as
- * do_notify_parent().
+ * As in do_notify_parent(): a parent that has called exec since gets SIGCHLD, whatever exit signal
+ * was asked for.
  */
 static s32 ckpt_proc_exit_signal(struct task_struct *leader)
 {
@@ -207,7 +210,7 @@ static void ckpt_proc_ids(struct ckpt_collect *c, struct ckpt_proc *proc,
 
 	rcu_read_lock();
 	rec->pid = task_tgid_nr_ns(leader, c->ns);
-	rec->ppid = task_ppid_nr_ns(leader, c->ns);	/* a reaped one's parent may be gone */
+	rec->ppid = task_ppid_nr_ns(leader, c->ns);	/* a reaped task may have no parent */
 	rec->pgid = task_pgrp_nr_ns(leader, c->ns);
 	rec->sid = task_session_nr_ns(leader, c->ns);
 	rec->exit_signal = ckpt_proc_exit_signal(leader);
@@ -279,7 +282,7 @@ static void ckpt_proc_stop(struct task_struct *alive, struct ckpt_rec_proc *rec)
 		return;
 	rec->exit_code = alive->signal->group_exit_code;
 	if (!rec->exit_code) {
-		/* the parent has taken it */
+		/* the parent has taken the report of the stop */
 		rec->stop_reported = 1;
 		rec->exit_code = alive->jobctl & JOBCTL_STOP_SIGMASK;
 	}

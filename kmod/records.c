@@ -2,9 +2,9 @@
 /*
  * The buffer of records: a list of chunks, filled one after another.
  *
- * A record lies in one chunk; what does not fit opens the next chunk, or a
- * chunk of its own if it is larger than a chunk.  Chunks behind the current one
- * are reserve.  Adding a record costs the same however many there are.
+ * A record lies in one chunk; a record that does not fit opens the next chunk, or a chunk of its
+ * own size if it is larger.  Chunks behind the current one are a reserve.  Adding a record costs
+ * the same, however many records there are.
  */
 #include <linux/list.h>
 #include <linux/mm.h>
@@ -27,7 +27,7 @@ struct ckpt_chunk {
 
 struct ckpt_records {
 	struct list_head chunks;
-	struct ckpt_chunk *cur;		/* being filled; NULL: none yet */
+	struct ckpt_chunk *cur;		/* the chunk being filled; NULL: none yet */
 	u64 len;
 	u64 allocated;
 	int error;
@@ -80,7 +80,7 @@ static struct ckpt_chunk *ckpt_records_alloc(struct ckpt_records *recs, size_t s
 	return chunk;
 }
 
-/* The chunk behind the current one, if it is there and fits. */
+/* Return the chunk behind the current one if it is large enough; else NULL. */
 static struct ckpt_chunk *ckpt_records_spare(struct ckpt_records *recs, size_t size)
 {
 	struct list_head *next = recs->cur ? recs->cur->link.next : recs->chunks.next;

@@ -2,8 +2,8 @@
 /*
  * Refusals: every finding that stands in the way of a capture, all of them.
  *
- * Findings collect in a buffer of their own while a command runs.  The verdict
- * at its end makes them what read(2) yields.  Their number is bounded; the
+ * Findings collect in a buffer of their own while a command runs.  At the end of the command the
+ * verdict makes this buffer the one that read(2) reads.  The number of findings is bounded; the
  * caller learns of the first thousand.
  */
 #include <linux/pid_namespace.h>
@@ -17,7 +17,7 @@
 
 #define CKPT_MAX_REFUSALS	1000
 
-/* Reasons that may be gone at the next attempt. */
+/* True for reasons that may be gone at the next attempt. */
 static bool ckpt_refuse_is_soft(enum ckpt_reason reason)
 {
 	switch (reason) {

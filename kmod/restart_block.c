@@ -2,17 +2,17 @@
 /*
  * Interrupted system calls.
  *
- * Being woken for the park interrupts a blocking call as a signal would.  Most
- * calls then restart by themselves and keep their deadline.  The others:
+ * The wake-up for the park interrupts a blocking call as a signal would.  Most calls then
+ * restart by themselves and keep their deadline.  The others:
  *
  * - never restarted (-EINTR): epoll_wait, rt_sigtimedwait, semtimedop, socket
- *   calls with a timeout, tcdrain and their like.  Without a timeout they are simply made
- *   to restart.  With one, a restart block of ours runs the call again with what
- *   is left until the deadline, which was learnt before the thread was woken.
- * - select and ppoll: the kernel has written what is left into user memory and
- *   restarts with that; the time spent parked is taken off when the thread leaves.
+ *   calls with a timeout, tcdrain and their like.  Calls without a timeout are simply made
+ *   to restart.  For a call with a timeout, a restart block of ours runs the call again with
+ *   the time that is left until the deadline, which was learnt before the thread was woken.
+ * - select and ppoll: the kernel has written the rest of the timeout into user memory and
+ *   restarts with that rest; the time spent parked is subtracted when the thread leaves.
  *
- * If a signal handler runs first, the program gets the EINTR it would have got.
+ * If a signal handler runs first, the program gets EINTR, as it would have without the park.
  *
  * A restart block outlives the park, so its function may not outlive the module:
  * it takes a module reference while it runs, and ckpt_restart_block_exit() defuses the
@@ -40,9 +40,9 @@
 
 enum ckpt_rerun_kind {
 	CKPT_RERUN_PLAIN,	/* no timeout argument */
-	CKPT_RERUN_SOCKET,	/* the same, if it is about a socket */
-	CKPT_RERUN_FALLOCATE,	/* the same, in its harmless modes */
-	CKPT_RERUN_DRAIN,	/* the same, if it is tcdrain(3) */
+	CKPT_RERUN_SOCKET,	/* the same, if the first argument is a socket */
+	CKPT_RERUN_FALLOCATE,	/* the same, for modes that are safe to repeat */
+	CKPT_RERUN_DRAIN,	/* the same, if the ioctl is that of tcdrain(3) */
 	CKPT_RERUN_MS,		/* timeout in milliseconds, negative: none */
 	CKPT_RERUN_TIMESPEC,	/* pointer to a timespec, NULL: none */
 	CKPT_RERUN_TIMEVAL,
@@ -52,7 +52,7 @@ struct ckpt_rerun_call {
 	int nr;
 	enum ckpt_rerun_kind kind;
 	unsigned int arg;	/* which argument is the timeout, from 0 */
-	bool shrinks;		/* on -ERESTARTNOHAND user memory holds what is left */
+	bool shrinks;		/* on -ERESTARTNOHAND user memory holds the rest of the timeout */
 };
 
 static const struct ckpt_rerun_call ckpt_rerun_calls[] = {
@@ -119,7 +119,7 @@ static unsigned long *ckpt_rerun_arg(struct pt_regs *regs, unsigned int i)
 
 /* ------------------------------------------------------- timeout arguments */
 
-/* Two words: seconds and nano- or microseconds, as the call has it. */
+/* A timeout in user memory: seconds and nano- or microseconds, as the call has it. */
 struct ckpt_user_time {
 	s64 sec;
 	s64 frac;
@@ -157,7 +157,7 @@ static int ckpt_rerun_put_time(const struct ckpt_rerun_call *call, unsigned long
 	return copy_to_user((void __user *)addr, &t, sizeof(t)) ? -EFAULT : 0;
 }
 
-/* The timeout the program gave; -ENOENT: none. */
+/* Read the timeout that the program gave; -ENOENT: none. */
 static int ckpt_rerun_timeout(const struct ckpt_rerun_call *call, struct pt_regs *regs,
 			      u64 *ret_ns)
 {
@@ -207,8 +207,8 @@ static u64 ckpt_rerun_ms(u64 ns)
 }
 
 /*
- * The timeout is passed below the red zone, where a signal frame would be; what
- * was there comes back afterwards.
+ * The timeout is passed below the red zone, where a signal frame would be; the old bytes of that
+ * place are put back afterwards.
  */
 static long ckpt_rerun_with_pointer(const struct ckpt_rerun_call *call,
 				    struct pt_regs *regs, u64 left)
@@ -231,7 +231,7 @@ static long ckpt_rerun_with(const struct ckpt_rerun_call *call, u64 left)
 {
 	struct pt_regs regs = *current_pt_regs();
 
-	/* epoll_pwait2 differs from epoll_pwait in this argument only */
+	/* only this argument of epoll_pwait2 differs from epoll_pwait */
 	if (call->kind == CKPT_RERUN_MS || call->nr == __NR_epoll_pwait2) {
 		*ckpt_rerun_arg(&regs, call->arg) = ckpt_rerun_ms(left);
 		return ckpt_rerun_enter(call->nr, &regs);
@@ -256,7 +256,7 @@ static void ckpt_rerun_disarm(struct restart_block *block)
 			      ckpt_kdata.do_no_restart_syscall);
 }
 
-/* restart_syscall(2) comes here. */
+/* The function of our restart block: restart_syscall(2) calls it. */
 static long ckpt_rerun_restart(struct restart_block *block)
 {
 	const struct ckpt_rerun_call *call = ckpt_rerun_find(block->futex.val);
@@ -266,16 +266,16 @@ static long ckpt_rerun_restart(struct restart_block *block)
 	long ret;
 
 	if (!try_module_get(THIS_MODULE))
-		return -EINTR;		/* being unloaded */
+		return -EINTR;		/* the module is being unloaded */
 	if (!call)
 		ret = -EINTR;
 	else
 		ret = ckpt_rerun_with(call, expires > now ? expires - now : 0);
 	interrupted = ret == -EINTR || ret == -ERESTARTNOHAND;
 	/*
-	 * The program would see the error that asks for a restart if nothing led the thread to
-	 * where that is understood: the signal was another thread's in the end, or there was
-	 * none.
+	 * Ask for a restart only if a signal is pending, which leads the thread to the code that
+	 * handles the restart. If another thread took the signal, or there was none, the program
+	 * itself would see that error code.
 	 */
 	if (call && interrupted && signal_pending(current)) {
 		ret = ckpt_rerun_arm(call, expires);
@@ -299,8 +299,8 @@ static void ckpt_rerun_defuse(void)
 }
 
 /*
- * After the first pass a task may still be about to call the function, or be a
- * copy made before; the grace period waits for both, the second pass is for the
+ * After the first pass a task may still be about to call the function, or a fork may have copied
+ * its restart block before. The grace period waits for both, and the second pass defuses the
  * copies.
  */
 void ckpt_restart_block_exit(void)
@@ -332,7 +332,7 @@ static bool ckpt_rerun_applies(const struct ckpt_rerun_call *call, struct pt_reg
 	}
 }
 
-/* The call was cut short with -EINTR: arrange that it runs on. */
+/* The park cut the call short with -EINTR: make the call run on. */
 static void ckpt_rerun_fix(struct ckpt_restart_block *rerun, const struct ckpt_rerun_call *call,
 			   struct pt_regs *regs)
 {
@@ -345,10 +345,10 @@ static void ckpt_rerun_fix(struct ckpt_restart_block *rerun, const struct ckpt_r
 		return;
 	}
 	if (err)
-		return;		/* the program's own error will tell */
+		return;		/* the call itself will report the bad timeout */
 	if (rerun->expires && rerun->nvcsw == current->nvcsw)
 		expires = rerun->expires;
-	else	/* it began after the deadlines were learnt: just now */
+	else	/* the call began after the deadlines were learnt: just now */
 		expires = min_t(u64, rerun->parked_ns + timeout, KTIME_MAX);
 	regs->ax = ckpt_rerun_arm(call, expires);
 }
@@ -387,7 +387,7 @@ static int ckpt_rerun_leave(struct ckpt_thread *thread, void *unused)
 		return 0;
 	parked = ktime_get_ns() - rerun->parked_ns;
 	left = left > parked ? left - parked : 0;
-	/* if it cannot be written, the wait is longer by the pause */
+	/* if the rest cannot be written, the wait gets longer by the pause */
 	(void)ckpt_rerun_put_time(call, *ckpt_rerun_arg(regs, call->arg), left);
 	return 0;
 }
@@ -469,7 +469,10 @@ static void ckpt_restart_set(struct restart_block *block, const void *fn)
 	set_restart_fn(block, (long (*)(struct restart_block *))fn);
 }
 
-/* On this host's clock, never 0 and never past "for ever"; the wall clock is as it is. */
+/*
+ * The deadline on this host's clock, never 0 and never beyond "for ever"; a deadline on the wall
+ * clock stays as it is.
+ */
 static u64 ckpt_restart_rebase(const struct ckpt_restart *rec,
 			       const struct ckpt_clock_deltas *deltas)
 {

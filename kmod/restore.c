@@ -6,8 +6,8 @@
  * (rseq, robust list, child tid) and blocks every signal but SIGKILL before it
  * counts as parked: its memory may be unmapped from then on.
  *
- * Release kills the threads that were not let go by a commit, and nothing else.
- * It must not look at ckpt_restore from a thread's side: threads leave later.
+ * Release kills the threads that no commit has let go, and nothing else.  Code that runs in a
+ * thread must not look at ckpt_restore: threads may leave after release has freed it.
  */
 #include <linux/capability.h>
 #include <linux/fdtable.h>
@@ -90,7 +90,7 @@ static struct ckpt_thread *ckpt_restore_thread_alloc(void)
 	return thread;
 }
 
-/* Is @fd, of the caller, this very context? */
+/* True if the caller's descriptor @fd is this very context. */
 static bool ckpt_restore_is_own_fd(struct ckpt_ctx *ctx, int fd)
 {
 	struct file *file = fget(fd);
@@ -103,7 +103,7 @@ static bool ckpt_restore_is_own_fd(struct ckpt_ctx *ctx, int fd)
 	return own;
 }
 
-/* Runs beside other commands, without cmd_lock. */
+/* Runs at the same time as other commands, without cmd_lock. */
 int ckpt_restore_enter(struct ckpt_ctx *ctx, struct ckpt_enter *arg)
 {
 	struct ckpt_thread *thread;
@@ -213,7 +213,7 @@ bool ckpt_range_ok(u64 start, u64 end)
 	       PAGE_ALIGNED(end);
 }
 
-/* Smallest length of the records that are accepted; 0: not accepted. */
+/* Smallest length of a record of this type; 0: the type is not accepted. */
 static u32 ckpt_rec_min_len(u16 type)
 {
 	switch (type) {
@@ -328,7 +328,7 @@ int ckpt_restore_state(struct ckpt_ctx *ctx, struct ckpt_restore_state *arg)
 	err = -EFAULT;
 	if (!copy_from_user(buf, u64_to_user_ptr(arg->buf), arg->len))
 		err = ckpt_rec_check(&stream);
-	/* only now: nothing that user space can draw out lies behind */
+	/* look the thread up only now: no later step lets user space delay us */
 	thread = ckpt_restore_find(ctx, arg->pid);
 	if (!thread && !ckpt_restore_is_zombie(ctx, arg->pid)) {
 		stream.bad = 0;
@@ -343,7 +343,7 @@ int ckpt_restore_state(struct ckpt_ctx *ctx, struct ckpt_restore_state *arg)
 	return err;
 }
 
-/* Kill what was not let go: all before a commit, late entrants after it. */
+/* Kill the threads that were not let go: all before a commit, late entrants after it. */
 static void ckpt_restore_kill(struct ckpt_ctx *ctx)
 {
 	struct ckpt_thread *thread;

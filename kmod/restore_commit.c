@@ -2,13 +2,13 @@
 /*
  * Commit: the order in which a filled tree is completed and let go.
  *
- *   protect   put-off protections of mappings
- *   flush     the helpers' signals, in every thread, before any is queued
- *   queue     the recorded ones
- *   apply     what the kernel acts upon: rseq, restart block, …
- *   stop      group stops
- *   arm       POSIX timers, whose signals wait in the park
- *   let go    all at once; interval timers, signal masks, robust lists in the threads themselves
+ *   protect   set the deferred protections of mappings
+ *   flush     drop the helpers' signals, in every thread, before any signal is queued
+ *   queue     queue the recorded signals
+ *   apply     set the state that the kernel acts upon: rseq, restart block, …
+ *   stop      begin group stops
+ *   arm       arm POSIX timers, whose signals wait in the park
+ *   let go    all threads at once; each sets its interval timers, signal mask and robust list
  *
  * Until "let go" a failure leaves a context whose release kills the tree; after
  * it nothing can fail.  Each step runs in all threads in parallel.
@@ -34,7 +34,7 @@ struct ckpt_commit {
 	unsigned int nr;
 };
 
-/* All threads of the context, if they are @nr, parked, and have their record. */
+/* Collect all threads of the context; fails unless they are @nr, parked, and have their records. */
 static int ckpt_commit_collect(struct ckpt_ctx *ctx, struct ckpt_commit *commit,
 			       unsigned int nr)
 {
@@ -83,9 +83,9 @@ static bool ckpt_commit_is_stopped(const struct ckpt_restore_thread *side)
 }
 
 /*
- * A limit that was lowered since must not keep what was queued before out. The threads of a
- * process queue at the same time, so this is not theirs to do. Whoever is killed meanwhile
- * may be without a leader.
+ * Lift RLIMIT_SIGPENDING while signals are queued: the program may have lowered the limit after
+ * they arrived. The threads of a process queue at the same time, so none of them can do this. A
+ * process that is killed meanwhile may have no leader any more.
  */
 static void ckpt_commit_swap_limit(struct ckpt_thread *thread, bool back)
 {
@@ -96,7 +96,7 @@ static void ckpt_commit_swap_limit(struct ckpt_thread *thread, bool back)
 	if (!back) {
 		side->sigpending_limit = *limit;
 		*limit = RLIM_INFINITY;
-	} else if (*limit == RLIM_INFINITY) {	/* else somebody has set it in between */
+	} else if (*limit == RLIM_INFINITY) {	/* else another process has set it meanwhile */
 		*limit = side->sigpending_limit;
 	}
 	task_unlock(thread->task->group_leader);
@@ -117,7 +117,7 @@ static void ckpt_commit_swap_limits(struct ckpt_commit *commit, bool back)
 	read_unlock(ckpt_kdata.tasklist_lock);
 }
 
-/* Run @fn in all threads that @which selects, in parallel; the first error. */
+/* Run @fn in all threads that @which selects, in parallel; returns the first error. */
 static int ckpt_commit_all(struct ckpt_commit *commit, ckpt_action_fn fn,
 			   bool (*which)(const struct ckpt_restore_thread *side))
 {
@@ -184,7 +184,7 @@ static void ckpt_commit_let_go(struct ckpt_ctx *ctx, struct ckpt_commit *commit)
 	spin_unlock(&ctx->lock);
 }
 
-/* Whoever asks about the tree after commit sees it as it was: out, stopped. */
+/* Wait until the threads have left the park or stopped, so that nobody sees them halfway. */
 static void ckpt_commit_watch(struct ckpt_ctx *ctx, struct ckpt_commit *commit)
 {
 	unsigned long end = jiffies + msecs_to_jiffies(CKPT_LEAVE_MS);

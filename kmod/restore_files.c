@@ -25,7 +25,7 @@ struct ckpt_fd_item {
 	const struct ckpt_rec_lock *lock;	/* NULL: a descriptor */
 	unsigned int fd;
 	unsigned int flags;
-	u32 pos;		/* of the record in the stream */
+	u32 pos;		/* position of the record in the stream */
 };
 
 struct ckpt_files_job {
@@ -34,14 +34,14 @@ struct ckpt_files_job {
 	unsigned int bad;
 };
 
-/* Is the file one of the table's? A lock of the table on another would outlive it. */
+/* True if the table has the file: a lock on any other file would outlive the table. */
 static bool ckpt_files_has(const struct ckpt_files_job *job, const struct file *file)
 {
 	const struct ckpt_fd_item *last = &job->items[job->nr] - 1;
 	unsigned int i;
 
 	if (job->nr && last->lock && last->file == file)
-		return true;	/* one more on the same */
+		return true;	/* one more lock on the same file */
 	for (i = 0; i < job->nr; i++)
 		if (job->items[i].file == file && !job->items[i].lock)
 			return true;
@@ -75,7 +75,7 @@ static int ckpt_files_collect_fd(struct ckpt_ctx *ctx, const struct ckpt_rec_fd 
 	item->file = fget_raw(rec->file);
 	if (!item->file)
 		return -EBADF;
-	/* a process that held its own context would outlive its release */
+	/* a process that holds its own context would keep it from its release */
 	if (item->file->private_data == ctx) {
 		fput(item->file);
 		return -EINVAL;
@@ -85,7 +85,7 @@ static int ckpt_files_collect_fd(struct ckpt_ctx *ctx, const struct ckpt_rec_fd 
 	return 0;
 }
 
-/* Take the files from the caller; on error the stream knows where. */
+/* Take the files from the caller; on error stream->bad is the record that failed. */
 static int ckpt_files_collect(struct ckpt_ctx *ctx, struct ckpt_files_job *job,
 			      struct ckpt_rec_stream *stream)
 {
@@ -135,7 +135,7 @@ static void ckpt_nofile_put_back(unsigned long old)
 	task_unlock(current->group_leader);
 }
 
-/* Of the running thread's table. */
+/* Set a lock for the descriptor table of the running thread. */
 static int ckpt_files_lock(struct file *file, const struct ckpt_rec_lock *rec)
 {
 	struct file_lock *lock = locks_alloc_lock();
@@ -165,7 +165,7 @@ static int ckpt_files_install(const struct ckpt_fd_item *item)
 	return err == -EBADF ? -EMFILE : err;
 }
 
-/* An action. */
+/* An action: fill the descriptor table, then set the locks. */
 static int ckpt_files_act(struct ckpt_thread *thread, void *arg)
 {
 	struct ckpt_files_job *job = arg;
@@ -175,7 +175,7 @@ static int ckpt_files_act(struct ckpt_thread *thread, void *arg)
 	err = ckpt_k(__close_range)(0, ~0U, 0);
 	limit = ckpt_nofile_raise();
 	for (job->bad = 0; !err && job->bad < job->nr; job->bad++) {
-		/* an image may have as many locks as it likes, and they are kept in a list */
+		/* this may take long: an image may have any number of locks, kept in a list */
 		err = fatal_signal_pending(current) ? -EINTR :
 						      ckpt_files_install(&job->items[job->bad]);
 		if (err)

@@ -2,11 +2,11 @@
 /*
  * NUMA memory policies of mappings, from their records.
  *
- * mbind(2) itself sets them, in the thread whose mappings they are, before memory is filled, so
- * that pages go where they belong. It reads the nodes from user memory, and there is none but
- * the mappings just made: a page is mapped meanwhile. Nodes that this machine or the cpuset has
- * not the kernel leaves out; a policy that names no other is none. Threads set their own by
- * themselves (engine/restore/task_attr.c).
+ * mbind(2) sets the policies, in a thread of the map, before memory is filled, so that pages go
+ * where they belong. mbind(2) reads the nodes from user memory, and the map has only the new
+ * mappings: so a scratch page is mapped meanwhile. The kernel ignores nodes that the machine or
+ * the cpuset has not; a policy that names no other node is dropped. Threads set their own
+ * policies by themselves (engine/restore/task_attr.c).
  */
 #include <linux/mempolicy.h>
 #include <linux/mm.h>
@@ -18,7 +18,7 @@
 #include "restore.h"
 #include "restore_mm.h"
 
-/* More than any kernel has; which of them this one knows mbind(2) says. */
+/* More modes than any kernel has; mbind(2) refuses those that this kernel does not know. */
 #define CKPT_MPOL_MODES		64
 
 int ckpt_mempolicies_collect(struct ckpt_mm_job *job, struct ckpt_rec_stream *stream)
@@ -55,7 +55,7 @@ static long ckpt_mempolicy_set(const struct ckpt_vma_item *item, unsigned long p
 		.si = item->rec->end - rec->start,
 		.dx = rec->mode | rec->flags,
 		.r10 = page,
-		.r8 = min(MAX_NUMNODES, CKPT_NODES_MAX) + 1,	/* one is taken off */
+		.r8 = min(MAX_NUMNODES, CKPT_NODES_MAX) + 1,	/* the kernel subtracts one */
 	};
 	const struct pt_regs home = {
 		.di = rec->start,

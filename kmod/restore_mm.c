@@ -2,10 +2,10 @@
 /*
  * A memory map from its records: MM and its VMAs, in one action of one thread.
  *
- * All is checked before anything is unmapped; files are taken from the caller's
- * table beforehand.  The order is: old mappings away, vDSO, mappings, executable
- * (which must not be mapped by the helper any more), fields.  The mappings
- * themselves are restore_vma.c's.
+ * All records are checked before anything is unmapped; files are taken from the caller's table
+ * before that, too.  The order is: unmap the old mappings, map the vDSO, make the mappings, set
+ * the executable (which the helper must not map any more), set the fields.  restore_vma.c makes
+ * the mappings.
  */
 #include <linux/cred.h>
 #include <linux/elf.h>
@@ -69,9 +69,10 @@ static void ckpt_mm_release_files(struct ckpt_mm_job *job)
 /* ------------------------------------------------------ in the thread */
 
 /*
- * The program may have given up the right to execute its file, or nobody has it any more.
- * Where the thread has not, it must be the very file, by the word of one who may read and
- * write all: of another one it would keep writers out.
+ * The program may have given up the right to execute its file, or the file's mode may give that
+ * right to nobody any more.  A file that the thread may not execute is accepted only as the
+ * recorded executable (exe_recorded), on the word of an opener with CAP_DAC_OVERRIDE: any other
+ * file would be protected from writers that way.
  */
 static int ckpt_mm_may_exec(const struct ckpt_ctx *ctx, const struct ckpt_rec_mm *rec,
 			    struct file *exe)
@@ -84,7 +85,7 @@ static int ckpt_mm_may_exec(const struct ckpt_ctx *ctx, const struct ckpt_rec_mm
 	return err;
 }
 
-/* As prctl(PR_SET_MM_EXE_FILE): a regular file that may be executed. */
+/* Set the executable; as for prctl(PR_SET_MM_EXE_FILE), it must be regular and executable. */
 static int ckpt_mm_set_exe(const struct ckpt_ctx *ctx, const struct ckpt_rec_mm *rec,
 			   struct file *exe)
 {
@@ -100,7 +101,7 @@ static int ckpt_mm_set_exe(const struct ckpt_ctx *ctx, const struct ckpt_rec_mm 
 	return ckpt_k(replace_mm_exe_file)(current->mm, exe);
 }
 
-/* The flags keep the page from becoming one with a neighbour, and so with its history. */
+/* The flags keep the page's mapping from merging with a neighbour and sharing its anon_vma. */
 unsigned long ckpt_scratch_map(void)
 {
 	unsigned long page, flags = current->mm->def_flags;
@@ -150,8 +151,8 @@ static void ckpt_mm_set_fields(const struct ckpt_rec_mm *rec)
 }
 
 /*
- * The direction follows from the personality, which is the program's already; the
- * room that the limit of the stack gave at exec follows from the base.
+ * Set mmap_base as exec does. The direction follows from the personality, which is already that of
+ * the program; the room left for the stack at exec follows from the recorded base.
  */
 static void ckpt_mm_set_layout(const struct ckpt_rec_mm *rec)
 {
@@ -205,13 +206,13 @@ static int ckpt_mm_build(const struct ckpt_ctx *ctx, struct ckpt_mm_job *job)
 	return ckpt_mm_membarrier(job->rec->membarrier);
 }
 
-/* An action. */
+/* An action: build the memory map. */
 static int ckpt_mm_act(struct ckpt_thread *thread, void *arg)
 {
 	unsigned int personality = current->personality;
 	int err;
 
-	/* protections are the records', whatever PROT_READ implies for the job */
+	/* the records have the protections: READ_IMPLIES_EXEC must not change them */
 	current->personality &= ~READ_IMPLIES_EXEC;
 	err = ckpt_mm_build(thread->ctx, arg);
 	current->personality = personality;
@@ -274,7 +275,7 @@ static struct ckpt_restore_mm *ckpt_restore_mm_alloc(struct ckpt_mm_job *job,
 	return rmm;
 }
 
-/* Held by the caller: the thread may be killed at any time, and lets go of its own then. */
+/* Run the job in @thread. The caller holds @mm, as the thread may be killed at any time. */
 static int ckpt_mm_run(struct ckpt_ctx *ctx, struct ckpt_thread *thread,
 		       struct mm_struct *mm, struct ckpt_mm_job *job,
 		       struct ckpt_rec_stream *stream)
@@ -345,7 +346,7 @@ int ckpt_restore_mm(struct ckpt_ctx *ctx, struct ckpt_thread *thread,
 
 /* ------------------------------------------------------------- commit */
 
-/* An action: the protections that were put off. */
+/* An action: set the deferred protections. */
 static int ckpt_mm_protect(struct ckpt_thread *thread, void *arg)
 {
 	unsigned int personality = current->personality;

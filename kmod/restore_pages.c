@@ -2,19 +2,18 @@
 /*
  * Filling memory of a restored process with data: write and drop.
  *
- * The caller copies straight into the target's pages, which a write fault by
- * force gives us whatever their protection is: private pages are copied first,
- * as for a debugger.  Shared mappings without write permission cannot be
- * written; user space fills their file instead.
+ * The caller copies straight into the target's pages.  A forced write fault (FOLL_FORCE) gives us
+ * these pages whatever their protection is, and copies private pages first, as for a debugger.
+ * Shared mappings without write permission cannot be written; user space fills their file
+ * instead.
  *
- * A fault may make a huge page where the kernel's settings allow it.  That is
- * wanted where the data covers most of one, and ruinous where it covers a page
- * here and there: huge pages are disabled on the map while such blocks are
- * faulted in.  Only the ranges of one call are looked at, unless the caller says
- * that there are more.
+ * A fault may make a huge page where the kernel's settings allow it.  A huge page is wanted if the
+ * data covers most of it, and ruinous if the data covers a page here and there: huge pages are
+ * disabled on the map while such blocks are faulted in.  Only the ranges of one call are looked
+ * at, unless the caller says that more calls follow.
  *
- * Several calls write side by side, also to one map: all that one changes is
- * its own, but for that switch, which has a lock.  Copying takes none.
+ * Several calls may write at the same time, also to one map: a call changes only its own data,
+ * except for that switch, which has a lock.  Copying takes no lock.
  */
 #include <linux/hash.h>
 #include <linux/mm.h>
@@ -38,14 +37,14 @@ static_assert(CKPT_BLOCK == HPAGE_PMD_SIZE);
 struct ckpt_fill {
 	struct mm_struct *mm;
 	struct rw_semaphore *fault_lock;
-	struct page **pages;	/* CKPT_FILL_BATCH of the target */
-	unsigned int nr_refs;	/* of the first so many; the others are the same huge page's */
+	struct page **pages;	/* CKPT_FILL_BATCH pages of the target */
+	unsigned int nr_refs;	/* first pages with a reference; the rest share a huge page */
 	const struct ckpt_iovec *iov;
 	unsigned int nr_iov;
 	const void __user *buf;
 	u64 done;
 	unsigned long block;	/* the huge page sized block being written; ~0: none */
-	bool huge;		/* may that block become a huge page? */
+	bool huge;		/* that block may become a huge page */
 	bool dense;
 };
 
@@ -78,7 +77,7 @@ static void ckpt_fill_enter_block(struct ckpt_fill *fill, unsigned int i,
 	fill->huge = fill->dense || ckpt_fill_cover(fill, i, block) >= CKPT_BLOCK / 2;
 }
 
-/* Is the first page part of a huge one that is mapped here?  Then all are. */
+/* Take all pages of the range if its first page is part of a huge page that is mapped here. */
 static int ckpt_fill_look(pmd_t *pmdp, unsigned long addr, unsigned long next,
 			  struct mm_walk *walk)
 {
@@ -101,8 +100,8 @@ static const struct mm_walk_ops ckpt_fill_walk_ops = {
 };
 
 /*
- * The reference of one page of a huge one keeps all of it together: the others need not be
- * looked up one by one, as some kernels do.
+ * Fault pages in. A reference on one page of a huge page keeps the whole huge page, so its other
+ * pages need not be looked up one by one, as some kernels do.
  */
 static long ckpt_fill_fault_in(struct ckpt_fill *fill, unsigned long addr, unsigned long nr)
 {
@@ -130,7 +129,7 @@ static long ckpt_fill_fault_in(struct ckpt_fill *fill, unsigned long addr, unsig
 	return got ? got : -EFAULT;
 }
 
-/* The same without making a huge page. */
+/* As ckpt_fill_fault_in(), without making a huge page. */
 static long ckpt_fill_fault_in_small(struct ckpt_fill *fill, unsigned long addr,
 				     unsigned long nr)
 {
@@ -142,7 +141,7 @@ static long ckpt_fill_fault_in_small(struct ckpt_fill *fill, unsigned long addr,
 	return got;
 }
 
-/* Up to @nr pages of the target, into fill->pages; -errno. */
+/* Get up to @nr pages of the target into fill->pages; their number, or -errno. */
 static long ckpt_fill_get_pages(struct ckpt_fill *fill, unsigned long addr,
 				unsigned long nr)
 {
@@ -162,7 +161,7 @@ static long ckpt_fill_get_pages(struct ckpt_fill *fill, unsigned long addr,
 	return got;
 }
 
-/* Copy into @nr pages and give them back; the number of whole pages copied. */
+/* Copy into @nr pages and release them; returns the number of whole pages copied. */
 static unsigned int ckpt_fill_copy(struct ckpt_fill *fill, unsigned int nr)
 {
 	unsigned int good, i;
@@ -173,7 +172,7 @@ static unsigned int ckpt_fill_copy(struct ckpt_fill *fill, unsigned int nr)
 				   fill->buf + fill->done + good * PAGE_SIZE, PAGE_SIZE))
 			break;
 	fill->done += good * PAGE_SIZE;
-	/* as access_process_vm(): reclaim may have cleaned them since the fault */
+	/* as access_process_vm() does: reclaim may have cleaned the pages since the fault */
 	for (i = 0; i < nr; i++)
 		if (!i || page_folio(fill->pages[i]) != page_folio(fill->pages[i - 1]))
 			set_page_dirty_lock(fill->pages[i]);
@@ -182,7 +181,7 @@ static unsigned int ckpt_fill_copy(struct ckpt_fill *fill, unsigned int nr)
 	return good;
 }
 
-/* Up to a batch of pages, not beyond the block. Bytes written, or -errno. */
+/* Write a batch of pages, not beyond the block. Returns the bytes written, or -errno. */
 static long ckpt_fill_batch(struct ckpt_fill *fill, unsigned long addr, u64 len)
 {
 	unsigned long nr = min_t(u64, len, fill->block + CKPT_BLOCK - addr) >> PAGE_SHIFT;

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What belongs to a process: process group, session, terminal, exit signal,
- * reaper flags, signal actions; what its thread does at commit for it: stop,
- * timers; and what a zombie cannot give itself.
+ * The state of a process: process group, session, terminal, exit signal, reaper flags, signal
+ * actions; the steps that a thread takes for its process at commit: stop, timers; and the state
+ * that a zombie cannot set itself.
  *
- * A process is moved only into groups and sessions of processes of this
- * context, or of their zombie children; 0 leaves it where it is.  A zombie is
- * touched only while its parent is parked in this context, so nobody waits for it.
- * The terminal of a session is its leader's, which took it in user space; with the
- * leader's record it gets its foreground group.
+ * A process is moved only into groups and sessions of processes of this context, or of their
+ * zombie children; 0 leaves the process where it is.  A zombie is touched only while its parent
+ * is parked in this context, so nobody waits for it.  The terminal of a session is that of its
+ * leader, which took it in user space; the leader's record sets the foreground group.
  *
- * ctx->lock is never taken inside tasklist_lock held for writing: interrupts
- * read that, and ctx->lock does not disable them.  So pids are judged first, and
- * under tasklist_lock only checked to be alive still.
+ * ctx->lock is never taken while tasklist_lock is held for writing: interrupts take tasklist_lock
+ * for reading, and ctx->lock does not disable interrupts.  So pids are judged first; under
+ * tasklist_lock only their tasks are checked to be still alive.
  */
 #include <linux/cred.h>
 #include <linux/ktime.h>
@@ -33,12 +32,12 @@
 #include "restore.h"
 #include "thread.h"
 
-#define CKPT_CORE_FLAG	0x80	/* in a wait status: it left a core */
+#define CKPT_CORE_FLAG	0x80	/* in a wait status: the process left a core file */
 
 struct ckpt_proc_ids {
-	struct pid *pgid;		/* reference, or NULL: leave */
-	struct pid *sid;		/* reference, or NULL: leave */
-	struct task_struct *session;	/* leader of sid if it is in the context */
+	struct pid *pgid;		/* reference; NULL: do not move the process */
+	struct pid *sid;		/* reference; NULL: do not move the process */
+	struct task_struct *session;	/* leader of @sid if it is in the context, else NULL */
 };
 
 static bool ckpt_pid_is_of(struct pid *pid, struct task_struct *task)
@@ -51,7 +50,7 @@ static bool ckpt_pid_is_of(struct pid *pid, struct task_struct *task)
 }
 
 /*
- * Get @nr of @task's namespace if it is a pid of this context; -ESRCH if @task has been
+ * Get the pid @nr of @task's namespace if it belongs to this context; -ESRCH if @task has been
  * killed and reaped.
  */
 static struct pid *ckpt_pid_get(struct ckpt_ctx *ctx, struct task_struct *task,
@@ -117,7 +116,7 @@ static bool ckpt_pid_is_alive(struct pid *pid)
 	       pid_has_task(pid, PIDTYPE_SID);
 }
 
-/* Take the terminal of the session's leader; returns the one to be put. */
+/* Give @task the terminal of its session's leader; returns its old terminal, to be put. */
 static struct tty_struct *ckpt_proc_swap_tty(struct task_struct *task,
 					     struct task_struct *leader, bool wanted)
 {
@@ -141,7 +140,7 @@ static int ckpt_proc_move(struct task_struct *task, const struct ckpt_proc_ids *
 	    (ids->sid && !ckpt_pid_is_alive(ids->sid)))
 		return -ESRCH;
 	if (ids->sid && ids->sid != task_session(task)) {
-		/* a leader would leave its terminal and its session behind */
+		/* a session leader would leave its terminal and its session behind */
 		if (task->signal->leader)
 			return -EBUSY;
 		ckpt_k(change_pid)(task, PIDTYPE_SID, ids->sid);
@@ -162,8 +161,8 @@ static struct tty_struct *ckpt_proc_get_tty(struct task_struct *task)
 }
 
 /*
- * Only the session's own terminal, only a group of this context; a group that
- * is gone stays gone, as it was.
+ * Set the foreground group, only of the session's own terminal and only to a group of this
+ * context; a group that was gone at the checkpoint stays gone.
  */
 static void ckpt_proc_set_foreground(struct ckpt_ctx *ctx, struct task_struct *leader,
 				     struct tty_struct *tty, pid_t nr)
@@ -182,9 +181,9 @@ static void ckpt_proc_set_foreground(struct ckpt_ctx *ctx, struct task_struct *l
 }
 
 /*
- * As a write to /proc does it, but that whose memory is shared and not to be looked into may
- * not write there.  What it may go back to: less than it could so far only if the opener
- * could give that.
+ * Set oom_score_adj with the checks of a write to /proc/PID/oom_score_adj; a process whose memory
+ * is shared and not dumpable may not write there itself.  oom_score_adj_min, the least value
+ * that the process may go back to, gets lower only if the opener had the right to lower it.
  */
 static int ckpt_proc_set_oom(const struct ckpt_ctx *ctx, struct signal_struct *signal,
 			     const struct ckpt_rec_proc *rec)
@@ -205,8 +204,8 @@ static int ckpt_proc_set_oom(const struct ckpt_ctx *ctx, struct signal_struct *s
 }
 
 /*
- * Under tasklist_lock, of a thread group leader (which may be dead).  *ret_tty is
- * to be put; *ret_own is a session leader's terminal, to be put, too.
+ * Set the state of a thread group leader, which may be dead; called under tasklist_lock.  The
+ * caller puts *ret_tty and *ret_own, the latter a session leader's terminal.
  */
 static int ckpt_proc_set(struct task_struct *task, const struct ckpt_rec_proc *rec,
 			 const struct ckpt_proc_ids *ids, struct tty_struct **ret_tty,
@@ -225,7 +224,7 @@ static int ckpt_proc_set(struct task_struct *task, const struct ckpt_rec_proc *r
 		signal->leader = 1;
 		*ret_own = ckpt_proc_get_tty(task);
 	} else if (ids->session ? ids->session != task : ids->sid && rec->tty == -1) {
-		/* of a leader that is dead it can only be rid of what its creator has */
+		/* if the leader is dead, the process can only lose its creator's terminal */
 		*ret_tty = ckpt_proc_swap_tty(task, ids->session, rec->tty != -1);
 	}
 	signal->is_child_subreaper = !!(rec->flags & CKPT_PROC_SUBREAPER);
@@ -277,7 +276,7 @@ int ckpt_restore_proc(struct ckpt_ctx *ctx, struct ckpt_thread *thread,
 		return -ENOMEM;
 	}
 	write_lock_irq(ckpt_kdata.tasklist_lock);
-	/* a thread that has been released says nothing of its leader any more */
+	/* a released thread does not point to its leader any more */
 	err = -ESRCH;
 	if (pid_alive(thread->task))
 		err = ckpt_proc_set(thread->task->group_leader, rec, &ids, &tty, &own);
@@ -300,7 +299,7 @@ int ckpt_restore_proc(struct ckpt_ctx *ctx, struct ckpt_thread *thread,
 
 /* ------------------------------------------------------------ zombies */
 
-/* A parked thread of the parent of @task, or NULL; with RCU. */
+/* A parked thread of the parent of @task, or NULL; called under RCU. */
 static struct ckpt_thread *ckpt_zombie_parent(struct ckpt_ctx *ctx,
 					      struct task_struct *task)
 {
@@ -344,7 +343,7 @@ bool ckpt_restore_is_zombie(struct ckpt_ctx *ctx, pid_t pid)
 	return task;
 }
 
-/* Under tasklist_lock. */
+/* Set a zombie's state; called under tasklist_lock. */
 static int ckpt_zombie_set(struct task_struct *task, struct ckpt_thread *parent,
 			   const struct ckpt_rec_proc *rec, const struct ckpt_proc_ids *ids)
 {
@@ -430,9 +429,9 @@ int ckpt_restore_sigactions(struct ckpt_thread *thread,
 }
 
 /*
- * Make the group stop that the process was in: every thread finds it pending
- * when it leaves the park, before it looks at its signals.  It counts as
- * complete already, so that nobody reports it to the parent a second time.
+ * Make the group stop that the process was in: every thread finds the stop pending when it leaves
+ * the park, before it looks at its signals.  The stop counts as complete already, so that nobody
+ * reports it to the parent a second time.
  */
 int ckpt_restore_stop(struct ckpt_thread *thread, void *unused)
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Registers and extended state of a parked thread, through the kernel's regsets,
- * which refuse or sanitise what user mode must not have.
+ * Registers and extended state of a parked thread, set through the kernel's regsets, which refuse
+ * or sanitise values that user mode must not have.
  *
- * Only after ckpt_thread_settle(): before that the state is still in the CPU.
+ * The state may be set only after ckpt_thread_settle(): before that it is still in the CPU.
  */
 #include <linux/elf.h>
 #include <linux/regset.h>
@@ -33,14 +33,17 @@ static const struct user_regset *ckpt_regset_find(struct task_struct *task,
 	return NULL;
 }
 
-/* What WRFSBASE and WRGSBASE take of user mode, and no system call does. */
+/* True for an FS or GS base that only WRFSBASE or WRGSBASE can set, and no system call. */
 static bool ckpt_base_is_high(u64 base)
 {
 	return base >= TASK_SIZE_MAX && boot_cpu_has(X86_FEATURE_FSGSBASE) &&
 	       __is_canonical_address(base, __VIRTUAL_MASK_SHIFT + 1);
 }
 
-/* Returns whether it is to be set in the thread, which is off its CPU, not by the regset. */
+/*
+ * Clear a high base for the regset, which would refuse it; true if the caller must set *@ret_high
+ * in the thread, which is off its CPU.
+ */
 static bool ckpt_base_take(u64 *base, u64 *ret_high)
 {
 	*ret_high = *base;
@@ -79,7 +82,7 @@ int ckpt_restore_regs(struct ckpt_thread *thread, const u64 *regs)
 	err = ckpt_thread_settle(thread);
 	if (err)
 		return err;
-	/* they lie on the stack, which a killed task frees */
+	/* the registers lie on the kernel stack, which a killed task frees */
 	if (!try_get_task_stack(thread->task))
 		return -ESRCH;
 	err = ckpt_regs_set(thread->task, regset, regs);
@@ -87,7 +90,7 @@ int ckpt_restore_regs(struct ckpt_thread *thread, const u64 *regs)
 	return err;
 }
 
-/* Do the register sets that a shorter area says it holds lie in it, as this CPU has them? */
+/* True if all register sets that a shorter area claims to hold lie in it, at this CPU's offsets. */
 static bool ckpt_xstate_fits(const void *xstate, u32 size)
 {
 	const struct xstate_header *header = xstate + sizeof(struct fxregs_state);
@@ -105,8 +108,8 @@ static bool ckpt_xstate_fits(const void *xstate, u32 size)
 }
 
 /*
- * A shorter area than this CPU's comes from a CPU with fewer features; the rest
- * is in its initial state.  The kernel checks header and MXCSR.
+ * An area shorter than this CPU's comes from a CPU with fewer features; the missing register sets
+ * get their initial state.  The kernel checks header and MXCSR.
  */
 int ckpt_restore_xstate(struct ckpt_thread *thread, const void *xstate, u32 size)
 {

@@ -4,10 +4,10 @@
  *
  * This does to one range of two existing mappings what fork's dup_mmap() does
  * to a new one: link the destination to the source's anon_vmas, copy the page
- * tables with write protection, flush the source's TLB.  It leans on what
- * dup_mmap() guarantees, and establishes it first: both mmap_locks held for
- * writing, nothing mapped in the destination's range, the same page protection
- * and the same relation of addresses to page offsets on both sides.
+ * tables with write protection, flush the source's TLB.  The code needs the conditions that
+ * dup_mmap() guarantees, and establishes them first: both mmap_locks held for writing, nothing
+ * mapped in the destination's range, the same page protection and the same relation of addresses
+ * to page offsets on both sides.
  *
  * A mapping of the destination stays linked to the one source mapping it was
  * linked to first: all its anon_vmas must have one root.
@@ -27,7 +27,7 @@
 #define CKPT_SHARE_NEVER (VM_SPECIAL | VM_HUGETLB | VM_SHARED | VM_MAYSHARE | \
 			  VM_UFFD_MISSING | VM_UFFD_WP)
 
-/* In address order, so that two contexts cannot deadlock. */
+/* Lock both maps, in address order, so that two contexts cannot deadlock. */
 static int ckpt_share_lock(struct mm_struct *a, struct mm_struct *b)
 {
 	if (a > b)
@@ -38,7 +38,7 @@ static int ckpt_share_lock(struct mm_struct *a, struct mm_struct *b)
 	return 0;
 }
 
-/* Page offset of address 0, the same where a page means the same. */
+/* Page offset of address 0: equal if equal addresses mean the same page in both mappings. */
 static unsigned long ckpt_share_base(struct vm_area_struct *vma)
 {
 	return vma->vm_pgoff - (vma->vm_start >> PAGE_SHIFT);
@@ -57,7 +57,7 @@ static bool ckpt_share_fits(struct vm_area_struct *src, struct vm_area_struct *d
 		return false;
 	if ((src->vm_flags ^ dst->vm_flags) & CKPT_SHARE_SAME)
 		return false;
-	/* fork never hands down a lock: pages are not counted as locked twice */
+	/* fork never copies VM_LOCKED, or pages would count as locked twice */
 	if (dst->vm_flags & VM_LOCKED)
 		return false;
 	if (!src->vm_file != !dst->vm_file ||
@@ -78,7 +78,7 @@ static bool ckpt_share_linked(struct vm_area_struct *dst, struct vm_area_struct 
 	return false;
 }
 
-/* copy_page_range() copies a whole mapping: show it one that is the range. */
+/* copy_page_range() copies a whole mapping: make a mapping of the range only to show it. */
 static void ckpt_share_narrow(struct vm_area_struct *narrow, struct vm_area_struct *vma,
 			      unsigned long start, unsigned long end)
 {
@@ -112,8 +112,8 @@ static const struct mm_walk_ops ckpt_share_walk_ops = {
 
 /*
  * Split the huge pages of the source that cannot be shared as a whole: at both
- * ends of the range, and where the destination has a page table already, be it
- * empty.  copy_page_range() would put a huge page in its place, and lose it.
+ * ends of the range, and where the destination has a page table already, even an empty one:
+ * copy_page_range() would put a huge page in place of that page table, and lose the table.
  */
 static int ckpt_share_prepare(struct vm_area_struct *dst, struct vm_area_struct *src,
 			      unsigned long start, unsigned long end)
@@ -159,7 +159,7 @@ static int ckpt_share_locked(struct mm_struct *dst_mm, struct mm_struct *src_mm,
 	vma_start_write(dst);
 	if (dst->anon_vma && !ckpt_share_linked(dst, src))
 		return -EINVAL;
-	/* pages of the file, or of zeros, that somebody looked at */
+	/* drop pages of the file, or of zeros, that somebody has looked at */
 	ckpt_k(zap_page_range_single)(dst, start, end - start, NULL);
 	if (!dst->anon_vma) {
 		err = ckpt_k(anon_vma_fork)(dst, src);

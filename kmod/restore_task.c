@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What belongs to a thread: its THREAD record and pending signals, kept until
- * commit, and the actions by which the thread then gives them to itself.
+ * The state of a thread: its THREAD record and pending signals, kept until commit, and the actions
+ * by which the thread then sets them itself.
  *
- * Registers are set at once (restore_regs.c).  What makes the kernel deliver
- * signals waits for commit, what makes it write to memory when the thread dies until
- * the thread is let go: one that is killed before, also by a commit that fails, must
- * not walk a restored robust list in memory it shares.
+ * Registers are set at once (restore_regs.c).  State that makes the kernel deliver signals waits
+ * for commit.  State that makes the kernel write to memory when the thread dies waits until the
+ * thread is let go: a thread that is killed before, also by a commit that fails, must not walk a
+ * restored robust list in memory it shares.
  *
- * Signals stay blocked from entering until the thread leaves the park.  So those
- * queued at commit are pending as they were, whatever their action: a fatal one
- * takes effect when the thread, not the committer, sees it.
+ * Signals stay blocked from the entry until the thread leaves the park.  So signals queued at
+ * commit are pending as they were, whatever their action: a fatal signal takes effect when the
+ * thread, not the committer, sees it.
  */
 #include <linux/ktime.h>
 #include <linux/sched/signal.h>
@@ -28,7 +28,7 @@
 #include "restore.h"
 #include "thread.h"
 
-/* In the thread that enters: nothing of its old memory is needed from now on. */
+/* Called in the thread that enters, whose old memory is not needed from now on. */
 void ckpt_restore_disown(struct ckpt_thread *thread)
 {
 	sigset_t all;
@@ -51,7 +51,7 @@ static bool ckpt_rseq_ok(const struct ckpt_rec_thread *rec)
 			      ckpt_rseq_layout_ok(rec->rseq, len));
 }
 
-/* sigaltstack(2) takes SS_ONSTACK, too, and keeps it: it means the same as none. */
+/* True for flags that sigaltstack(2) accepts: SS_ONSTACK is kept, and means the same as 0. */
 static bool ckpt_sas_flags_ok(u32 flags)
 {
 	u32 mode = flags & ~SS_AUTODISARM;
@@ -114,8 +114,8 @@ int ckpt_restore_signal(struct ckpt_thread *thread,
 /* -------------------------------------------------- actions of commit */
 
 /*
- * The signals of the helper that the thread was: children of the building phase
- * that ended, mostly.  A kill that is under way must survive this.
+ * Drop the signals that the thread got while it was a helper, mostly SIGCHLD from the building
+ * phase.  A SIGKILL that is under way must survive this.
  */
 int ckpt_restore_flush_signals(struct ckpt_thread *thread, void *unused)
 {
@@ -132,7 +132,7 @@ int ckpt_restore_flush_signals(struct ckpt_thread *thread, void *unused)
 	return dying ? -ESRCH : 0;
 }
 
-/* A signal of which only the bit was left: the queue had been full. */
+/* Make a signal pending that has a bit only and no queue entry: the queue had been full. */
 static void ckpt_signal_set_bit(const struct ckpt_rec_sigpending *rec)
 {
 	struct sigpending *pending = rec->shared ? &current->signal->shared_pending :
@@ -156,7 +156,7 @@ int ckpt_restore_queue_signals(struct ckpt_thread *thread, void *unused)
 			continue;
 		}
 		memcpy(&info, sig->rec.siginfo, sizeof(info));
-		/* the kernel's own field: whether the timer is to be rearmed */
+		/* the kernel's own field: a value would rearm the timer */
 		if (info.si_code == SI_TIMER)
 			info.si_sys_private = 0;
 		err = ckpt_k(do_send_sig_info)(sig->rec.signo, &info, current,
@@ -183,7 +183,7 @@ static void ckpt_apply_proc(const struct ckpt_rec_proc *proc)
 		current->flags |= PF_FORKNOEXEC;
 }
 
-/* As prctl(PR_MCE_KILL) does. */
+/* Set the machine-check policy, as prctl(PR_MCE_KILL) does. */
 static void ckpt_apply_mce_policy(u32 flags)
 {
 	current->flags &= ~(PF_MCE_PROCESS | PF_MCE_EARLY);
@@ -222,7 +222,7 @@ static void ckpt_leave_timers(const struct ckpt_rec_proc *proc)
 	struct itimerspec64 value;
 	unsigned int i;
 
-	/* its signal is pending: taking that arms it again */
+	/* the timer's signal is pending: taking the signal arms the timer again */
 	if (!proc->itimer[0].value_ns && proc->itimer[0].interval_ns) {
 		spin_lock_irq(&ckpt_sighand_of(current)->siglock);
 		current->signal->it_real_incr = ns_to_ktime(proc->itimer[0].interval_ns);
@@ -238,8 +238,8 @@ static void ckpt_leave_timers(const struct ckpt_rec_proc *proc)
 }
 
 /*
- * The last thing in the park: from here on signals and timers are the program's, and
- * so is what the kernel writes to its memory when it dies.
+ * The last step in the park: from here on signals and timers belong to the program, and so do the
+ * writes to memory that the kernel makes when the thread dies.
  */
 int ckpt_restore_leave(struct ckpt_thread *thread, void *unused)
 {

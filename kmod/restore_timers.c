@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * POSIX timers, from their records: made with the process state, armed last, before any thread
- * of the program runs, as the time in between is not the program's.
+ * POSIX timers from their records: made with the process state, but armed last, before any thread
+ * of the program runs, as the time in between does not count for the program.
  *
- * timer_create(2) itself makes them, in the process, which has its memory by then: a page is mapped
- * for what it reads and answers. The kernel gives numbers in a row, from one that is kept for
- * each process, so the wanted one is put there.
+ * timer_create(2) makes the timers, in the process, which has its memory by then; a scratch page
+ * is mapped for the call's arguments and result. The kernel gives out consecutive numbers from a
+ * counter of the process, so the counter is set to the wanted number first.
  */
 #include <linux/mm.h>
 #include <linux/mman.h>
@@ -23,11 +23,11 @@
 
 struct ckpt_restore_timer {
 	struct list_head link;		/* ckpt_restore_thread.timers */
-	struct k_itimer *timer; /* there while its process is in the park: it alone deletes it */
+	struct k_itimer *timer; /* exists while its process is parked: only that deletes it */
 	struct ckpt_rec_timer rec;
 };
 
-/* What timer_create() and its caller exchange. */
+/* The arguments and the result of timer_create(), in user memory. */
 struct ckpt_timer_words {
 	struct sigevent event;
 	timer_t id;
@@ -52,7 +52,7 @@ static void ckpt_timer_next_id(s32 id)
 	spin_unlock_irq(&ckpt_sighand_of(current)->siglock);
 }
 
-/* The newest is the first of the list. */
+/* Find the timer @id of current; the newest timer is the first in the list. */
 static struct k_itimer *ckpt_timer_find(s32 id)
 {
 	struct k_itimer *timer, *found = NULL;
@@ -96,7 +96,7 @@ static long ckpt_timer_call(const struct ckpt_rec_timer *rec, unsigned long page
 	return err ? err : words.id == rec->id ? 0 : -EEXIST;
 }
 
-/* An action. */
+/* An action: make the timer. */
 static int ckpt_timer_make(struct ckpt_thread *thread, void *arg)
 {
 	unsigned long page = ckpt_scratch_map();
@@ -153,7 +153,7 @@ static void ckpt_timer_signal(struct k_itimer *timer, const struct ckpt_rec_time
 		timer->sigq->info.si_overrun = rec->pending_overrun;
 }
 
-/* With it_lock. */
+/* Arm the timer; called with it_lock held. */
 static void ckpt_timer_arm(struct k_itimer *timer, const struct ckpt_rec_timer *rec)
 {
 	struct itimerspec64 value = {

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The mappings of a memory map: checking their records, making them, comparing
- * what came out.
+ * The mappings of a memory map: checking their records, making them, comparing the result.
  *
- * Each mapping is made by the kernel's own mmap, so limits, permissions,
- * accounting and security hooks are those of any mmap.  Flags that mmap cannot
- * give are put into mm->def_flags while it runs.  Two mappings that touch differ
- * in one marker flag (VM_DONTDUMP) until all are made, so that what was separate
- * does not merge; ckpt_vmas_settle() sets that flag right and compares the layout
+ * The kernel's own mmap makes each mapping, so limits, permissions, accounting and security hooks
+ * are those of any mmap.  Flags that mmap cannot give are put into mm->def_flags while it runs.
+ * Two mappings that touch differ in one marker flag (VM_DONTDUMP) until all are made, so that
+ * separate mappings do not merge; ckpt_vmas_settle() sets that flag right and compares the layout
  * with the records.
  *
  * Private mappings that lost PROT_WRITE after they were accounted, and hugetlb
@@ -156,8 +154,8 @@ static bool ckpt_file_is_hugetlb(struct file *file)
 }
 
 /*
- * What may be made writable later follows from the mode of the file.  The caller
- * may have one descriptor for mappings of both modes: open it again, read only.
+ * The mode of the file decides whether a shared mapping may be made writable later (VM_MAYWRITE).
+ * The caller may have one descriptor for mappings of both modes: open the file again, read only.
  */
 static struct file *ckpt_vma_reopen(const struct ckpt_rec_vma *rec, struct file *file)
 {
@@ -230,7 +228,7 @@ int ckpt_vmas_collect(struct ckpt_mm_job *job, struct ckpt_rec_stream *stream)
 
 /* -------------------------------------------- in the thread: mappings */
 
-/* VM_* of the new mapping beyond what prot and MAP_* flags give. */
+/* VM_* flags of the new mapping that no PROT_* or MAP_* flag gives. */
 static unsigned long ckpt_vma_def_flags(const struct ckpt_rec_vma *rec)
 {
 	static const struct {
@@ -297,9 +295,9 @@ static unsigned long ckpt_vma_mmap(const struct ckpt_vma_item *item, u64 start, 
 }
 
 /*
- * A mapping that grew by merging may be larger than what the kernel grants at
- * once (overcommit by heuristics: memory and swap). Piece by piece it is granted
- * as it was then, and the pieces merge again.
+ * A mapping that grew by merging may be larger than the kernel grants at once (heuristic
+ * overcommit: memory and swap). The kernel grants it piece by piece, as it did before, and the
+ * pieces merge again.
  */
 static unsigned long ckpt_vma_mmap_pieces(const struct ckpt_vma_item *item)
 {
@@ -347,8 +345,8 @@ static int ckpt_vma_map(const struct ckpt_vma_item *item, unsigned long marker)
 }
 
 /*
- * The vDSO goes first: the kernel takes our address as a hint only, and takes
- * it for sure while the address space is empty.
+ * The vDSO is mapped first: the kernel takes our address as a hint only, and surely takes it while
+ * the address space is empty.
  */
 static int ckpt_vdso_map(struct ckpt_mm_job *job)
 {
