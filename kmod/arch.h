@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What only the processor's architecture knows.
+ * Functions that depend on the processor's architecture.
  */
 #ifndef _CKPT_ARCH_H
 #define _CKPT_ARCH_H
@@ -21,15 +21,15 @@ struct task_struct;
 #define CKPT_REG_FS_BASE	21
 #define CKPT_REG_GS_BASE	22
 
-/* Fill xstate_size, vdso_size, vvar_size, xfeatures and cpu, as the caller sees them. */
+/* Fill xstate_size, vdso_size, vvar_size, xfeatures and cpu of @info, as the caller sees them. */
 void ckpt_arch_info(struct ckpt_info *info);
 /* Fill @cpu, which is zeroed. */
 void ckpt_arch_cpu(struct ckpt_cpu *cpu);
 /* Sizes of the vDSO of @mm and of the data before it; untouched if it has none. */
 void ckpt_arch_vdso(const struct mm_struct *mm, u32 *ret_vdso, u32 *ret_vvar);
 /*
- * Will @task, whose AX is @ax, go on by the restart block of a 32-bit system call, as 64-bit
- * programs can make?  That depends on how the call was entered, which no record keeps.
+ * True if @task, whose AX is @ax, will go on by the restart block of a 32-bit system call, which
+ * 64-bit programs can make, too.  It depends on how the call was entered, which no record keeps.
  */
 bool ckpt_arch_restarts_32(const struct task_struct *task, u64 ax);
 

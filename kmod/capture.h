@@ -32,17 +32,17 @@ struct ckpt_capture {
 
 	struct ckpt_records *refusals;
 	unsigned int nr_refusals;
-	bool hard;			/* a refusal that trying again does not lift */
+	bool hard;			/* there is a refusal that a new attempt does not lift */
 
 	/* The maximum pause. armed: under ctx->lock. */
 	struct delayed_work expiry;
 	u64 max_pause_ns;
 	bool armed;
-	bool expiry_noted;		/* the records tell of it */
+	bool expiry_noted;		/* the records report the expiry */
 	struct work_struct cleanup;	/* after an expiry */
 	/*
-	 * Held while state is read, or (for reading) in a clone that changes mappings: the
-	 * expiry waits.
+	 * Held while state is read, or (for reading) in a clone that changes mappings. The expiry
+	 * waits for it.
 	 */
 	struct rw_semaphore collecting;
 
@@ -50,7 +50,7 @@ struct ckpt_capture {
 	struct delayed_work watch;
 	bool watching;
 	bool has_snapshot;
-	bool track;			/* writes to what is cloned are to be tracked */
+	bool track;			/* track writes to the cloned maps */
 	bool lost;			/* memory ran short, the snapshot is dropped */
 };
 
@@ -67,28 +67,27 @@ int ckpt_capture_drop(struct ckpt_ctx *ctx, struct ckpt_drop *arg);
 
 /* Before read(2): if the maximum pause passed, make the records say so. */
 void ckpt_capture_note_expiry(struct ckpt_ctx *ctx);
-/* 0, or what a command answers in a phase other than @a and @b. */
+/* 0, or the error of a command that needs phase @a or @b and finds another one. */
 int ckpt_capture_expect(struct ckpt_ctx *ctx, enum ckpt_phase a, enum ckpt_phase b);
-/* Has the maximum pause passed? The tree may be running. */
+/* True if the maximum pause has passed; the tree may be running. */
 bool ckpt_capture_expired(struct ckpt_ctx *ctx);
 /* Give everything back that the last freeze took, thaw, and forget it. */
 void ckpt_capture_undo(struct ckpt_ctx *ctx);
 
-/* The maximum pause counts from now on, or no more. */
+/* Begin, or end, the count of the maximum pause. */
 void ckpt_capture_arm(struct ckpt_capture *cap, u64 max_pause_ns);
 void ckpt_capture_disarm(struct ckpt_capture *cap);
 
-/* refuse.c: note one thing that stands in the way; may sleep. */
+/* refuse.c: note one finding that stands in the way of the capture; may sleep. */
 __printf(5, 6)
 void ckpt_refuse(struct ckpt_capture *cap, enum ckpt_reason reason,
 		 struct task_struct *task, u64 object, const char *fmt, ...);
-/* The same where there is only a number, in the caller's PID namespace. */
+/* As ckpt_refuse(), with a pid in the caller's PID namespace instead of a task. */
 __printf(4, 5)
 void ckpt_refuse_pid(struct ckpt_ctx *ctx, enum ckpt_reason reason, pid_t pid,
 		     const char *fmt, ...);
 /*
- * If something was refused: make the refusals what read(2) yields, and return
- * -EOPNOTSUPP or -EBUSY; else 0.
+ * If there are refusals, let read(2) yield them and return -EOPNOTSUPP or -EBUSY; else 0.
  */
 int ckpt_refuse_verdict(struct ckpt_capture *cap);
 void ckpt_refuse_reset(struct ckpt_capture *cap);

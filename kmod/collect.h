@@ -32,26 +32,26 @@ struct ckpt_collect {
 	struct pid_namespace *ns;	/* of the tree's first process that lives */
 	struct task_struct *first;	/* a thread of that process */
 	struct nsproxy first_ns;	/* its namespaces, to compare with only */
-	int error;			/* the first that a function could not return */
+	int error;			/* the first error that a function could not return */
 };
 
 /* An excluded process part is looked up by the pid the caller knows. */
 pid_t ckpt_collect_host_pid(const struct ckpt_collect *c, struct task_struct *task);
-/* Copy the pointers, to compare with; false if the task has none any more. */
+/* Copy the pointers to the namespaces, to compare with; false: the task has none any more. */
 bool ckpt_collect_namespaces(struct task_struct *task, struct nsproxy *ret_ns);
-/* The thread to ask for what a process has: one that lives, or NULL (zombie). */
+/* A live thread of the process, to read its state from, or NULL (zombie). */
 struct task_struct *ckpt_proc_alive(const struct ckpt_collect *c,
 				    const struct ckpt_proc *proc);
 
-/* proc.c: PROC and all that follows it. */
+/* proc.c: PROC and all records that follow it. */
 int ckpt_collect_proc(struct ckpt_collect *c, struct ckpt_proc *proc);
-/* Is there a process with @what, as @has tells of a thread, and no thread in the tree? */
+/* True if a process without a thread in the tree has @what, which @has tells for a thread. */
 bool ckpt_collect_find_stranger(struct ckpt_collect *c,
 				bool (*has)(const struct task_struct *task, const void *what),
 				const void *what, pid_t *ret_pid);
-/* After all processes: directories and umasks that one outside has, too. */
+/* After all processes: refuse directories and umasks shared with a process outside. */
 void ckpt_collect_check_fs(struct ckpt_collect *c);
-/* After all maps: System V objects that a restart would miss. */
+/* After all maps: refuse System V objects that a restart would miss. */
 void ckpt_collect_check_ipc(struct ckpt_collect *c);
 
 /* task.c: THREAD with XSTATE, GROUPS, MEMPOLICY and SIGPENDING; what makes a thread unfit. */
@@ -70,7 +70,7 @@ void ckpt_arch_check(struct ckpt_collect *c, struct task_struct *task);
 
 /* signals.c */
 int ckpt_collect_sigactions(struct ckpt_collect *c, struct task_struct *task, s32 pid);
-/* @proc: those of the process; NULL: those of thread @id. */
+/* SIGPENDING of the process (@proc), or with NULL of thread @id. */
 int ckpt_collect_sigpending(struct ckpt_collect *c, struct task_struct *task, s32 id,
 			    struct ckpt_rec_proc *proc);
 
@@ -80,17 +80,17 @@ void ckpt_collect_itimers(struct task_struct *task, struct ckpt_rec_proc *rec);
 int ckpt_collect_timers(struct ckpt_collect *c, struct task_struct *task, s32 pid);
 
 /* mm.c, vma.c: MM and its VMAs */
-/* NULL: it has none any more. */
+/* The map of @task; NULL: the task has none any more. */
 struct ckpt_object *ckpt_collect_mm_object(struct ckpt_collect *c, struct task_struct *task);
 int ckpt_collect_mm(struct ckpt_collect *c, struct ckpt_object *obj);
 int ckpt_collect_vmas(struct ckpt_collect *c, struct ckpt_object *obj,
 		      struct mm_struct *mm, u32 *ret_nr);
 
-/* files.c: descriptor tables, then FILE and PIPE records of all that was met */
+/* files.c: descriptor tables, then FILE and PIPE records of all files that were met */
 int ckpt_collect_files_object(struct ckpt_collect *c, struct task_struct *task);
 int ckpt_collect_fds(struct ckpt_collect *c, struct ckpt_object *obj);
 int ckpt_collect_files(struct ckpt_collect *c);
-/* Has @table a descriptor of @file that is not left out: 1, 0, or -errno. */
+/* 1 if @table has a descriptor of @file that is not left out, 0 if not, or -errno. */
 int ckpt_collect_table_has(struct ckpt_collect *c, u32 table, const struct file *file);
 /* Numbers for a file that is only mapped or executed, and for a directory; 0 on error. */
 u32 ckpt_collect_mapped_file(struct ckpt_collect *c, struct task_struct *task,
@@ -98,19 +98,19 @@ u32 ckpt_collect_mapped_file(struct ckpt_collect *c, struct task_struct *task,
 u32 ckpt_collect_path(struct ckpt_collect *c, struct task_struct *task,
 		      const struct path *path);
 
-/* files_kind.c: what a file is, and what about it is not supported */
+/* files_kind.c: the kind of a file, and its unsupported state */
 u32 ckpt_file_kind(struct file *file, u64 *ret_object);
 u32 ckpt_file_tty_flags(struct file *file, u32 kind);	/* CKPT_FILE_TTY_* */
-/* The end of a pseudoterminal that @file is of; NULL: none, or its /dev/tty. */
+/* The end of a pseudoterminal that @file is open on; NULL: none, or it is /dev/tty. */
 struct tty_struct *ckpt_file_pty(struct file *file);
 void ckpt_file_check(struct ckpt_collect *c, struct ckpt_object *obj, u32 kind);
 
-/* files_lock.c: LOCK of all that is held on an open file */
+/* files_lock.c: LOCK records of an open file */
 int ckpt_collect_locks(struct ckpt_collect *c, struct ckpt_object *obj);
 /* Has the description a lock or a lease? Those of processes (POSIX) do not count. */
 bool ckpt_file_has_locks(struct file *file);
 
-/* files_shared.c: is a file without a name mapped outside the tree? */
+/* files_shared.c: refuse a file without a name that is mapped outside the tree. */
 void ckpt_file_check_mappers(struct ckpt_collect *c, struct ckpt_object *obj);
 
 /* files_pipe.c */

@@ -2,13 +2,13 @@
 /*
  * A context: one open /dev/ckpt, from open to release.
  *
- * Life: kref'd; the file holds one reference, every thread with work of ours
- * one.  release() makes the context dead (thaws or kills), then drops its
- * reference; the last thread to leave frees it.
+ * Life: a kref; the file holds one reference, and so does every thread with work of ours.
+ * release() makes the context dead (thaws or kills), then drops its reference; the last thread
+ * to leave frees the context.
  *
  * Lock order:
- *   ctx->cmd_lock        a command, taken killable: for writing, but for reading what fills memory
- *     restore->fault_locks one map's faults
+ *   ctx->cmd_lock        a command, taken killable; commands that fill memory take it for reading
+ *     restore->fault_locks the faults of one map
  *       mmap_lock of a target
  *         tasklist_lock  read, while threads are attached
  *           ctx->lock    spinlock: thread list, phases, counters; process context only
@@ -48,17 +48,17 @@ struct ckpt_ctx {
 	struct kref ref;
 	u64 id;				/* for events and tracepoints */
 	pid_t opener;			/* for events */
-	struct rw_semaphore cmd_lock;	/* serialises commands; what fills memory are readers */
+	struct rw_semaphore cmd_lock;	/* serialises commands; filling memory takes it to read */
 	spinlock_t lock;		/* protects phase, threads, nr_* */
 	enum ckpt_phase phase;
 	struct list_head threads;	/* struct ckpt_thread.link, dead ones included */
 	DECLARE_HASHTABLE(by_task, 10);	/* struct ckpt_thread.hash */
-	unsigned int nr_threads;	/* attached and not gone */
-	unsigned int nr_parked;		/* of them parked now */
+	unsigned int nr_threads;	/* attached threads that are not GONE */
+	unsigned int nr_parked;		/* of nr_threads: parked now */
 	unsigned int nr_wanted;		/* wq is woken when so many have parked, or one left */
-	struct ckpt_thread *untold[CKPT_LANES];	/* ckpt_threads_tell(): those left, by their CPU */
-	unsigned long untold_lanes;	/* which lanes have any */
-	unsigned int nr_missed;		/* of it: those that were exiting */
+	struct ckpt_thread *untold[CKPT_LANES];	/* threads to be told, by their CPU */
+	unsigned long untold_lanes;	/* bit mask of lanes that have threads */
+	unsigned int nr_missed;		/* threads that could not be told: they were exiting */
 	u64 parked_last;		/* ktime_get_ns() of the last park */
 	u64 parked_since; /* ktime_get_ns() of the first park since the last reap; 0: none */
 	wait_queue_head_t wq;		/* enough threads parked, a thread left; poll(2) */
@@ -69,7 +69,7 @@ struct ckpt_ctx {
 	struct ckpt_restore *restore;
 };
 
-/* May the caller have a context, and say what it is for? */
+/* True if the caller may have a context and choose its target. */
 bool ckpt_ctx_permitted(void);
 struct ckpt_ctx *ckpt_ctx_create(void);
 struct ckpt_ctx *ckpt_ctx_get(struct ckpt_ctx *ctx);
@@ -78,7 +78,7 @@ enum ckpt_phase ckpt_ctx_phase(struct ckpt_ctx *ctx);
 /* Change the phase; false and no change if it is not @from now. */
 bool ckpt_ctx_advance(struct ckpt_ctx *ctx, enum ckpt_phase from, enum ckpt_phase to);
 
-/* Both sides' ends of life: called once from release(), process context. */
+/* The ends of the capture and restore sides: called once from release(), in process context. */
 void ckpt_capture_release(struct ckpt_ctx *ctx);	/* thaw, drop, free */
 void ckpt_restore_release(struct ckpt_ctx *ctx);	/* kill if uncommitted, free */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Generic netlink family "ckpt": hints to whoever listens.
+ * Generic netlink family "ckpt": hints to its listeners.
  */
 #ifndef _CKPT_EVENTS_H
 #define _CKPT_EVENTS_H

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the caller wants left out of a capture.
+ * Exclusions: parts of the tree that the caller wants left out of a capture.
  *
- * A restore brings nothing of it back, so it is not looked at either: it may be of
- * a kind that is refused elsewhere, and strangers may share it.
+ * A restore does not bring an excluded part back, so the capture does not look at it either: the
+ * part may be of a kind that is refused elsewhere, and strangers may share it.
  *
- * Ranges of memory: mappings that lie in one are not recorded and not cloned.  One that
- * lies in it partly is refused, and so is a recorded thread that has its instruction,
- * stack, TLS or rseq area there (INSIDE: try again).
+ * Ranges of memory: mappings that lie in a range are not recorded and not cloned.  A mapping that
+ * lies in a range partly is refused, and so is a recorded thread that has its instruction, stack,
+ * TLS or rseq area in a range (INSIDE: try again).
  *
- * Descriptors: the other end of a pipe, if it is recorded, has its peer outside.
+ * Descriptors: if an end of a pipe is excluded and the other end is recorded, that end has its
+ * peer outside.
  *
- * Threads, but leaders: neither parked nor recorded.  They run on while the tree stands
- * still, so they must leave alone what is recorded.  A thread that one of them makes is
- * parked and recorded as any other if the freeze finds it, and runs on if it is made
- * later.
+ * Threads, except leaders: they are neither parked nor recorded.  They run on while the tree
+ * stands still, so they must not change recorded state.  A thread that one of them makes is
+ * parked and recorded as any other if the freeze finds it, and runs on if it is made later.
  *
- * What several processes share counts as that of the first which has it, parents
- * before children: exclusions name that one or are refused.
+ * An object that several processes share counts as that of the first process that has it, parents
+ * before children: an exclusion names that process, or is refused.
  */
 #ifndef _CKPT_EXCLUDE_H
 #define _CKPT_EXCLUDE_H
@@ -31,7 +31,7 @@ struct ckpt_tree;
 
 struct ckpt_excludes {
 	unsigned int nr;
-	struct ckpt_exclude *list;	/* by kind, pid, start; ranges of one pid do not touch */
+	struct ckpt_exclude *list;	/* by kind, pid, start; ranges of one pid never touch */
 };
 
 enum ckpt_excluded {
@@ -40,20 +40,20 @@ enum ckpt_excluded {
 	CKPT_EXCLUDED_WHOLLY,
 };
 
-/* Take them over from user space; what can never be is refused. */
+/* Copy the exclusions from user space; exclusions that can never match are refused. */
 int ckpt_excludes_init(struct ckpt_excludes *ex, const struct ckpt_target *arg,
 		       struct ckpt_ctx *ctx);
 void ckpt_excludes_free(struct ckpt_excludes *ex);
-/* Is @nr of kind CKPT_EXCLUDE_FD or _THREAD of process @pid left out? */
+/* True if descriptor or thread @nr (CKPT_EXCLUDE_FD, _THREAD) of process @pid is left out. */
 bool ckpt_excludes_one(const struct ckpt_excludes *ex, u32 kind, pid_t pid, u64 nr);
-/* Is anything of this kind of process @pid left out, named by its pid? */
+/* True if an exclusion of this kind names process @pid. */
 bool ckpt_excludes_any(const struct ckpt_excludes *ex, u32 kind, pid_t pid);
 enum ckpt_excluded ckpt_excludes_range(const struct ckpt_excludes *ex, pid_t pid, u64 start,
 				       u64 end);
 /* The first range of @pid that ends behind @from, or NULL. */
 const struct ckpt_exclude *ckpt_excludes_next(const struct ckpt_excludes *ex, pid_t pid,
 					      u64 from);
-/* After a scan: refuse what names no process of the tree, or a leader. */
+/* After a scan: refuse exclusions that name no process of the tree, or a leader. */
 void ckpt_excludes_check(const struct ckpt_excludes *ex, const struct ckpt_tree *tree,
 			 struct ckpt_ctx *ctx);
 

@@ -10,21 +10,22 @@
 struct ckpt_capture;
 struct task_struct;
 
-/* Is it in a group stop, all the way? */
+/* True if the task has stopped in a group stop. */
 bool ckpt_freeze_is_stopped(struct task_struct *task);
 /*
- * Note who is stopped, and what for all that follows is.  A SIGCONT may come at any
- * time; who gets it parks, but may have taken a signal and its handler's frame before.
+ * Note which threads are stopped; the rest of the capture takes them as stopped.  A SIGCONT may
+ * come at any time; a thread that gets it parks, but may have taken a signal, with a handler's
+ * frame, before it parks.
  */
 void ckpt_freeze_note(struct ckpt_capture *cap);
 /*
- * Check that the tree is as it was noted: every member parked, or stopped.  Refuses
- * what was killed, what was continued, and what is traced by now: of an attach comes a SIGSTOP.
+ * Check that the tree is as noted: every member parked, or stopped.  Refuses threads that were
+ * killed or continued, and threads that are traced by now: an attach sends SIGSTOP.
  */
 void ckpt_freeze_verify(struct ckpt_capture *cap);
-/* Is one of the tree being killed? What is found of it then says nothing. */
+/* True if a thread of the tree is being killed: findings about it then mean nothing. */
 bool ckpt_freeze_lost_any(const struct ckpt_capture *cap);
-/* Only that nobody was killed: who was may have written to memory on the way out. */
+/* Check only that nobody was killed: a dying thread may have written to memory on its way out. */
 void ckpt_freeze_verify_alive(struct ckpt_capture *cap);
 
 #endif /* _CKPT_FREEZE_H */

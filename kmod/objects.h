@@ -38,8 +38,8 @@ struct ckpt_object {
 	enum ckpt_object_kind kind;
 	u32 id;
 	unsigned int users;		/* tasks or descriptors of the tree that have it */
-	unsigned int excluded;		/* excluded threads that have it */
-	struct task_struct *task;	/* one that has it; borrowed from the scan */
+	unsigned int excluded;		/* number of excluded threads that have it */
+	struct task_struct *task;	/* a task that has it; borrowed from the scan */
 	union {
 		struct {
 			struct mm_struct *mm;		/* reference */
@@ -47,10 +47,10 @@ struct ckpt_object {
 			struct ckpt_thread *cloner;	/* a parked thread that has it, or NULL */
 			int clone_err;
 			struct ckpt_rec_mm *rec;	/* in the records of the snapshot */
-			bool held; /* stopped: readable in place until dropped */
+			bool held; /* map of stopped threads: readable in place until dropped */
 			bool in_use;			/* threads left out run in it */
-			u64 base; /* token that its clean pages count from; 0: none */
-			u64 token;			/* that of the snapshot; 0: not tracked */
+			u64 base; /* token of the snapshot that clean pages refer to; 0: none */
+			u64 token;			/* token of @snapshot; 0: not tracked */
 		} mm;
 		struct {
 			struct files_struct *files;	/* reference */
@@ -59,7 +59,7 @@ struct ckpt_object {
 			struct file *file;		/* reference, or NULL: path only */
 			struct path *path;		/* reference, or NULL */
 			u32 flags;			/* CKPT_FILE_* */
-			bool emitted;			/* with a descriptor */
+			bool emitted;			/* recorded with a descriptor */
 			struct ckpt_object *pipe;	/* its pipe, or NULL */
 		} file;
 		struct {
@@ -69,8 +69,8 @@ struct ckpt_object {
 			u32 total_readers, total_writers;
 		} pipe;
 		struct {
-			const void *mm;			/* first map that has it */
-			bool shared;			/* several maps of the tree have it */
+			const void *mm;			/* first map that has the root */
+			bool shared;			/* several maps of the tree have the root */
 		} anon;
 	};
 };
@@ -83,32 +83,32 @@ struct ckpt_objects {
 
 int ckpt_objects_init(struct ckpt_objects *objs);
 void ckpt_objects_free(struct ckpt_objects *objs);
-/* Forget all, and give their references back. */
+/* Forget all objects, and give their references back. */
 void ckpt_objects_reset(struct ckpt_objects *objs);
 /*
- * Give back what must not be held past the thaw: files, descriptor tables, and
- * the maps themselves, but for those of stopped processes that stay held.  What nobody
- * else has any more, as its process was killed, is for afterwards: to close the last of its
- * files may take as long as a server does, and nobody of the tree waits for that.
+ * Give back objects that must not be held past the thaw: files, descriptor tables, and the live
+ * maps, except the maps of stopped processes that stay held.  Objects of a killed process, which
+ * nobody else has any more, are given back after the thaw (ckpt_objects_thawed()): closing their
+ * last file may take as long as a server does, and the tree must not wait for that.
  */
 void ckpt_objects_thaw(struct ckpt_objects *objs);
 void ckpt_objects_thawed(struct ckpt_objects *objs);
-/* Give back snapshots and maps held. */
+/* Give back snapshots and held maps. */
 void ckpt_objects_drop(struct ckpt_objects *objs);
 
 struct ckpt_object *ckpt_object_find(struct ckpt_objects *objs, enum ckpt_object_kind kind,
 				     const void *key, const void *key2);
 /*
- * Find or add; *@is_new says which.  A new one holds no reference yet: the caller
+ * Find or add an object; *@is_new says which.  A new object holds no reference yet: the caller
  * takes it.  NULL without memory.
  */
 struct ckpt_object *ckpt_object_get(struct ckpt_objects *objs, enum ckpt_object_kind kind,
 				    const void *key, const void *key2, bool *is_new);
-/* By number; NULL if there is none. */
+/* Find an object by its number; NULL if there is none. */
 struct ckpt_object *ckpt_object_by_id(struct ckpt_objects *objs,
 				      enum ckpt_object_kind kind, u32 id);
 
-/* By number, from 1 on; @id is an unsigned long. */
+/* Visit the objects in the order of their numbers; @id is an unsigned long. */
 #define ckpt_for_each_object(obj, id, objs, kind) \
 	xa_for_each(&(objs)->by_id[kind], id, obj)
 

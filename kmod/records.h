@@ -33,7 +33,7 @@ void ckpt_records_append(struct ckpt_records *recs, const struct ckpt_records *f
 u64 ckpt_records_len(const struct ckpt_records *recs);
 /* 0, or the first error since the last reset. */
 int ckpt_records_error(const struct ckpt_records *recs);
-/* Copy to user space from *@pos on, as read(2) does. */
+/* Copy records to user space from *@pos on, as read(2) does. */
 ssize_t ckpt_records_read(const struct ckpt_records *recs, char __user *buf,
 			  size_t len, loff_t *pos);
 

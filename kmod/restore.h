@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The restore side: threads made by user space enter a context, park, and are
- * filled with what records say, by themselves (actions) or, while they are off
- * their CPU, by the caller.
+ * The restore side: threads made by user space enter a context, park, and get the recorded state,
+ * which they set by themselves (actions) or, while they are off their CPU, the caller sets.
  *
  * Every command but ENTER runs with cmd_lock held, PAGES_… for reading.  Only
  * threads that entered the context are touched.
@@ -38,20 +37,20 @@ struct ckpt_protect {
 /* A memory map whose record has been applied. */
 struct ckpt_restore_mm {
 	struct list_head link;		/* ckpt_restore.mms */
-	struct mm_struct *mm;		/* mmgrab'ed: an identity, and nothing reuses it */
+	struct mm_struct *mm;		/* reference by mmgrab(): its address identifies the map */
 	struct ckpt_thread *thread;	/* one of its threads */
 	struct ckpt_protect *protect;
 	unsigned int nr_protect;
 	unsigned int key;		/* of its mappings that may only be executed; 0: none */
 };
 
-/* ckpt_ctx.restore, under cmd_lock: changed by those who hold it for writing */
+/* ckpt_ctx.restore; protected by cmd_lock, which must be held for writing to change it */
 struct ckpt_restore {
 	struct ckpt_clock_deltas deltas;
 	struct list_head mms;
 	/*
-	 * By memory map: held for reading while faults may make huge pages, for
-	 * writing while they must not (MMF_DISABLE_THP is the whole map's).
+	 * Chosen by memory map: held for reading while faults may make huge pages, for writing
+	 * while they must not (MMF_DISABLE_THP applies to the whole map).
 	 */
 	struct rw_semaphore fault_locks[1 << CKPT_FAULT_LOCK_BITS];
 };
@@ -62,18 +61,18 @@ struct ckpt_restore_signal {
 	struct ckpt_rec_sigpending rec;
 };
 
-/* ckpt_thread.side: what a thread is given at commit. */
+/* ckpt_thread.side: the state that a thread is given at commit. */
 struct ckpt_restore_thread {
 	struct ckpt_rec_thread rec;
-	struct ckpt_rec_proc *proc;	/* of the thread that PROC was given for, or NULL */
+	struct ckpt_rec_proc *proc;	/* PROC, in the thread that it was given for; else NULL */
 	struct list_head signals;	/* struct ckpt_restore_signal */
 	unsigned int nr_signals;
 	struct list_head timers;	/* struct ckpt_restore_timer, with @proc */
 	unsigned int nr_timers;
-	unsigned long sigpending_limit;	/* with @proc: the process's, while signals are queued */
+	unsigned long sigpending_limit;	/* with @proc: RLIMIT_SIGPENDING while it is lifted */
 	struct ckpt_clock_deltas deltas;
 	bool has_rec;
-	bool committed;			/* set before it is let go */
+	bool committed;			/* set before the thread is let go */
 };
 
 /* A checked stream of records in kernel memory. */
@@ -88,14 +87,17 @@ struct ckpt_rec_stream {
 const void *ckpt_rec_next(struct ckpt_rec_stream *stream);
 /* The thread @pid (caller's PID namespace) if it has entered and parked, or NULL. */
 struct ckpt_thread *ckpt_restore_find(struct ckpt_ctx *ctx, pid_t pid);
-/* Have all live threads of @thread's process parked in this context? */
+/* True if all live threads of @thread's process have parked in this context. */
 bool ckpt_restore_owns_process(struct ckpt_ctx *ctx, struct ckpt_thread *thread);
 /* The memory map of @pid, to be put with mmput(); never the caller's own. */
 struct mm_struct *ckpt_restore_get_mm(struct ckpt_ctx *ctx, pid_t pid);
-/* Page aligned, not empty, in user space? */
+/* True for a range that is page aligned, not empty, and in user space. */
 bool ckpt_range_ok(u64 start, u64 end);
 
-/* Of current, or of a task while tasklist_lock keeps it from being released; NULL: too late. */
+/*
+ * The sighand of current, or of a task that tasklist_lock keeps from being released; NULL: the task
+ * has been released.
+ */
 static inline struct sighand_struct *ckpt_sighand_of(struct task_struct *task)
 {
 	return rcu_dereference_raw(task->sighand);
@@ -111,7 +113,7 @@ int ckpt_restore_pages_share(struct ckpt_ctx *ctx, struct ckpt_pages_share *arg)
 int ckpt_restore_pages_drop(struct ckpt_ctx *ctx, struct ckpt_pages_drop *arg);
 int ckpt_restore_commit(struct ckpt_ctx *ctx, struct ckpt_restore_commit *arg);
 
-/* Apply records to @thread; on error stream->bad is where the one that failed is. */
+/* Apply records to @thread; on error stream->bad is the offset of the record that failed. */
 int ckpt_restore_mm(struct ckpt_ctx *ctx, struct ckpt_thread *thread,
 		    struct ckpt_rec_stream *stream);
 void ckpt_restore_mms_free(struct ckpt_restore *restore);
@@ -122,7 +124,7 @@ int ckpt_restore_sigactions(struct ckpt_thread *thread,
 			    const struct ckpt_rec_sigactions *rec);
 int ckpt_restore_proc(struct ckpt_ctx *ctx, struct ckpt_thread *thread,
 		      const struct ckpt_rec_proc *rec);
-/* The zombie @pid, a child of a parked process. */
+/* True if @pid is a zombie and a child of a parked process. */
 bool ckpt_restore_is_zombie(struct ckpt_ctx *ctx, pid_t pid);
 int ckpt_restore_zombie(struct ckpt_ctx *ctx, pid_t pid, struct ckpt_rec_stream *stream);
 int ckpt_restore_thread(struct ckpt_ctx *ctx, struct ckpt_thread *thread,

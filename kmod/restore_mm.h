@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Between restore_mm.c and restore_vma.c: one memory map being built.
+ * One memory map being built; shared by restore_mm.c, restore_vma.c and restore_mempolicy.c.
  */
 #ifndef _CKPT_RESTORE_MM_H
 #define _CKPT_RESTORE_MM_H
@@ -16,7 +16,7 @@ struct file;
 struct ckpt_vma_item {
 	const struct ckpt_rec_vma *rec;
 	struct file *file;		/* reference, or NULL */
-	u32 pos;			/* of the record in the stream */
+	u32 pos;			/* position of the record in the stream */
 	const struct ckpt_rec_mempolicy *policy;	/* NULL: none */
 };
 
@@ -30,9 +30,9 @@ struct ckpt_mm_job {
 	unsigned int bad;		/* item that failed; nr: the MM record */
 };
 
-/* Check the VMA records that follow, take their files; on error the stream knows where. */
+/* Check the VMA records that follow, take their files; on error stream->bad is the bad record. */
 int ckpt_vmas_collect(struct ckpt_mm_job *job, struct ckpt_rec_stream *stream);
-/* Is the mapping writable until commit? */
+/* True if the mapping stays writable until commit. */
 bool ckpt_vma_is_late(const struct ckpt_rec_vma *rec);
 unsigned long ckpt_vma_prot(const struct ckpt_rec_vma *rec);
 /* The protection key that the kernel chose for it; 0: none. */
@@ -41,13 +41,13 @@ unsigned int ckpt_vma_key(const struct ckpt_rec_vma *rec);
 int ckpt_vmas_map(struct ckpt_mm_job *job);
 
 /*
- * A page of current's user memory, for what only a system call can do; of a process that has
- * been built nothing is changed, when it is unmapped again.
+ * Map a page of user memory in current, for arguments of system calls. Unmapping the page leaves a
+ * process that has been built as it was.
  */
 unsigned long ckpt_scratch_map(void);
 int ckpt_scratch_unmap(unsigned long page);
 
-/* restore_mempolicy.c: the records behind those of the mappings; what they say, in current. */
+/* restore_mempolicy.c: check the records behind the VMA records; set the policies in current. */
 int ckpt_mempolicies_collect(struct ckpt_mm_job *job, struct ckpt_rec_stream *stream);
 int ckpt_mempolicies_set(struct ckpt_mm_job *job);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Signal state: actions, and what is pending.
+ * Signal state: actions and pending signals.
  *
  * Pending signals are counted and copied under siglock into memory allocated
  * before; signals that arrive between the count and the copy came after the
@@ -14,7 +14,7 @@
 #include "compat/ksyms.h"
 #include "records.h"
 
-#define CKPT_SIGQUEUE_PREALLOC	1	/* kernel/signal.c has it */
+#define CKPT_SIGQUEUE_PREALLOC	1	/* SIGQUEUE_PREALLOC of kernel/signal.c */
 
 struct ckpt_pending_signal {
 	int signo;
@@ -36,7 +36,7 @@ int ckpt_collect_sigactions(struct ckpt_collect *c, struct task_struct *task, s3
 	rec->pid = pid;
 	sighand = ckpt_lock_sighand(task, &flags);
 	if (!sighand)
-		return 0;		/* killed; the verdict will say so */
+		return 0;		/* the task was killed; the verdict will say so */
 	for (i = 0; i < _NSIG; i++) {
 		const struct sigaction *sa = &sighand->action[i].sa;
 
@@ -50,8 +50,8 @@ int ckpt_collect_sigactions(struct ckpt_collect *c, struct task_struct *task, s3
 }
 
 /*
- * Of a POSIX timer, whose record says it: see posix_timers.c. What a program queues is not so
- * allocated.
+ * True for the signal of a POSIX timer, which the TIMER record describes (posix_timers.c). Signals
+ * that a program queues are not preallocated.
  */
 static bool ckpt_pending_is_timers(const struct sigqueue *q)
 {
@@ -70,10 +70,10 @@ static unsigned int ckpt_pending_count(struct task_struct *task,
 	list_for_each_entry(q, &pending->list, list)
 		n++;
 	unlock_task_sighand(task, &flags);
-	return n + _NSIG;	/* and every signal may be without an entry */
+	return n + _NSIG;	/* besides, every signal may be pending without an entry */
 }
 
-/* @ret_fired: the real-time interval timer has, and it is seen here. */
+/* Copy the pending signals; *@ret_fired: SIGALRM of the real-time interval timer is among them. */
 static unsigned int ckpt_pending_copy(struct task_struct *task,
 				      const struct sigpending *pending,
 				      struct ckpt_pending_signal *out, unsigned int max,
@@ -145,7 +145,7 @@ int ckpt_collect_sigpending(struct ckpt_collect *c, struct task_struct *task, s3
 	if (!sigs)
 		return -ENOMEM;
 	n = ckpt_pending_copy(task, pending, sigs, max, &fired);
-	if (shared && fired)	/* since it was read: its signal is all that is left of it */
+	if (shared && fired)	/* the timer fired after it was read: only its signal is left */
 		proc->itimer[0].value_ns = 0;
 	for (i = 0; i < n && !err; i++)
 		err = ckpt_pending_emit(c, &sigs[i], id, shared);

@@ -4,9 +4,9 @@
  *
  * A thread that sleeps with a timeout has a struct hrtimer_sleeper on its stack,
  * queued on the timer base of some CPU.  Nothing else knows the absolute
- * deadline, so the queues are walked, under their locks, and every sleeper that
- * belongs to a thread of interest is noted.  A sleeper on the queue is alive:
- * it is taken off, under the same lock, before its stack frame goes.
+ * deadline, so the queues are walked, under their locks, and every sleeper that belongs to a
+ * wanted thread is noted.  A sleeper on the queue is valid memory: it is taken off, under the
+ * same lock, before its stack frame ends.
  */
 #include <linux/hash.h>
 #include <linux/hrtimer.h>
@@ -21,7 +21,7 @@
 #include "thread.h"
 #include "tree.h"
 
-/* Open addressing, at most half full. */
+/* A hash table of the wanted threads: open addressing, at most half full. */
 struct ckpt_sleepers {
 	unsigned int bits;
 	struct {

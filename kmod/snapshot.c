@@ -2,13 +2,12 @@
 /*
  * The snapshot: collect the records of a frozen tree, then clone its memory.
  *
- * Collecting takes no user memory of the caller and is bounded by the size of
- * the tree; the expiry of the pause waits for it, and it looks out for the expiry.
+ * Collecting touches no user memory of the caller and is bounded by the size of the tree; the
+ * expiry of the pause waits for it, and collecting ends early once the pause should expire.
  *
- * A memory map is cloned by a fork: one parked thread of each map makes a child
- * that hands its copy-on-write map over and dies before it ever runs user code.
- * What is visible of the child in the parent (resource usage of children) is put
- * back as it was.
+ * A memory map is cloned by a fork: one parked thread of each map makes a child that hands over
+ * its copy-on-write map and dies before it ever runs user code.  The traces of the child in the
+ * parent (resource usage of children) are put back as they were.
  */
 #include <linux/completion.h>
 #include <linux/cred.h>
@@ -53,7 +52,7 @@ bool ckpt_collect_namespaces(struct task_struct *task, struct nsproxy *ret_ns)
 	return ok;
 }
 
-/* With a reference; NULL if the task has been reaped. */
+/* The PID namespace of @task, with a reference; NULL if the task has been reaped. */
 static struct pid_namespace *ckpt_collect_pid_ns(struct task_struct *task)
 {
 	struct pid_namespace *ns;
@@ -120,8 +119,8 @@ static int ckpt_collect_cpu(struct ckpt_collect *c)
 }
 
 /*
- * Registers may be read once a thread is off its CPU.  A stopped thread is off
- * its CPU and stays so while it is stopped; continued, it parks.
+ * Wait until the threads are off their CPUs, so that registers may be read.  A stopped thread is
+ * off its CPU while it is stopped; if it is continued, it parks.
  */
 static int ckpt_collect_settle(struct ckpt_collect *c)
 {
@@ -141,12 +140,12 @@ static int ckpt_collect_settle(struct ckpt_collect *c)
 		if (err == -EBUSY)
 			ckpt_refuse(c->cap, CKPT_R_TIMEOUT, member->task, 0, "not off its CPU");
 		else if (err && err != -ESRCH)
-			return err;	/* of those that died the verdict will say so */
+			return err;	/* the verdict will report threads that died */
 	}
 	return 0;
 }
 
-/* What an exclusion names by pid, but the records show under another's. */
+/* Refuse an exclusion that names @obj by this pid if the records have it under another pid. */
 static void ckpt_collect_check_owner(struct ckpt_collect *c, struct ckpt_object *obj,
 				     struct task_struct *alive, u32 kind, const char *what)
 {
@@ -160,7 +159,10 @@ static void ckpt_collect_check_owner(struct ckpt_collect *c, struct ckpt_object 
 			    "its %s is that of pid %d: name that", what, owner);
 }
 
-/* Threads left out hold references, too: then nobody need be asked whose they are. */
+/*
+ * Count the references of threads left out as well, so that a higher count does not look like a
+ * stranger outside the tree.
+ */
 static void ckpt_collect_left_out(struct ckpt_collect *c, struct ckpt_proc *proc)
 {
 	struct task_struct *alive = ckpt_proc_alive(c, proc), *task;
@@ -187,8 +189,9 @@ static void ckpt_collect_left_out(struct ckpt_collect *c, struct ckpt_proc *proc
 }
 
 /*
- * A map is cloned by a parked thread of it.  Only where all are stopped it is held and
- * read in place: what another process that has it writes would be seen after the thaw.
+ * Choose the thread that clones the map: a parked one.  Only if all threads of the map are stopped
+ * the map is held and read in place: if another process had it, its writes after the thaw would
+ * be seen.
  */
 static void ckpt_collect_reader(struct ckpt_object *mm, const struct ckpt_member *member)
 {
@@ -200,7 +203,7 @@ static void ckpt_collect_reader(struct ckpt_object *mm, const struct ckpt_member
 	}
 }
 
-/* Number maps and descriptor tables, and with these the open files. */
+/* Number the maps and descriptor tables, and with the tables the open files. */
 static int ckpt_collect_objects(struct ckpt_collect *c)
 {
 	unsigned int i, j;
@@ -244,7 +247,7 @@ static int ckpt_collect_all(struct ckpt_collect *c)
 	if (!err)
 		err = ckpt_collect_settle(c);
 	if (err || c->cap->nr_refusals)
-		return err;	/* registers of a thread that runs are not there to be read */
+		return err;	/* the registers of a running thread cannot be read */
 	err = ckpt_collect_objects(c);
 	for (i = 0; i < c->tree->nr_procs && !err; i++)
 		err = ckpt_collect_proc(c, &c->tree->procs[i]);
@@ -265,7 +268,7 @@ static int ckpt_collect_all(struct ckpt_collect *c)
 	return ckpt_collect_files(c) ?: c->error;
 }
 
-/* A root may be a zombie. */
+/* A live thread of the first process that has one: a root may be a zombie. */
 static struct task_struct *ckpt_collect_first(const struct ckpt_collect *c)
 {
 	struct task_struct *alive = NULL;
@@ -304,7 +307,7 @@ static int ckpt_snapshot_collect(struct ckpt_capture *cap)
 	err = ckpt_collect_all(&c);
 	if (!err)
 		err = ckpt_records_error(c.recs);
-	/* who dies loses one thing after the other: what that looks like is no finding */
+	/* a dying task gives up its state bit by bit: differences found then are no findings */
 	if (!err && ckpt_freeze_lost_any(cap))
 		ckpt_refuse_reset(cap);
 	if (!err)
@@ -318,19 +321,19 @@ out:
 
 /* ------------------------------------------------------------------- cloning */
 
-/* On the stack of the parent, which waits for @done whatever happens to it. */
+/* Lies on the stack of the parent, which waits for @done whatever happens to it. */
 struct ckpt_clone {
 	struct mm_struct *mm;		/* reference */
 	struct completion done;
 };
 
-/* In the child, before it has ever been in user mode: signals have no say yet. */
+/* Runs in the child before it ever enters user mode, so no signal is handled yet. */
 static int ckpt_snapshot_child(void *arg)
 {
 	struct ckpt_clone *clone = arg;
 
-	current->flags |= PF_NOFREEZE;	/* on its way to the end: its parent waits for that */
-	set_bit(MMF_DISABLE_THP, &current->mm->flags);	/* khugepaged: hands off */
+	current->flags |= PF_NOFREEZE;	/* the parent waits for the end of the child */
+	set_bit(MMF_DISABLE_THP, &current->mm->flags);	/* keep khugepaged away */
 	mmget(current->mm);
 	clone->mm = current->mm;
 	send_sig(SIGKILL, current, 1);
@@ -338,7 +341,7 @@ static int ckpt_snapshot_child(void *arg)
 	return 0;
 }
 
-/* What a reaped child leaves in its parent. */
+/* The resource usage that a reaped child adds to its parent. */
 struct ckpt_child_usage {
 	u64 cutime, cstime, cgtime;
 	unsigned long cnvcsw, cnivcsw, cmin_flt, cmaj_flt, cinblock, coublock, cmaxrss;
@@ -375,8 +378,8 @@ static void ckpt_usage_restore(struct signal_struct *sig,
 }
 
 /*
- * Wait for the child that killed itself; only a SIGKILL of ours ends it early.  Not in
- * wait4() itself: who sleeps there a freezer may freeze at once, and the child would
+ * Wait for the child that killed itself; only a SIGKILL of this thread ends the wait early.  The
+ * thread does not sleep in wait4(): a freezer could freeze it there at once, and the child would
  * wake nobody.
  */
 static void ckpt_snapshot_reap(pid_t pid)
@@ -387,7 +390,7 @@ static void ckpt_snapshot_reap(pid_t pid)
 	add_wait_queue(wq, &wait);
 	while (!ckpt_k(kernel_wait4)(pid, NULL, __WALL | WNOHANG, NULL)) {
 		if (fatal_signal_pending(current))
-			break;		/* init reaps it */
+			break;		/* init will reap the child */
 		wait_woken(&wait, TASK_INTERRUPTIBLE, MAX_SCHEDULE_TIMEOUT);
 		clear_notify_signal();
 		recalc_sigpending();
@@ -397,8 +400,8 @@ static void ckpt_snapshot_reap(pid_t pid)
 }
 
 /*
- * In a parked thread of the map.  Fork refuses to run with a signal pending, so
- * all but SIGKILL are blocked and a notification is put off; credentials are the
+ * Clone the map; runs in a parked thread of it.  Fork refuses to run with a signal pending, so all
+ * signals but SIGKILL are blocked and a notification is put off.  The credentials are the
  * opener's, so that the job's RLIMIT_NPROC does not count.
  */
 static int ckpt_snapshot_clone(struct ckpt_thread *thread, void *arg)
@@ -438,8 +441,8 @@ static int ckpt_snapshot_clone(struct ckpt_thread *thread, void *arg)
 	revert_creds(cred);
 	sigprocmask(SIG_SETMASK, &old, NULL);
 	/*
-	 * It was put off, and may be what takes the thread through the code that restarts the
-	 * call it was in: it does not always park on its way there.
+	 * Set the notification that was put off. The thread may need it to get to the code that
+	 * restarts its system call: a thread does not always park on its way there.
 	 */
 	set_thread_flag(TIF_NOTIFY_SIGNAL);
 	if (pid < 0)
@@ -448,8 +451,8 @@ static int ckpt_snapshot_clone(struct ckpt_thread *thread, void *arg)
 }
 
 /*
- * Page tables and descriptors of mappings are what a clone takes at once, and pages that
- * are pinned, which fork copies.  Of these only those are known that count against a limit.
+ * Pages that a clone takes at once: page tables, descriptors of mappings, and pinned pages, which
+ * fork copies.  Of the pinned pages only those are known that count against a limit.
  */
 static unsigned long ckpt_snapshot_need(struct ckpt_object *obj)
 {
@@ -495,7 +498,7 @@ static void ckpt_snapshot_blame(struct ckpt_capture *cap, struct ckpt_object *ob
 		ckpt_refuse(cap, CKPT_R_MEMORY, obj->task, 0, "fork failed");
 }
 
-/* All maps at once, each by a thread of its own; then wait for all. */
+/* Clone all maps at once, each in a thread of its own, then wait for all. */
 static int ckpt_snapshot_clone_all(struct ckpt_capture *cap)
 {
 	struct ckpt_object *obj;
@@ -541,7 +544,7 @@ static int ckpt_snapshot_memory(struct ckpt_capture *cap)
 	return err;
 }
 
-/* Threads of stopped processes stay where they are when the tree is thawed. */
+/* Hold the threads of stopped processes: they stay where they are when the tree is thawed. */
 static void ckpt_snapshot_hold(struct ckpt_capture *cap)
 {
 	unsigned int i;
@@ -554,7 +557,7 @@ static void ckpt_snapshot_hold(struct ckpt_capture *cap)
 	}
 }
 
-/* Not enough room: the records stay, what was refused follows them. */
+/* If there is not enough room, the records stay, and the refusals follow them. */
 static void ckpt_snapshot_append_refusals(struct ckpt_capture *cap)
 {
 	ckpt_records_append(cap->ctx->records, cap->refusals);

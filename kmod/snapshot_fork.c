@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The fork by which a memory map is cloned, and what it shall not copy or count.
+ * The fork that clones a memory map, and the mappings that it must not copy or account.
  *
- * Both are done by flags of mappings that fork looks at, changed before it and
- * changed back after it, whatever comes of it.  Every thread of the map is parked, and
- * an expiry of the pause waits (cap->collecting), so that its mappings stay what they are
- * meanwhile, unless threads were left out: those map and unmap at any time, which is why
- * nothing here may take a mapping for the one it was before the fork.  If one of them
- * forks at that very moment, its child lacks what was left out.
+ * Flags of mappings tell fork so: they are changed before the fork and changed back after it,
+ * whatever its result.  Every thread of the map is parked, and an expiry of the pause waits
+ * (cap->collecting), so the mappings do not change meanwhile, unless threads were left out.
+ * Those map and unmap at any time, so this code must not assume that a mapping is still the one
+ * it was before the fork.  If such a thread forks at that very moment, its child lacks the
+ * mappings that were left out.
  */
 #include <linux/hugetlb.h>
 #include <linux/mm.h>
@@ -33,9 +33,9 @@ struct ckpt_span {
 };
 
 /*
- * Mappings left out, and private huge pages: these are read in the pause, and if they
- * had a copy, the job would need a second page from a pool that may have none.  Spans
- * are what fork does not copy anyway: they keep their flag.
+ * Mappings that fork must not copy: those left out, and private huge pages. The latter are read in
+ * the pause: with a copy, the job would need a second page from a pool that may have none.  Spans
+ * are the mappings that fork does not copy anyway; they keep their flag (VM_DONTCOPY).
  */
 struct ckpt_uncopied {
 	const struct ckpt_excludes *ex;
@@ -52,7 +52,7 @@ static bool ckpt_uncopied_is_huge(const struct ckpt_uncopied *un, struct vm_area
 	       CKPT_EXCLUDED_WHOLLY;
 }
 
-/* With mmap_lock for writing: one call of @fn for each mapping. */
+/* Call @fn once for each such mapping, with mmap_lock held for writing. */
 static void ckpt_uncopied_each(struct ckpt_uncopied *un, struct mm_struct *mm,
 			       void (*fn)(struct ckpt_uncopied *un, struct vm_area_struct *vma))
 {
@@ -65,7 +65,7 @@ static void ckpt_uncopied_each(struct ckpt_uncopied *un, struct mm_struct *mm,
 
 		for_each_vma_range(vmi, vma, e->end)
 			if (vma->vm_start >= e->start && vma->vm_end <= e->end &&
-			    vma->vm_end > from)		/* else it was in the one before, too */
+			    vma->vm_end > from)		/* else the last range had it, too */
 				fn(un, vma);
 		from = e->end;
 	}
@@ -103,7 +103,7 @@ static void ckpt_uncopied_clear(struct ckpt_uncopied *un, struct vm_area_struct 
 	ckpt_vm_flags_change(vma, 0, VM_DONTCOPY);
 }
 
-/* May there be any? */
+/* True if there may be mappings that fork must not copy. */
 static bool ckpt_uncopied_look(struct ckpt_uncopied *un, struct mm_struct *mm)
 {
 #ifdef CONFIG_HUGETLB_PAGE
@@ -112,7 +112,10 @@ static bool ckpt_uncopied_look(struct ckpt_uncopied *un, struct mm_struct *mm)
 	return un->huge || ckpt_excludes_next(un->ex, un->pid, 0);
 }
 
-/* False, and nothing is changed, without memory: then all is copied, and not read. */
+/*
+ * Change the flags. Without memory return false and change nothing: fork then copies these
+ * mappings too, and nobody reads the copies.
+ */
 static bool ckpt_uncopied_begin(struct ckpt_uncopied *un, struct mm_struct *mm)
 {
 	mmap_write_lock(mm);
@@ -135,11 +138,10 @@ static void ckpt_uncopied_end(struct ckpt_uncopied *un, struct mm_struct *mm)
 /* --------------------------------------------------------------- accounting */
 
 /*
- * Fork accounts a copy of every private mapping to its full length, as if all of
- * it were going to be written; what overcommit rules allow a job they may then
- * not allow its snapshot.  The pages that really become two are watched
- * (watch.c), so a copy that would not fit is made of mappings that are not
- * accounted.  Mappings are told by their number, so no thread may run meanwhile.
+ * Fork accounts the copy of every private mapping at its full length, as if all of it would be
+ * written; so overcommit rules may refuse a snapshot of a job that they allow.  watch.c watches
+ * the pages that really become two, so a copy that would not fit is made with VM_ACCOUNT taken
+ * off the mappings.  Mappings are identified by their index, so no thread may run meanwhile.
  */
 static void ckpt_snapshot_account(struct mm_struct *mm, unsigned long *accounted, bool on)
 {
@@ -177,7 +179,7 @@ static pid_t ckpt_snapshot_fork_unaccounted(struct kernel_clone_args *args)
 	return pid;
 }
 
-/* With cap->collecting for reading. */
+/* Fork with changed flags; called with cap->collecting held for reading. */
 static pid_t ckpt_snapshot_fork_changed(struct ckpt_uncopied *un, bool unaccounted,
 					struct kernel_clone_args *args)
 {

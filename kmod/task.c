@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Records of a thread: THREAD and what follows it.
+ * Records of a thread: THREAD and the records that follow it.
  *
- * The caller has settled the thread, so its registers are in memory.  A thread
- * may be killed at any moment: whatever exit takes away from a task is read
- * under the lock that exit takes.
+ * The caller has settled the thread, so its registers are in memory.  A thread may be killed at
+ * any moment: state that exit takes away from a task is read under the lock that exit takes.
  */
 #include <linux/cpumask.h>
 #include <linux/cred.h>
@@ -29,7 +28,7 @@
 
 /* ------------------------------------------------------- what makes it unfit */
 
-/* Who is killed loses one after the other; the verdict will say that it was. */
+/* NULL is no difference: a killed task gives up its objects, and the verdict reports the kill. */
 static bool ckpt_task_differs(const void *mine, const void *theirs)
 {
 	return mine && theirs && mine != theirs;
@@ -93,8 +92,8 @@ static unsigned long ckpt_task_find_modes(struct task_struct *task)
 }
 
 /*
- * With siglock held and no SIGKILL pending a parked or stopped task stays where
- * it is, so what exit frees may be looked at.
+ * With siglock held and no SIGKILL pending, a parked or stopped task stays where it is, so objects
+ * that exit frees may be read.
  */
 static unsigned long ckpt_task_find_flaws(struct task_struct *task)
 {
@@ -103,7 +102,7 @@ static unsigned long ckpt_task_find_flaws(struct task_struct *task)
 	if (!ckpt_lock_sighand(task, &flags))
 		return 0;
 	if (__fatal_signal_pending(task))
-		goto out;	/* killed; the verdict will say so */
+		goto out;	/* the task was killed; the verdict will say so */
 	if (ckpt_task_seccomp_mode(task))
 		flaws |= BIT(CKPT_FLAW_SECCOMP);
 	if (ckpt_task_has_sem_undo(task))
@@ -187,8 +186,8 @@ static int ckpt_task_groups(struct ckpt_collect *c, struct task_struct *task, s3
 }
 
 /*
- * The mask the program has asked for; false if it has not.  Before 6.2 only the mask in
- * effect is known: one that leaves out nothing of the cpuset is the cpuset's.
+ * Get the CPU mask that the program has asked for; false if it has asked for none.  Before 6.2
+ * only the mask in effect is known: if it has all CPUs of the cpuset, it counts as the cpuset's.
  */
 static bool ckpt_task_affinity(struct task_struct *task, struct cpumask *ret,
 			       struct cpumask *allowed)
@@ -207,7 +206,7 @@ static bool ckpt_task_affinity(struct task_struct *task, struct cpumask *ret,
 	return !cpumask_subset(allowed, ret);
 }
 
-/* All ones: wherever it may. */
+/* Fill @cpus with the affinity; all bits set: the program asked for no mask. */
 static int ckpt_task_cpus(struct task_struct *task, u64 *cpus, unsigned int nr)
 {
 	cpumask_var_t mask, allowed;
@@ -258,8 +257,8 @@ static void ckpt_task_user_pointers(struct task_struct *task, struct ckpt_rec_th
 }
 
 /*
- * The mask the program set.  Calls like ppoll swap it for their duration, and
- * the saved one comes back when they restart or end.
+ * Record the signal mask that the program set.  Calls like ppoll replace the mask while they run,
+ * and the saved mask comes back when they restart or end.
  */
 static void ckpt_task_sigmask(struct task_struct *task, struct ckpt_rec_thread *rec)
 {
@@ -271,9 +270,10 @@ static void ckpt_task_sigmask(struct task_struct *task, struct ckpt_rec_thread *
 }
 
 /*
- * Will it go on by its restart block?  It parks before the kernel decides that, or after:
- * continued after a stop, or interrupted on its way back into the call, it has the number
- * of restart_syscall in its register.  Who has it there by chance is none the worse.
+ * True if the thread will go on by its restart block.  The thread parks before the kernel decides
+ * that, or after: if it was continued after a stop, or interrupted on its way back into the
+ * call, its AX holds the number of restart_syscall.  If AX has that value by chance, recording
+ * the restart block does no harm.
  */
 static bool ckpt_task_restarts(const struct task_struct *task,
 			       const struct ckpt_rec_thread *rec)
@@ -301,8 +301,9 @@ static void ckpt_task_restart(struct ckpt_collect *c, struct task_struct *task,
 }
 
 /*
- * A thread that runs on memory left out, or by it, would come back to nothing.  It may
- * have been made by one left out, or be on its way through: ask again.
+ * Refuse a thread whose code, stack, TLS or rseq area is in memory left out: after a restore that
+ * memory would be missing.  A thread left out may have made it, or it may only be passing
+ * through that memory, so the refusal asks to try again.
  */
 static void ckpt_task_check_inside(struct ckpt_collect *c, struct task_struct *task,
 				   const struct ckpt_rec_thread *rec)
@@ -353,7 +354,7 @@ int ckpt_collect_thread(struct ckpt_collect *c, struct ckpt_proc *proc,
 
 	ckpt_task_check_process(c, task, ckpt_proc_alive(c, proc));
 	ckpt_task_check(c, task);
-	/* registers lie on the stack, which a killed task frees */
+	/* the registers lie on the kernel stack, which a killed task frees */
 	if (!try_get_task_stack(task))
 		return 0;	/* the verdict will say so */
 	err = ckpt_arch_collect_regs(c, task, rec);

@@ -54,7 +54,10 @@ void ckpt_thread_put(struct ckpt_thread *thread)
 	kref_put(&thread->ref, ckpt_thread_free);
 }
 
-/* The thread is through with us, alive or not, or never told. Drops the callback's references. */
+/*
+ * End the thread's work for us; the thread may be alive, dead, or never have been told. Drops the
+ * references of the callback.
+ */
 static void ckpt_thread_leave(struct ckpt_thread *thread)
 {
 	struct ckpt_ctx *ctx = thread->ctx;
@@ -66,7 +69,7 @@ static void ckpt_thread_leave(struct ckpt_thread *thread)
 	ctx->nr_threads--;
 	WRITE_ONCE(thread->state, CKPT_THREAD_GONE);
 	hash_del(&thread->hash);
-	unlisted = ctx->phase == CKPT_PHASE_DEAD;	/* nobody reaps any more */
+	unlisted = ctx->phase == CKPT_PHASE_DEAD;	/* nobody will reap the list */
 	if (unlisted)
 		list_del_init(&thread->link);
 	if (thread->action) {
@@ -84,7 +87,7 @@ static void ckpt_thread_leave(struct ckpt_thread *thread)
 	module_put(THIS_MODULE);
 }
 
-/* Run the action that is waiting; false if there is none and the thread may go. */
+/* Run the waiting action; returns false if the thread may leave the park. */
 static bool ckpt_thread_act(struct ckpt_thread *thread)
 {
 	struct ckpt_ctx *ctx = thread->ctx;
@@ -107,9 +110,8 @@ static bool ckpt_thread_act(struct ckpt_thread *thread)
 }
 
 /*
- * Until there is an action or the thread may go; false if it was killed.  The
- * thread is the only one that waits, so whoever has something for it wakes the
- * task itself.
+ * Sleep until there is an action or the thread may leave the park; false if it was killed.  Only
+ * this thread waits here, so a caller with an action for it wakes the task itself.
  */
 static bool ckpt_thread_sleep(struct ckpt_thread *thread)
 {
@@ -135,8 +137,8 @@ static int ckpt_thread_add_work(struct ckpt_thread *thread)
 }
 
 /*
- * Who has not been told waits in the lane of the CPU that it ran on, as it is woken there:
- * a CPU that tells its own touches no other's run queue.
+ * A thread that has not been told waits in the lane of the CPU that it ran on, where it will be
+ * woken: a CPU that tells threads of its own lane touches no other run queue.
  */
 static unsigned int ckpt_lane(int cpu)
 {
@@ -166,7 +168,7 @@ static struct ckpt_thread *ckpt_lane_pop(struct ckpt_ctx *ctx, unsigned int lane
 	return thread;
 }
 
-/* One of this CPU's, or else, if others' are wanted, of the next that has any. */
+/* Next thread to tell: of this CPU's lane, or with @others of the next lane that has any. */
 static struct ckpt_thread *ckpt_threads_next_untold(struct ckpt_ctx *ctx, bool others)
 {
 	unsigned long lane, own = ckpt_lane(raw_smp_processor_id());
@@ -190,7 +192,7 @@ static void ckpt_thread_tell(struct ckpt_thread *thread)
 	struct ckpt_ctx *ctx = thread->ctx;
 
 	if (!ckpt_thread_add_work(thread))
-		return;		/* it may be through with us already */
+		return;		/* the thread may have left already */
 	spin_lock(&ctx->lock);
 	ctx->nr_missed++;
 	if (ctx->nr_wanted)
@@ -216,9 +218,9 @@ static void ckpt_threads_tell_all(struct ckpt_ctx *ctx)
 }
 
 /*
- * Every thread that has parked does this while some are left: so the CPUs that have woken
- * share the work of waking the others.  Who is told here parks here, and comes first: those
- * of other CPUs are told when this one has nothing else to do.
+ * Every thread that has parked calls this while threads are left to tell, so the CPUs that are
+ * awake share the work of waking the others.  Threads of this CPU's lane park here and come
+ * first; threads of other CPUs are told when this CPU has nothing else to do.
  */
 static void ckpt_threads_help_tell(struct ckpt_ctx *ctx)
 {
@@ -227,7 +229,7 @@ static void ckpt_threads_help_tell(struct ckpt_ctx *ctx)
 		ckpt_threads_tell_all(ctx);
 }
 
-/* One of each other CPU's, so that all have begun before this one tells its own. */
+/* Tell one thread of each other CPU, so that all CPUs have begun before this one goes on. */
 static void ckpt_threads_tell_others(struct ckpt_ctx *ctx)
 {
 	unsigned long lanes = READ_ONCE(ctx->untold_lanes);
@@ -257,7 +259,7 @@ unsigned int ckpt_threads_tell(struct ckpt_ctx *ctx, struct ckpt_thread *first)
 	spin_unlock(&ctx->lock);
 	ckpt_threads_tell_others(ctx);
 	ckpt_threads_tell_own(ctx);
-	cond_resched();		/* those of this CPU park */
+	cond_resched();		/* let the threads of this CPU park */
 	ckpt_threads_tell_all(ctx);
 	return READ_ONCE(ctx->nr_missed);
 }
@@ -299,8 +301,8 @@ static void ckpt_thread_work(struct callback_head *work)
 	struct ckpt_thread *thread = container_of(work, struct ckpt_thread, work);
 
 	/*
-	 * The last that was queued runs first.  What is behind us, files that are being closed
-	 * mostly, must be done when the thread parks: we go to the end.
+	 * The work that was queued last runs first.  The work behind ours, mostly files that are
+	 * being closed, must be done when the thread parks, so queue ours at the end again.
 	 */
 	if (work->next && !task_work_add(current, work, TWA_NONE))
 		return;
@@ -313,7 +315,7 @@ static void ckpt_thread_work(struct callback_head *work)
 	ckpt_thread_leave(thread);
 }
 
-/* Taken back from the park, but its call may have been cut short: see ckpt_thread_cancel(). */
+/* Runs in a thread whose park was cancelled, but whose call may have been cut short by it. */
 static void ckpt_thread_mend(struct callback_head *work)
 {
 	struct ckpt_thread *thread = container_of(work, struct ckpt_thread, work);
@@ -331,7 +333,7 @@ void ckpt_thread_enlist(struct ckpt_thread *thread, struct ckpt_ctx *ctx,
 	thread->task = get_task_struct(task);
 	thread->state = CKPT_THREAD_QUEUED;
 	init_task_work(&thread->work, ckpt_thread_work);
-	kref_get(&thread->ref);		/* the callback's */
+	kref_get(&thread->ref);		/* the reference of the callback */
 	__module_get(THIS_MODULE);
 
 	spin_lock(&ctx->lock);
@@ -477,7 +479,7 @@ static bool ckpt_thread_match(struct callback_head *work, void *data)
 	return work == data;
 }
 
-/* Only looks: nothing is cancelled. */
+/* Only look for ckpt_thread_mend(): never match, so that nothing is cancelled. */
 static bool ckpt_thread_match_mend(struct callback_head *work, void *data)
 {
 	if (work->func == ckpt_thread_mend)
@@ -494,11 +496,11 @@ static bool ckpt_thread_has_mend(struct task_struct *task)
 }
 
 /*
- * Work that has not begun is taken back, so that nothing stays behind in stopped threads.
- * What cannot be taken back is being run, and sees let_go.  A thread that is not stopped
- * may be on its way out of a call that our notification has cut short, or sleep where it
- * will find it: in place of the park it gets what mends that, which then has the callback's
- * references (*@ret_mended).
+ * Cancel work that has not begun, so that no work stays behind in stopped threads.  Work that
+ * cannot be cancelled is running, and sees let_go.  Our notification may have cut a call of a
+ * thread short that is not stopped, or may do so when the thread wakes: such a thread gets
+ * ckpt_thread_mend() in place of the park, which takes over the callback's references
+ * (*@ret_mended).
  */
 static bool ckpt_thread_cancel(struct ckpt_thread *thread, bool *ret_mended)
 {
@@ -517,7 +519,7 @@ static bool ckpt_thread_cancel(struct ckpt_thread *thread, bool *ret_mended)
 	return true;
 }
 
-/* Those that @thread leads: without ctx->lock, which is the first thing they need. */
+/* Wake the list that begins with @thread, without ctx->lock, which the woken threads need first. */
 static void ckpt_threads_wake(struct ckpt_thread *thread)
 {
 	struct ckpt_thread *next;
@@ -549,8 +551,8 @@ void ckpt_threads_thaw(struct ckpt_ctx *ctx)
 			continue;
 		}
 		if (!ckpt_thread_cancel(thread, &mended))
-			continue;	/* it looks at let_go before it sleeps */
-		/* as ckpt_thread_leave() does; the list keeps it alive */
+			continue;	/* the running callback sees let_go before it sleeps */
+		/* as ckpt_thread_leave() does; the list's reference keeps @thread alive */
 		ctx->nr_threads--;
 		WRITE_ONCE(thread->state, CKPT_THREAD_GONE);
 		hash_del(&thread->hash);

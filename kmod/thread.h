@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A thread that has work of ours queued: parked, on its way there, or unable.
+ * A thread that has work of ours queued: parked, on its way to the park, or unable to park.
  *
  * One task_work per thread (TWA_SIGNAL).  Its callback, ckpt_thread_park(),
  * runs in the thread's own context on the way to user mode, inside
@@ -11,8 +11,8 @@
  * The module text is pinned (module reference) from attach until the callback
  * has left; module exit also waits for an RCU tasks grace period.
  *
- * Being told interrupts a call even if the thread is let go before it parks, so then, too,
- * it has something to mend (thread->mend) before it goes on.
+ * Telling a thread to park interrupts its system call, even if the thread is let go before it
+ * parks; so then, too, the thread must mend the call (thread->mend) before it goes on.
  *
  * Life: the context's list holds one reference, the queued callback the other.
  * A thread that died or was thawed stays on the list as GONE until
@@ -33,7 +33,7 @@ struct ckpt_thread;
 typedef int (*ckpt_action_fn)(struct ckpt_thread *thread, void *arg);
 
 enum ckpt_thread_state {
-	CKPT_THREAD_QUEUED,	/* work added, not there yet */
+	CKPT_THREAD_QUEUED,	/* work added, thread not parked yet */
 	CKPT_THREAD_PARKED,
 	CKPT_THREAD_GONE,	/* killed or exited: never touch the task again */
 };
@@ -46,20 +46,20 @@ struct ckpt_thread {
 	struct ckpt_ctx *ctx;		/* reference */
 	struct task_struct *task;	/* reference */
 	enum ckpt_thread_state state;	/* under ctx->lock */
-	bool told;			/* given to ckpt_threads_tell(); the freezer's own */
+	bool told;			/* was given to ckpt_threads_tell(); for freeze.c only */
 	bool let_go;			/* leave the park; under ctx->lock */
-	bool held;			/* a thaw leaves it alone; under ctx->lock */
+	bool held;			/* a thaw leaves the thread alone; under ctx->lock */
 	ckpt_action_fn action;		/* under ctx->lock; NULL: none, or taken by the thread */
 	void *action_arg;
 	int action_ret;
 	struct completion action_done;
-	ckpt_action_fn on_park; /* before it counts as parked, or NULL; set before attaching */
+	ckpt_action_fn on_park; /* runs before PARKED is set, or NULL; set before attaching */
 	ckpt_action_fn on_leave; /* last thing before leaving the park (not when killed), or NULL */
 	ckpt_action_fn
-		mend; /* instead of both, in one that was told and let go unparked, or NULL */
+		mend; /* runs instead of both in a thread let go before it parked; or NULL */
 	void *side;			/* capture's or restore's own per-thread data */
 	void (*side_free)(void *side);	/* called with the last reference, or NULL */
-	struct ckpt_thread *next;	/* of those to be told, or of those that a thaw wakes */
+	struct ckpt_thread *next;	/* next in a lane, or in the list that a thaw wakes */
 };
 
 /* A thread not attached yet; NULL without memory.  Free with ckpt_thread_put(). */
@@ -72,39 +72,40 @@ void ckpt_thread_put(struct ckpt_thread *thread);
 void ckpt_thread_enlist(struct ckpt_thread *thread, struct ckpt_ctx *ctx,
 			struct task_struct *task);
 /*
- * Queue the park of what is enlisted: @first and what follows it by next; process context,
- * may sleep.  Threads that park meanwhile help, first with those of their own CPU.  Returns
- * when the last one has been told, or is just being told.  What is exiting becomes GONE; how
- * many did, as far as is known, is returned.
+ * Queue the park of enlisted threads, @first and those linked by next; process context, may sleep.
+ * Threads that park meanwhile help, first with threads of their own CPU.  Returns when the last
+ * thread has been told, or is just being told.  Exiting threads become GONE; returns their
+ * number, as far as it is known.
  */
 unsigned int ckpt_threads_tell(struct ckpt_ctx *ctx, struct ckpt_thread *first);
-/* Off the list without having been told; the list's reference is the caller's, to put. */
+/* Take an untold thread off the list; the caller gets the list's reference, to put. */
 void ckpt_thread_delist(struct ckpt_thread *thread);
-/* Enlist and queue the park; on failure the reference is still the caller's, to put. */
+/* Enlist @thread and queue its park; on failure the caller keeps its reference, to put. */
 int ckpt_thread_queue(struct ckpt_thread *thread, struct ckpt_ctx *ctx,
 		      struct task_struct *task);
-/* Both in one; may sleep. */
+/* Allocate a thread and queue its park; may sleep. */
 int ckpt_thread_attach(struct ckpt_ctx *ctx, struct task_struct *task,
 		       struct ckpt_thread **ret_thread);
 /* Find by task; caller holds cmd_lock. */
 struct ckpt_thread *ckpt_thread_find(struct ckpt_ctx *ctx, struct task_struct *task);
 
 /*
- * Give @thread an action and go on; -ESRCH if it is not parked, -EBUSY if it has one.
+ * Give @thread an action without waiting; -ESRCH if it is not parked, -EBUSY if it has an action.
  * Each success needs one ckpt_thread_wait().
  */
 int ckpt_thread_post(struct ckpt_thread *thread, ckpt_action_fn fn, void *arg);
-/* What the action returned; -ESRCH if the thread died, -EINTR if the caller is
+/*
+ * Wait for the action and return its result; -ESRCH if the thread died, -EINTR if the caller is
  * killed (only after the action ended or can no longer start).
  */
 int ckpt_thread_wait(struct ckpt_thread *thread);
-/* Both in one. */
+/* Post an action and wait for it. */
 int ckpt_thread_run(struct ckpt_thread *thread, ckpt_action_fn fn, void *arg);
 
 /* Wait until the parked thread is off its CPU, so that regsets and registers may be touched. */
 int ckpt_thread_settle(struct ckpt_thread *thread);
 bool ckpt_thread_is_parked(struct ckpt_thread *thread);
-/* Killed, exited, or let go: it is no longer to be touched. */
+/* True for a thread that was killed, exited, or let go: it must not be touched any more. */
 bool ckpt_thread_is_gone(const struct ckpt_thread *thread);
 
 /*
@@ -112,7 +113,7 @@ bool ckpt_thread_is_gone(const struct ckpt_thread *thread);
  * context.
  */
 void ckpt_threads_thaw(struct ckpt_ctx *ctx);
-/* Hold, or no longer hold, what a thaw leaves alone. */
+/* Make a thaw leave @thread alone; end that for all threads. */
 void ckpt_thread_hold(struct ckpt_thread *thread);
 void ckpt_threads_unhold(struct ckpt_ctx *ctx);
 /* SIGKILL every thread group of the context, then let go. */

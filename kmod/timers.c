@@ -2,9 +2,9 @@
 /*
  * Interval timers of a process; see posix_timers.c for the others.
  *
- * Runs on a frozen process: its timers tick on and may fire meanwhile, but nobody
- * sets them.  What is recorded is what was left at this instant; a timer about to
- * fire is recorded as armed, never as unarmed.  Nothing is changed here.
+ * This code runs on a frozen process: its timers tick on and may fire meanwhile, but nobody sets
+ * them.  A record has the time left at this instant; a timer about to fire is recorded as armed,
+ * never as unarmed.  No timer is changed here.
  */
 #include <linux/hrtimer.h>
 #include <linux/sched/cputime.h>
@@ -18,11 +18,11 @@ static void ckpt_itimer_real(struct signal_struct *signal, struct ckpt_itimer *r
 	struct hrtimer *timer = &signal->real_timer;
 	ktime_t left = hrtimer_get_remaining(timer);
 
-	/* while its signal is pending it is not armed; taking the signal arms it again */
+	/* the timer is not armed while its signal is pending; taking the signal arms it again */
 	rec->interval_ns = ktime_to_ns(signal->it_real_incr);
 	if (!hrtimer_active(timer))
 		return;
-	/* about to fire is not "not armed" */
+	/* a timer about to fire must not look unarmed (0) */
 	rec->value_ns = max_t(s64, ktime_to_ns(left), NSEC_PER_USEC);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Tracepoints of every transition; each carries the context's number.
+ * Tracepoints for every transition of a context or a thread; each has the context's number.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM ckpt

@@ -4,32 +4,32 @@
  *
  * Right after the fork that clones a map every anonymous page of both copies is
  * write-protected, flushed from the TLBs and not exclusive.  Clearing the bit of
- * such a page needs no flush, and nothing but a write fault, which sets it again,
- * makes the page writable, whatever mprotect(2) does to the mapping: that needs
- * an exclusive page.  What a fork leaves writable or exclusive keeps its bit.
+ * such a page needs no flush.  Only a write fault, which sets the bit again, makes the page
+ * writable, whatever mprotect(2) does to the mapping, as mprotect(2) needs an exclusive page for
+ * that.  A page that the fork leaves writable or exclusive keeps its bit.
  *
  * The bit is lost, or a page becomes exclusive without it, in few ways, and a map
  * in which one of them was ever possible is not tracked: swapping (mmlist), pins
  * (MMF_HAS_PINNED), merging of same pages, uprobes.  mremap(2) may move a page
  * table without marking its entries; so only mappings count whose pages have the
- * index of their address, before and after: a page that was moved has another, or
- * is back where it was.  If it is back, a snapshot between may have had another page
- * there, or none; so that one marks all that is not in its place.
+ * index of their address, before and after: a page that was moved has another index, or is back
+ * where it was.  If it is back, a snapshot in between may have had another page there, or none; so
+ * that snapshot marks all pages that are not in their place.
  *
- * What is written by force (/proc/PID/mem, ptrace) into a mapping that may not be written
- * has no bit while the mapping is new; the page is exclusive, which no clean one is, until the
- * program forks. So a new mapping is looked through for such pages before its flag is taken
- * off, and if nobody may write to it, each page is taken for one. A mapping that is made
- * writable before, and then forked or merged with an old one, hides them: that is not noticed.
+ * A forced write (/proc/PID/mem, ptrace) into a mapping without write permission sets no bit while
+ * the mapping is new; but its page is exclusive, which no clean page is, until the program forks.
+ * So a new mapping is searched for such pages before its flag is taken off, and if nobody may
+ * write to the mapping, each of its pages counts as written. A mapping that is made writable
+ * before that, and then forked or merged with an old one, hides such pages: that is not noticed.
  *
- * Others may clear the bits (/proc/PID/clear_refs).  That clears VM_SOFTDIRTY of
- * all mappings, too; the vDSO's is never cleared by us, and tells.
+ * Others may clear the bits (/proc/PID/clear_refs).  That clears VM_SOFTDIRTY of all mappings, too.
+ * We never clear the flag of the vDSO, so the vDSO tells whether somebody else did.
  *
- * Which snapshot the bits count from is a random token, remembered here with a
- * reference on the map's structure, so that its address is not used again.  Whoever
- * has no image with the token knows nothing about the bits.
+ * A random token names the snapshot that the bits count from.  It is kept here with a reference on
+ * the map's structure, so that the structure's address is not used again.  Without an image that
+ * has the token, the bits mean nothing.
  *
- * Must not change what a program sees, nor trust a map that it has not prepared.
+ * The code must not change anything that a program sees, nor trust a map that it has not prepared.
  */
 #include <linux/hashtable.h>
 #include <linux/mm.h>
@@ -48,7 +48,7 @@
 
 struct ckpt_tracked {
 	struct hlist_node hash;
-	struct mm_struct *mm;		/* mmgrab() */
+	struct mm_struct *mm;		/* reference by mmgrab() */
 	u64 token;
 };
 
@@ -75,7 +75,7 @@ static struct ckpt_tracked *ckpt_tracked_find(struct mm_struct *mm)
 	return NULL;
 }
 
-/* Maps whose last user is gone. */
+/* Forget maps whose last user is gone. */
 static void ckpt_tracked_sweep(void)
 {
 	struct ckpt_tracked *entry;
@@ -88,7 +88,7 @@ static void ckpt_tracked_sweep(void)
 			ckpt_tracked_free(entry);
 }
 
-/* Remember @token, or with 0 forget; without memory it is forgotten, too. */
+/* Keep @token for @mm, or forget the old token if it is 0 or memory is short; returns the token. */
 static u64 ckpt_tracked_set(struct mm_struct *mm, u64 token)
 {
 	struct ckpt_tracked *entry;
@@ -138,7 +138,7 @@ void ckpt_track_exit(void)
 
 /* ------------------------------------------------------------- what is believed */
 
-/* Marks that stay for the life of the map. */
+/* True if the map has none of the marks, which last for its life, that rule tracking out. */
 static bool ckpt_track_is_quiet(const struct mm_struct *mm)
 {
 	return list_empty(&mm->mmlist) && !test_bit(MMF_HAS_PINNED, &mm->flags) &&
@@ -146,7 +146,7 @@ static bool ckpt_track_is_quiet(const struct mm_struct *mm)
 	       !test_bit(MMF_HAS_UPROBES, &mm->flags);
 }
 
-/* Mapped by the kernel at the start of the program; NULL: it is gone, or something else. */
+/* The vDSO, which the kernel mapped at exec; NULL: it was unmapped or replaced. */
 static struct vm_area_struct *ckpt_track_sentinel(struct mm_struct *mm)
 {
 	unsigned long addr = (unsigned long)mm->context.vdso;
@@ -157,7 +157,7 @@ static struct vm_area_struct *ckpt_track_sentinel(struct mm_struct *mm)
 	return vma;
 }
 
-/* Has nobody else cleared the bits since the sentinel was set? */
+/* True if nobody else has cleared the bits since the sentinel was marked. */
 static bool ckpt_track_is_ours(struct mm_struct *mm)
 {
 	const struct vm_area_struct *vma = ckpt_track_sentinel(mm);
@@ -170,7 +170,7 @@ static bool ckpt_track_in_place(const struct vm_area_struct *vma)
 	return vma->vm_pgoff == vma->vm_start >> PAGE_SHIFT;
 }
 
-/* Mappings whose bits are cleared. */
+/* True for mappings whose bits are cleared and then tell writes. */
 static bool ckpt_track_takes(struct vm_area_struct *vma)
 {
 	return vma_is_anonymous(vma) && ckpt_track_in_place(vma) &&
@@ -178,7 +178,7 @@ static bool ckpt_track_takes(struct vm_area_struct *vma)
 	       !userfaultfd_armed(vma);
 }
 
-/* Mappings whose bits are set: they were taken elsewhere, or may be. */
+/* True for mappings whose bits are set: their pages were moved, or may be. */
 static bool ckpt_track_marks(struct vm_area_struct *vma)
 {
 	return vma_is_anonymous(vma) && !ckpt_track_in_place(vma) &&
@@ -201,7 +201,7 @@ u64 ckpt_track_base(struct mm_struct *mm)
 
 /* -------------------------------------------------------------------- clearing */
 
-/* Nobody can write to it but by a fault. */
+/* True for a page that can be written only after a fault. */
 static bool ckpt_track_may_clear(struct page *page)
 {
 	return PageAnon(page) && !PageAnonExclusive(page);
@@ -216,13 +216,13 @@ static void ckpt_track_mark_pmd(pmd_t *pmdp, pmd_t pmd, struct mm_walk *walk,
 		set_pmd_at(walk->mm, addr, pmdp, pmd_swp_mksoft_dirty(pmd));
 }
 
-/* Written, and no bit says so? */
+/* True for a page that may have been written without setting the bit. */
 static bool ckpt_track_is_forced(struct page *page, const struct vm_area_struct *vma)
 {
 	return PageAnon(page) && (PageAnonExclusive(page) || !(vma->vm_flags & VM_WRITE));
 }
 
-/* Entries that cannot be looked at are marked. */
+/* Mark forced pages, and entries that cannot be looked at. */
 static void ckpt_track_prepare_pmd(pmd_t *pmdp, pmd_t pmd, struct mm_walk *walk,
 				   unsigned long addr)
 {
@@ -240,7 +240,7 @@ static void ckpt_track_renew_pmd(pmd_t *pmdp, pmd_t pmd, struct mm_walk *walk,
 		clear_bit(_PAGE_BIT_SOFT_DIRTY, (unsigned long *)pmdp);
 }
 
-/* What is done with the entries of a walk; both with the page table's lock. */
+/* Functions that a walk calls for its entries, with the page table's lock held. */
 struct ckpt_track_pass {
 	void (*pmd)(pmd_t *pmdp, pmd_t pmd, struct mm_walk *walk, unsigned long addr);
 	void (*pte)(pte_t *ptep, pte_t pte, struct mm_walk *walk, unsigned long addr);
@@ -263,7 +263,7 @@ static int ckpt_track_pmd(pmd_t *pmdp, unsigned long addr, unsigned long end,
 		walk->action = ACTION_CONTINUE;
 		pass->pmd(pmdp, pmd, walk, addr);
 	} else if (!pmd_none(pmd)) {
-		walk->action = ACTION_AGAIN;	/* split meanwhile */
+		walk->action = ACTION_AGAIN;	/* the huge page was split meanwhile */
 	}
 	spin_unlock(ptl);
 	return 0;
@@ -286,7 +286,7 @@ static void ckpt_track_prepare_pte(pte_t *ptep, pte_t pte, struct mm_walk *walk,
 		ckpt_track_mark_pte(ptep, pte, walk, addr);
 }
 
-/* The hardware may set the accessed bit meanwhile, but not the dirty one. */
+/* Clear or set the bit; the hardware may set the accessed bit meanwhile, but not the dirty one. */
 static void ckpt_track_renew_pte(pte_t *ptep, pte_t pte, struct mm_walk *walk,
 				 unsigned long addr)
 {
@@ -306,7 +306,7 @@ static int ckpt_track_pte(pte_t *ptep, unsigned long addr, unsigned long end,
 	return 0;
 }
 
-/* Mappings that are new since the flag was taken off last. */
+/* True for mappings made or grown since the flags were taken off last. */
 static bool ckpt_track_is_new(struct vm_area_struct *vma)
 {
 	return vma->vm_flags & VM_SOFTDIRTY && ckpt_track_takes(vma);
@@ -342,7 +342,7 @@ static int ckpt_track_walk(struct mm_struct *mm, const struct mm_walk_ops *ops,
 	return ckpt_k(walk_page_range)(mm, 0, TASK_SIZE_MAX, ops, &pass);
 }
 
-/* Nothing is believed of a map that no token tells of. */
+/* Mark forced pages of new mappings; a map without a token is not believed, so it needs none. */
 static bool ckpt_track_find_forced(struct mm_struct *mm)
 {
 	struct ckpt_track_pass pass = { ckpt_track_prepare_pmd, ckpt_track_prepare_pte };
@@ -351,8 +351,8 @@ static bool ckpt_track_find_forced(struct mm_struct *mm)
 }
 
 /*
- * With VM_SOFTDIRTY fork may copy entries by the batch, with the bit of the first.
- * Every mapping begins with the flag, and gets it again when it grows.
+ * Take VM_SOFTDIRTY off the mappings: with the flag, fork may copy entries in batches, with the
+ * bit of the first entry.  Every mapping begins with the flag, and gets it again when it grows.
  */
 void ckpt_track_prepare(struct mm_struct *mm)
 {
@@ -361,7 +361,7 @@ void ckpt_track_prepare(struct mm_struct *mm)
 	VMA_ITERATOR(vmi, mm, 0);
 
 	mmap_write_lock(mm);
-	if (ckpt_track_find_forced(mm))		/* else they stay new, and are not believed */
+	if (ckpt_track_find_forced(mm))		/* else the mappings stay new: not believed */
 		for_each_vma(vmi, vma)
 			if (ckpt_track_is_new(vma))
 				ckpt_vm_flags_change(vma, 0, VM_SOFTDIRTY);
@@ -376,7 +376,7 @@ void ckpt_track_begin(struct mm_struct *mm, struct mm_struct *snapshot, u64 *ret
 	bool ours, quiet;
 	u64 token = 0;
 
-	/* The copy shows how it was at the fork. */
+	/* The copy shows the sentinel as it was at the fork. */
 	mmap_read_lock(snapshot);
 	ours = ckpt_track_is_ours(snapshot);
 	mmap_read_unlock(snapshot);
@@ -387,7 +387,7 @@ void ckpt_track_begin(struct mm_struct *mm, struct mm_struct *snapshot, u64 *ret
 	if (quiet && ckpt_track_is_ours(mm) &&
 	    !ckpt_track_walk(mm, &ckpt_track_ops, pass))
 		token = get_random_u64() ?: 1;
-	/* Cleared by somebody else: from the next time on it tells again. */
+	/* Somebody else has cleared the flag: set it, so that the sentinel tells from now on. */
 	sentinel = ckpt_track_sentinel(mm);
 	if (sentinel && !(sentinel->vm_flags & VM_SOFTDIRTY))
 		ckpt_vm_flags_change(sentinel, VM_SOFTDIRTY, VM_SOFTDIRTY);

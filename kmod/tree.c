@@ -3,13 +3,12 @@
  * Finding the process tree: roots, the scan.
  *
  * A scan is one walk over the children lists with tasklist_lock held for
- * reading, so nothing forks, exits for good or moves to another parent while it
- * runs; it takes references and does nothing else, so the lock is held for as
- * long as it takes to follow the pointers of the tree.  Roots are struct pids,
- * looked up again by each scan.
+ * reading, so no task forks, is reaped or moves to another parent meanwhile.  The scan only takes
+ * references, so it holds the lock no longer than it takes to follow the pointers of the tree.
+ * Roots are struct pids, which each scan looks up again.
  *
- * A process whose parent died has been handed to a subreaper or to init: it is
- * found if that subreaper is in the tree, and not otherwise.
+ * A process whose parent died has been handed to a subreaper or to init: the scan finds it only if
+ * that subreaper is in the tree.
  */
 #include <linux/mm.h>
 #include <linux/pid_namespace.h>
@@ -61,7 +60,7 @@ static int ckpt_tree_add_root(struct ckpt_tree *tree, struct ckpt_ctx *ctx, pid_
 	return 0;
 }
 
-/* Why a root cannot be one, or CKPT_R_NONE. */
+/* The reason why @task cannot be a root, or CKPT_R_NONE. */
 static enum ckpt_reason ckpt_tree_check_root(struct ckpt_tree *tree, struct ckpt_ctx *ctx,
 					     struct task_struct *task)
 {
@@ -183,14 +182,14 @@ static bool ckpt_tree_push_children(struct ckpt_tree *tree, struct task_struct *
 	return true;
 }
 
-/* With RCU or tasklist_lock. */
+/* The parent process; called under RCU or tasklist_lock. */
 static struct task_struct *ckpt_tree_parent(struct task_struct *task)
 {
 	return rcu_dereference_check(task->real_parent,
 				     lockdep_tasklist_lock_is_held())->group_leader;
 }
 
-/* A root below another root is found from there. */
+/* True for a root below another root: the scan finds it from there. */
 static bool ckpt_tree_below_root(struct ckpt_tree *tree, struct task_struct *task)
 {
 	struct task_struct *t = ckpt_tree_parent(task);
@@ -220,7 +219,7 @@ static bool ckpt_tree_push_roots(struct ckpt_tree *tree)
 	return true;
 }
 
-/* A leader cannot be left out; that somebody wants it to be is said elsewhere. */
+/* True for a thread to leave out; never a leader: ckpt_excludes_check() refuses that. */
 static bool ckpt_tree_leaves_out(struct ckpt_tree *tree, struct ckpt_ctx *ctx,
 				 struct task_struct *thread, pid_t tgid)
 {
@@ -258,7 +257,7 @@ static bool ckpt_tree_push_threads(struct ckpt_tree *tree, struct ckpt_proc *pro
 	return true;
 }
 
-/* False if the arrays are too small. */
+/* Walk the tree once; false if the arrays are too small. */
 static bool ckpt_tree_walk(struct ckpt_tree *tree, struct ckpt_ctx *ctx)
 {
 	unsigned int i;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The process tree of a capture: its roots, what is left out, and the processes
- * and threads that the last scan found.
+ * The process tree of a capture: its roots, its exclusions, and the processes and threads that the
+ * last scan found.
  */
 #ifndef _CKPT_TREE_H
 #define _CKPT_TREE_H
@@ -17,12 +17,12 @@ struct ckpt_thread;
 struct pid;
 struct task_struct;
 
-/* A thread found by the scan; live when it was scanned. */
+/* A thread found by the scan, alive at that time. */
 struct ckpt_member {
 	struct task_struct *task;	/* reference */
 	struct ckpt_thread
 		*thread; /* NULL: not attached; valid under cmd_lock until the next reap */
-	bool stopped; /* in a group stop when the snapshot began: ckpt_freeze_note() */
+	bool stopped; /* was in a group stop when the snapshot began: ckpt_freeze_note() */
 };
 
 /* A process found by the scan; parents come before their children. */
@@ -61,7 +61,7 @@ void ckpt_tree_free(struct ckpt_tree *tree);
  * scan before.  -E2BIG if there are more than the module's limit.
  */
 int ckpt_tree_scan(struct ckpt_tree *tree, struct ckpt_ctx *ctx);
-/* Forget what the scan found. */
+/* Forget the processes and threads that the scan found. */
 void ckpt_tree_forget(struct ckpt_tree *tree);
 
 #endif /* _CKPT_TREE_H */

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * VMA records: what each mapping is, its flags, its file.
+ * VMA records: the kind of each mapping, its flags, its file.
  *
- * A kind that cannot be made again is refused by name; nothing is left out but
- * what the caller named.  Called with the map's mmap_lock held for reading.
+ * A mapping of a kind that cannot be made again is refused by name; only mappings that the caller
+ * named are left out.  The functions are called with the map's mmap_lock held for reading.
  */
 #include <linux/fs.h>
 #include <linux/hugetlb.h>
@@ -60,7 +60,7 @@ static u64 ckpt_vma_translate(const struct vm_area_struct *vma)
 	return flags;
 }
 
-/* The name of a mapping that the kernel made, or NULL. */
+/* The name of a mapping that the kernel made, such as the vDSO, or NULL. */
 static const char *ckpt_vma_special_name(struct vm_area_struct *vma)
 {
 	if (vma->vm_file || !vma->vm_ops || !vma->vm_ops->name)
@@ -84,7 +84,7 @@ static u32 ckpt_vma_file_kind(struct vm_area_struct *vma, u32 file_kind)
 	case CKPT_FILE_MEMFD:
 		return vma->vm_flags & VM_MAYSHARE ? CKPT_VMA_FILE_SHARED
 						 : CKPT_VMA_FILE_PRIVATE;
-	case CKPT_FILE_SHM:	/* privately by way of a descriptor from /proc */
+	case CKPT_FILE_SHM:	/* mapped privately, through a descriptor from /proc */
 		return vma->vm_flags & VM_MAYSHARE ? CKPT_VMA_SHM
 						 : CKPT_VMA_FILE_PRIVATE;
 	default:
@@ -99,18 +99,18 @@ static u32 ckpt_vma_kind(struct vm_area_struct *vma)
 
 	if (name)
 		return ckpt_vma_special_kind(name);
-	/* a shared mapping that may never be written to is not VM_SHARED */
+	/* a shared mapping that may never be written has no VM_SHARED */
 	if (is_vm_hugetlb_page(vma))
 		return vma->vm_flags & VM_MAYSHARE ? CKPT_VMA_HUGETLB_SHARED
 						   : CKPT_VMA_HUGETLB_PRIVATE;
-	if (vma_is_anonymous(vma))	/* /dev/zero too, mapped privately */
+	if (vma_is_anonymous(vma))	/* also a private mapping of /dev/zero */
 		return CKPT_VMA_ANON;
 	if (!vma->vm_file)
 		return 0;
 	return ckpt_vma_file_kind(vma, ckpt_file_kind(vma->vm_file, &object));
 }
 
-/* Of a mapping with a file. */
+/* True for System V shared memory; @vma must have a file. */
 static bool ckpt_vma_is_sysv(const struct vm_area_struct *vma)
 {
 	const struct file *file = vma->vm_file;
@@ -119,7 +119,7 @@ static bool ckpt_vma_is_sysv(const struct vm_area_struct *vma)
 	       file_inode(file)->i_sb->s_flags & SB_KERNMOUNT;
 }
 
-/* Which reason, if the kind is not known. */
+/* The reason to refuse a mapping of an unknown kind. */
 static enum ckpt_reason ckpt_vma_reason(struct vm_area_struct *vma, const char **ret_what)
 {
 	struct file *file = vma->vm_file;
@@ -146,7 +146,7 @@ static void ckpt_vma_refuse(struct ckpt_collect *c, struct ckpt_object *obj,
 		    vma->vm_end, what);
 }
 
-/* Is it as the kernel made it? Only such a one comes back. */
+/* True if the vDSO or its data is as the kernel made it: a restore gives no other. */
 static bool ckpt_vma_is_the_kernels(const struct vm_area_struct *vma, u32 kind)
 {
 	vm_flags_t access = kind == CKPT_VMA_VDSO ? VM_READ | VM_EXEC : VM_READ;
@@ -190,7 +190,7 @@ static void ckpt_vma_check(struct ckpt_collect *c, struct ckpt_object *obj,
 		ckpt_vma_refuse(c, obj, vma, CKPT_R_VMA_KIND, "sealed (mseal)");
 }
 
-/* The segment is in use, but a restart will not miss it. */
+/* Note a segment that only ranges left out map: it is in use, but a restart will not miss it. */
 static void ckpt_vma_note_sysv(struct ckpt_collect *c, struct vm_area_struct *vma)
 {
 	bool is_new;
@@ -200,7 +200,7 @@ static void ckpt_vma_note_sysv(struct ckpt_collect *c, struct vm_area_struct *vm
 		c->error = -ENOMEM;
 }
 
-/* Whatever it is, it is not looked at: neither its kind nor its file matters. */
+/* True for a mapping left out, whose kind and file do not matter; refuse one partly in a range. */
 static bool ckpt_vma_is_left_out(struct ckpt_collect *c, struct ckpt_object *obj,
 				 struct vm_area_struct *vma)
 {
@@ -218,7 +218,7 @@ static bool ckpt_vma_is_left_out(struct ckpt_collect *c, struct ckpt_object *obj
 	}
 }
 
-/* Maps of the tree whose pages descend from the same one may share them. */
+/* Note the root of the mapping's anon_vma: maps of the tree share pages only below one root. */
 static int ckpt_vma_note_root(struct ckpt_collect *c, struct ckpt_object *obj,
 			      struct vm_area_struct *vma)
 {

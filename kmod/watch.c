@@ -3,13 +3,13 @@
  * The memory watch.
  *
  * Pages that a job changes after its snapshot exist twice, and both are charged
- * to the memory cgroup of the process.  While a snapshot is held, room in the
- * cgroups of all processes, in their ancestors and in the machine is looked at a
- * hundred times a second, and when it gets short anywhere the snapshot is dropped:
- * a checkpoint fails, the job is not killed for it.
+ * to the memory cgroup of the process.  While a snapshot is held, the watch looks a hundred times a
+ * second at the room in the cgroups of all processes, in their ancestors and in the machine. When
+ * room gets short anywhere, the watch drops the snapshot: the checkpoint fails, but the job is
+ * not killed for lack of memory.
  *
- * A job that reads or writes files fills its cgroup with their pages, which make room
- * when memory is wanted.  They count as half of what they are: not all can be had.
+ * A job that reads or writes files fills its cgroup with their pages, which make room when memory
+ * is wanted.  Half of these pages count as room, as not all of them can be freed.
  */
 #include <linux/memcontrol.h>
 #include <linux/mm.h>
@@ -23,8 +23,8 @@
 
 #define CKPT_WATCH_MS		10
 /*
- * What each processor may copy between two looks: 1 GB/s, and a jiffy or two more than asked
- * for.
+ * Pages that each processor may copy between two looks: at 1 GB/s, in the interval and a jiffy or
+ * two more.
  */
 #define CKPT_WATCH_CPU_PAGES	(16UL << (20 - PAGE_SHIFT))
 
@@ -34,7 +34,7 @@ static unsigned long ckpt_watch_reserve(unsigned long max)
 }
 
 #ifdef CONFIG_MEMCG
-/* Pages of files that nobody has to write or unmap before they are given up; may sleep. */
+/* File pages that need no write-back or unmapping before they are freed, halved; may sleep. */
 static unsigned long ckpt_watch_cache(struct mem_cgroup *memcg)
 {
 	unsigned long pages, busy;
@@ -56,7 +56,7 @@ static void ckpt_watch_level(struct mem_cgroup *memcg, unsigned long *room,
 	unsigned long left = max > used ? max - used : 0;
 	unsigned long keep = ckpt_watch_reserve(max);
 
-	if (left < max / 4)	/* to know more has its price */
+	if (left < max / 4)	/* flushing the counters is expensive */
 		left += ckpt_watch_cache(memcg);
 	if (left - min(left, keep) < *room - min(*room, *reserve)) {
 		*room = left;
@@ -64,7 +64,7 @@ static void ckpt_watch_level(struct mem_cgroup *memcg, unsigned long *room,
 	}
 }
 
-/* The cgroup of @task, with a reference, which keeps its ancestors, too. */
+/* The memory cgroup of @task, with a reference, which keeps the ancestors alive, too. */
 static struct mem_cgroup *ckpt_watch_group(struct task_struct *task)
 {
 	struct mem_cgroup *memcg;
@@ -72,7 +72,7 @@ static struct mem_cgroup *ckpt_watch_group(struct task_struct *task)
 	rcu_read_lock();
 	do {
 		memcg = mem_cgroup_from_task(task);
-	} while (memcg && !css_tryget(&memcg->css));	/* it has left it meanwhile */
+	} while (memcg && !css_tryget(&memcg->css));	/* the task has left it meanwhile */
 	rcu_read_unlock();
 	return memcg;
 }
@@ -94,7 +94,7 @@ unsigned long ckpt_watch_room(struct task_struct *task, unsigned long *ret_reser
 	return room;
 }
 
-/* Where what @task touches is charged, to compare with only. */
+/* The cgroup that pages of @task are charged to; without a reference, only to compare with. */
 static const void *ckpt_watch_memcg(struct task_struct *task)
 {
 	const void *memcg = NULL;
@@ -118,7 +118,7 @@ static struct task_struct *ckpt_watch_alive(const struct ckpt_tree *tree,
 	return NULL;
 }
 
-/* Processes of one cgroup are mostly found one after another: it is asked once for them. */
+/* Processes of one cgroup mostly follow each other: look at the cgroup once for all of them. */
 static bool ckpt_watch_is_short(struct ckpt_capture *cap)
 {
 	const void *memcg, *last = NULL;
@@ -149,7 +149,7 @@ static void ckpt_watch_work(struct work_struct *work)
 	if (!READ_ONCE(cap->watching))
 		return;
 	if (ckpt_watch_is_short(cap)) {
-		WRITE_ONCE(cap->lost, true);	/* a command that reads gives up */
+		WRITE_ONCE(cap->lost, true);	/* commands that read memory give up */
 		if (down_write_trylock(&ctx->cmd_lock)) {
 			ckpt_objects_drop(&cap->objects);
 			up_write(&ctx->cmd_lock);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Memory: is there room for a snapshot, and is there still?
+ * The memory watch: room for a snapshot, before it is made and while it is held.
  */
 #ifndef _CKPT_WATCH_H
 #define _CKPT_WATCH_H
@@ -11,13 +11,13 @@ struct ckpt_capture;
 struct task_struct;
 
 /*
- * Pages that @task's memory cgroup, its ancestors and the machine can still
- * take; *@ret_reserve is the part of it that is not ours to use.  May sleep.
+ * Number of pages that @task's memory cgroup, its ancestors and the machine can still take;
+ * *@ret_reserve is the part of these that a snapshot must not use.  May sleep.
  */
 unsigned long ckpt_watch_room(struct task_struct *task, unsigned long *ret_reserve);
 
 void ckpt_watch_init(struct ckpt_capture *cap);
-/* Watch the job's memory from now on, until stopped, if there is a snapshot. */
+/* If there is a snapshot, watch the job's memory until ckpt_watch_stop(). */
 void ckpt_watch_start(struct ckpt_capture *cap);
 void ckpt_watch_stop(struct ckpt_capture *cap);
 

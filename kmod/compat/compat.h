@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the core may take for granted on every supported kernel; included before
- * everything else.  The core is written for the newest kernel, this file
- * imitates it on older ones.  Probes (CKPT_HAVE_*) come from kmod/Kbuild.
+ * The interfaces that the core may use on every supported kernel; included before everything else.
+ * The core is written for the newest kernel, and this file imitates that kernel on older ones.
+ * Probes (CKPT_HAVE_*) come from kmod/Kbuild.
  */
 #ifndef _CKPT_COMPAT_H
 #define _CKPT_COMPAT_H
@@ -65,7 +65,7 @@ static inline u32 ckpt_futex_flags_in(u32 flags)
 	return flags << CKPT_FUTEX_SHIFT | CKPT_FUTEX_ALWAYS;
 }
 
-/* A hash list since 6.10. Drop when minimum >= 6.10 */
+/* The list of POSIX timers is a hash list since 6.10. Drop when minimum >= 6.10. */
 #ifdef CKPT_HAVE_POSIX_TIMERS_HLIST
 #define ckpt_for_each_posix_timer(timer, sig) \
 	hlist_for_each_entry(timer, &(sig)->posix_timers, list)
@@ -74,7 +74,10 @@ static inline u32 ckpt_futex_flags_in(u32 flags)
 	list_for_each_entry(timer, &(sig)->posix_timers, list)
 #endif
 
-/* Was deleted; with it_lock. Before 6.12 it_signal does not say it when the process is gone. */
+/*
+ * True for a deleted timer; call with it_lock. Before 6.12 it_signal is not cleared when the
+ * process is gone.
+ */
 static inline bool ckpt_posix_timer_gone(const struct k_itimer *timer,
 					 const struct signal_struct *signal)
 {
@@ -126,7 +129,7 @@ static inline bool ckpt_posix_timer_gone(const struct k_itimer *timer,
 #define ckpt_file_fown(file) (&(file)->f_owner)
 #endif
 
-/* An owner to be told (F_SETOWN), or by what signal (F_SETSIG)? */
+/* True if the file has an owner to signal (F_SETOWN), or a signal for it (F_SETSIG). */
 static inline bool ckpt_file_has_owner(struct file *file)
 {
 	const struct fown_struct *own = ckpt_file_fown(file);
@@ -134,14 +137,14 @@ static inline bool ckpt_file_has_owner(struct file *file)
 	return file->f_flags & FASYNC || (own && (own->pid || own->signum));
 }
 
-/* What fifo_open() leaves for poll(2). Drop when minimum >= 6.12. */
+/* The field in which fifo_open() leaves a mark for poll(2). Drop when minimum >= 6.12. */
 #ifdef CKPT_HAVE_F_PIPE
 #define ckpt_file_pipe_version(file) ((file)->f_pipe)
 #else
 #define ckpt_file_pipe_version(file) ((file)->f_version)
 #endif
 
-/* The array of VMAs went in 6.5. Drop when minimum >= 6.5. */
+/* get_user_pages_remote() lost its array of VMAs in 6.5. Drop when minimum >= 6.5. */
 #ifdef CKPT_HAVE_GUP_VMAS
 #define ckpt_get_user_pages_remote(mm, addr, nr, flags, pages) \
 	get_user_pages_remote(mm, addr, nr, flags, pages, NULL, NULL)
@@ -150,7 +153,7 @@ static inline bool ckpt_file_has_owner(struct file *file)
 	get_user_pages_remote(mm, addr, nr, flags, pages, NULL)
 #endif
 
-/* Takes map and address since 6.11. Drop when minimum >= 6.11. */
+/* huge_ptep_get() takes map and address since 6.11. Drop when minimum >= 6.11. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 11, 0)
 #define ckpt_huge_ptep_get(mm, addr, ptep) huge_ptep_get(mm, addr, ptep)
 #else

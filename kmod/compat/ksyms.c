@@ -2,10 +2,10 @@
 /*
  * The one table of unexported symbols, compat/ksyms.def.
  *
- * A kprobe tells where kallsyms_lookup_name() is, and that finds the rest.  On
- * IBT kernels the probe's address lies behind the function's ENDBR, which is as
- * good a target for the direct call that a static call becomes.  Nothing here
- * is ever called through a pointer.
+ * A kprobe finds the address of kallsyms_lookup_name(), and that function finds the other symbols.
+ * On IBT kernels the probe's address lies behind the function's ENDBR, which is as good a target
+ * for the direct call that a static call becomes.  No function here is ever called through a
+ * pointer.
  */
 #include <linux/kprobes.h>
 #include <linux/module.h>

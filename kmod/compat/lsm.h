@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What credentials hold beyond ids and capabilities: a Landlock domain, keys.
+ * State of credentials beyond ids and capabilities: a Landlock domain, keys.
  *
- * Landlock has no interface that tells whether a task is in a domain.  Its blob
- * begins with the pointer to it, and the size table with its place, once the
- * module is initialized.
+ * Landlock has no interface that tells whether a task is in a domain.  The blob of Landlock begins
+ * with the pointer to the domain, and its size table begins with the place of the blob, once
+ * Landlock is initialized.
  */
 #ifndef _CKPT_COMPAT_LSM_H
 #define _CKPT_COMPAT_LSM_H

@@ -39,7 +39,7 @@ static inline void vma_start_write(struct vm_area_struct *vma)
 }
 #endif
 
-/* A kernel that never drops pages gives a mapping that keeps them. Drop when minimum >= 6.11 */
+/* A kernel without MAP_DROPPABLE gives a mapping that keeps its pages. Drop when minimum >= 6.11 */
 #ifdef MAP_DROPPABLE
 #define CKPT_MAP_DROPPABLE	MAP_DROPPABLE
 #else
@@ -58,8 +58,8 @@ static inline void vma_start_write(struct vm_area_struct *vma)
 #endif
 
 /*
- * Does the entry stand in place of nothing?  One that stands for a page that was lost
- * is a marker, too, from 6.6 on.  Drop when minimum >= 6.6
+ * True for a marker entry that stands for no page.  From 6.6 on an entry for a lost page is a
+ * marker, too.  Drop when minimum >= 6.6
  */
 static inline bool ckpt_is_marker(swp_entry_t entry)
 {

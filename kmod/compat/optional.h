@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * State that a kernel has or has not, by its configuration or its age: what is
- * not there answers "none".
+ * State that a kernel may lack, by its configuration or its age: the functions then answer
+ * "none".
  */
 #ifndef _CKPT_COMPAT_OPTIONAL_H
 #define _CKPT_COMPAT_OPTIONAL_H
@@ -38,7 +38,7 @@ static inline bool ckpt_task_has_io_uring(const struct task_struct *task)
 #endif
 }
 
-/* CPUs that its cpuset gives to @task. */
+/* The CPUs that the cpuset of @task allows. */
 static inline void ckpt_task_cpuset(struct task_struct *task, struct cpumask *ret)
 {
 #ifdef CONFIG_CPUSETS
@@ -48,7 +48,7 @@ static inline void ckpt_task_cpuset(struct task_struct *task, struct cpumask *re
 #endif
 }
 
-/* System calls of its own are handed to itself (PR_SET_SYSCALL_USER_DISPATCH). */
+/* True if the task handles its own system calls (PR_SET_SYSCALL_USER_DISPATCH). */
 static inline bool ckpt_task_has_dispatch(struct task_struct *task)
 {
 #ifdef CONFIG_GENERIC_ENTRY
@@ -58,7 +58,7 @@ static inline bool ckpt_task_has_dispatch(struct task_struct *task)
 #endif
 }
 
-/* PR_SCHED_CORE, and utilization clamps of sched_setattr(2). */
+/* State of PR_SCHED_CORE, and utilization clamps of sched_setattr(2). */
 static inline bool ckpt_task_has_core_cookie(const struct task_struct *task)
 {
 #ifdef CONFIG_SCHED_CORE
@@ -103,7 +103,7 @@ static inline u32 ckpt_mm_pkeys(const struct mm_struct *mm)
 	u32 keys = 0;
 #ifdef CONFIG_X86_INTEL_MEMORY_PROTECTION_KEYS
 	keys = mm->context.pkey_allocation_map & ~1U;
-	/* the kernel's own: for mappings that are PROT_EXEC only */
+	/* the kernel's own key, for mappings with PROT_EXEC only */
 	if (mm->context.execute_only_pkey > 0)
 		keys &= ~(1U << mm->context.execute_only_pkey);
 #endif
@@ -149,7 +149,7 @@ static inline bool ckpt_mm_set_exec_key(unsigned int key, bool none)
 static inline bool ckpt_mm_has_uprobes(const struct mm_struct *mm)
 {
 #ifdef CONFIG_UPROBES
-	/* to be counted again: they may be gone */
+	/* MMF_RECALC_UPROBES: the probes may be gone */
 	return test_bit(MMF_HAS_UPROBES, &mm->flags) &&
 	       !test_bit(MMF_RECALC_UPROBES, &mm->flags);
 #else
@@ -197,8 +197,8 @@ static inline bool ckpt_vma_is_sealed(const struct vm_area_struct *vma)
 }
 
 /*
- * Copy the name given with PR_SET_VMA_ANON_NAME, if there is one. Where the field
- * shares its place with that of file mappings (before 6.2), these have none.
+ * Copy the name given with PR_SET_VMA_ANON_NAME, if there is one. Before 6.2 the field shares its
+ * place with a field of file mappings, so file mappings have no name.
  */
 static inline void ckpt_vma_anon_name(const struct vm_area_struct *vma, char *name,
 				      size_t size)
@@ -219,7 +219,7 @@ static inline void ckpt_anon_name_free(struct kref *kref)
 }
 #endif
 
-/* Give such a name in the caller's own map, as prctl(2) does; a kernel without them has none. */
+/* Set such a name in the caller's own map, as prctl(2) does; no-op in a kernel without names. */
 static inline int ckpt_vma_set_anon_name(unsigned long start, unsigned long len,
 					 const char *text)
 {

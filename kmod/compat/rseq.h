@@ -6,7 +6,7 @@
 #define _CKPT_COMPAT_RSEQ_H
 
 #include <linux/sched.h>
-/* in 6.1 this finds the uapi header, and sched.h has the rest */
+/* in 6.1 this finds the uapi header; sched.h declares the functions */
 #include <linux/rseq.h>
 
 #define CKPT_RSEQ_LEN	32	/* of the first version */
@@ -22,13 +22,13 @@ static inline void ckpt_rseq_set(u64 addr, u32 len, u32 sig)
 #ifdef CKPT_HAVE_RSEQ_LEN	/* drop when minimum >= 6.3 */
 	current->rseq_len = len;
 #endif
-	/* as after a preemption: a critical section is aborted, cpu_id renewed */
+	/* as after a preemption: abort a critical section, update cpu_id */
 	if (addr)
 		rseq_preempt(current);
 	preempt_enable();
 }
 
-/* As rseq(2) checks it. */
+/* Check address and length of the area as rseq(2) does. */
 static inline bool ckpt_rseq_layout_ok(u64 addr, u32 len)
 {
 #ifdef CKPT_HAVE_RSEQ_LEN	/* drop when minimum >= 6.3 */

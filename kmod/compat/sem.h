@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What ipc/sem.c keeps to itself.
+ * The private undo list of semaphores, which ipc/sem.c does not export.
  */
 #ifndef _CKPT_COMPAT_SEM_H
 #define _CKPT_COMPAT_SEM_H
@@ -11,7 +11,7 @@
 #include <linux/sched.h>
 #include <linux/spinlock.h>
 
-/* The same from 2.6 to 6.12. */
+/* The structure is the same from 2.6 to 6.12. */
 struct ckpt_sem_undo_list {
 	refcount_t refcnt;
 	spinlock_t lock;
@@ -19,8 +19,8 @@ struct ckpt_sem_undo_list {
 };
 
 /*
- * Does the (frozen) task have anything to undo?  Threads share a list from their
- * creation on (CLONE_SYSVSEM), so that having one says nothing.
+ * True if the (frozen) task has operations to undo.  Threads share a list from their creation on
+ * (CLONE_SYSVSEM), so the list alone says nothing.
  */
 static inline bool ckpt_task_has_sem_undo(struct task_struct *task)
 {
