@@ -4,9 +4,9 @@
  *
  * One open file description is one context: a capture or a restore, chosen by
  * the first command.  Opening needs CAP_SYS_ADMIN, or CAP_CHECKPOINT_RESTORE
- * with CAP_SYS_PTRACE.  Whatever happens, the release of a capture thaws what
- * it froze, the release of a restore that was not committed kills the tasks it
- * was filling, and both free what they hold.
+ * with CAP_SYS_PTRACE.  Whatever happens, the release of a capture thaws the
+ * tree that it froze, the release of a restore that was not committed kills the
+ * tasks that it was filling, and both free everything they hold.
  *
  *   Capture                              Restore
  *   CKPT_IOC_TARGET    name the roots    CKPT_IOC_RESTORE_BEGIN
@@ -25,10 +25,10 @@
  *   kernel's is an older caller: the rest counts as zero.  A longer one is
  *   accepted if its tail is zero (-E2BIG otherwise).  An unknown flag is
  *   -EINVAL, an unknown command -ENOTTY, a command at the wrong time -EBADFD.
- *   One command at a time runs on a context (a second one waits, killable);
- *   CKPT_IOC_ENTER and poll(2) run beside it, and CKPT_IOC_PAGES_WRITE, _SHARE and
- *   _DROP of several threads run beside each other, whichever maps they change; what is
- *   shared must have been written, and what two change at once is either's.
+ *   One command at a time runs on a context (a second one waits, killable); CKPT_IOC_ENTER and
+ *   poll(2) may run at the same time, and so may CKPT_IOC_PAGES_WRITE, _SHARE and _DROP of several
+ *   threads, whichever maps they change.  Pages must be written before they are shared; if two
+ *   commands change a page at once, either result may stay.
  *
  * Freezing
  *   A thread is parked in its own context on its way back to user mode, so it
@@ -52,22 +52,22 @@
  *   its XSTATE, GROUPS, MEMPOLICY if it has one, and SIGPENDING), SIGACTIONS, TIMERs,
  *   SIGPENDING (shared); then per memory map MM and its VMAs in address order, each followed by
  *   its MEMPOLICY if it has one; then FDs; then FILEs, each followed by its LOCKs, and PIPEs.
- *   A reader skips what it does not know only if CKPT_REC_OPTIONAL is set in the type.
+ *   A reader skips a record of an unknown type only if CKPT_REC_OPTIONAL is set in the type.
  *   lseek(2) to 0 rewinds. Identifiers (mm_id, files_id, fs_id, file_id, …) are small numbers
  *   from 1, valid in this context only; equal numbers mean the same kernel object.
  *   pid numbers in records are those of the tree's own PID namespace; pids
  *   in commands are those of the caller's.
  *
  * Restore
- *   User space creates every task with clone3(set_tid) and sets by ordinary
- *   system calls what those can set (credentials, limits, cwd, root, umask,
+ *   User space creates every task with clone3(set_tid) and sets all state that
+ *   ordinary system calls can set (credentials, limits, cwd, root, umask,
  *   scheduling, personality).  Each thread then calls CKPT_IOC_ENTER and parks.
- *   What is left is given as records to CKPT_IOC_RESTORE_STATE, which the
+ *   The other state is given as records to CKPT_IOC_RESTORE_STATE, which the
  *   parked threads apply to themselves; fields that name a file hold a
  *   descriptor of the caller there instead of an identifier (-1: none).
  *   Nothing takes effect on a thread that has not entered this context.
  *   Nothing in a record is an address or a name of kernel code.
- *   CKPT_IOC_RESTORE_COMMIT sets the registers and lets go.
+ *   CKPT_IOC_RESTORE_COMMIT sets the registers and lets the threads go.
  *
  * Events
  *   Generic netlink family "ckpt", multicast group "events".  Events are hints
@@ -103,7 +103,7 @@ enum ckpt_reason {
 #define CKPT_FEAT_TTY_PEEK	(1ULL << 5)	/* CKPT_IOC_TTY_PEEK */
 
 /**
- * struct ckpt_info - CKPT_IOC_INFO: what this module and kernel can do
+ * struct ckpt_info - CKPT_IOC_INFO: features and limits of this module and kernel
  * @api: CKPT_API of the module; another number than the caller's is refused
  * @features: CKPT_FEAT_* bits
  * @max_threads: most threads in one tree
@@ -113,7 +113,7 @@ enum ckpt_reason {
  * @xfeatures: XCR0 feature bits user space may hold
  * @vvar_size: bytes of the [vvar] pages before the vDSO
  * @release: utsname release, NUL padded
- * @cpu: of this node
+ * @cpu: the CPU of this node
  */
 struct ckpt_info {
 	__u32 size;
@@ -133,7 +133,7 @@ struct ckpt_info {
 /* --------------------------------------------------------------- capture */
 
 #define CKPT_TARGET_DESCENDANTS	(1U << 0)	/* the roots' descendants, not the roots */
-#define CKPT_EXCLUDE_MAX	(1U << 18)	/* of a node with a thousand MPI ranks */
+#define CKPT_EXCLUDE_MAX	(1U << 18)	/* enough for a node with a thousand MPI ranks */
 
 enum ckpt_exclude_kind {
 	CKPT_EXCLUDE_RANGE = 1,		/* memory [start, end) of pid: no mapping is recorded */
@@ -147,7 +147,7 @@ enum ckpt_exclude_kind {
  * @pid: process, in the caller's PID namespace; 0: every process of the tree
  * @start: address, descriptor or tid; @end: end address (exclusive) of a range, else 0
  *
- * What is left out is not looked at; what cannot be left out is refused (EXCLUDE).
+ * An excluded thing is not looked at; an exclusion that is not possible is refused (EXCLUDE).
  */
 struct ckpt_exclude {
 	__u32 kind;
@@ -161,8 +161,8 @@ struct ckpt_exclude {
  * @flags: CKPT_TARGET_*
  * @nr_roots: number of roots, 1 to 1024
  * @nr_exclude: number of exclusions, at most CKPT_EXCLUDE_MAX
- * @roots: pointer to __s32 pids in the caller's PID namespace; with all their
- *	descendants, found again at each freeze, the target
+ * @roots: pointer to __s32 pids in the caller's PID namespace; the target is these processes with
+ *	all their descendants, which each freeze finds again
  * @exclude: pointer to struct ckpt_exclude
  *
  * Makes the context a capture.  Refuses kernel threads, init, the caller and
@@ -184,7 +184,7 @@ struct ckpt_target {
  *	parked, whatever user space does; 1 to ckpt_info.max_pause_ms
  * @nr_procs: out: processes, zombies included
  * @nr_threads: out: threads parked or quiescent
- * @freeze_ns: out: from the first thread that was told until the last one parked
+ * @freeze_ns: out: from the first thread told to park until the last one parked
  * @rounds: out: scans until no new thread was found
  */
 struct ckpt_freeze {
@@ -235,9 +235,9 @@ struct ckpt_snapshot {
  * processes, which cannot be cloned, stay held (a SIGCONT waits) until release
  * or CKPT_IOC_DROP, so that they can be read in place.
  *
- * If one of the tree was killed since its state was read, the others run on, whatever
- * the flags, and the call fails (-EBUSY, reason KILLED in the records): on its way out
- * it may have written to memory that others share with it.
+ * If a process of the tree was killed since its state was read, the others run on, whatever the
+ * flags, and the call fails (-EBUSY, reason KILLED in the records): the dying process may have
+ * written to memory that others share with it.
  */
 struct ckpt_thaw {
 	__u32 size;
@@ -256,8 +256,8 @@ struct ckpt_thaw {
  * @start: address of the first page
  * @nr_pages: number of 4 KiB pages
  * @flags: CKPT_RUN_*
- * @cookie: identity of the first page; page i has cookie + i.  A hint: those with equal cookies
- *	are one page unless it moved meanwhile, so compare.  0 without CKPT_RUN_SHARED.
+ * @cookie: identity of the first page; page i has cookie + i.  A hint: pages with equal cookies are
+ *	one page unless a page moved meanwhile, so compare.  0 without CKPT_RUN_SHARED.
  */
 struct ckpt_page_run {
 	__u64 start;
@@ -269,17 +269,17 @@ struct ckpt_page_run {
 #define CKPT_PAGES_LIVE		(1U << 0)	/* the frozen process itself, not the snapshot */
 
 /**
- * struct ckpt_pagemap - CKPT_IOC_PAGEMAP: which pages hold data
+ * struct ckpt_pagemap - CKPT_IOC_PAGEMAP: find the pages that hold data
  * @flags: CKPT_PAGES_LIVE
  * @mm_id: from CKPT_REC_MM
- * @nr_runs: in: room in @runs; out: filled
- * @start: in: first address; out: where to go on (== @end when done)
+ * @nr_runs: in: room in @runs; out: runs filled
+ * @start: in: first address; out: address to go on with (== @end when done)
  * @end: exclusive
  * @runs: pointer to struct ckpt_page_run
  * @base: out: token of the snapshot of the same memory map, the last one with
- *	CKPT_SNAPSHOT_TRACK, that CKPT_RUN_CLEAN is relative to; 0: not known.  Who has
- *	not stored that very snapshot learns nothing from it.
- * @token: out: this snapshot's; 0: it was not asked for, or writes cannot be told
+ *	CKPT_SNAPSHOT_TRACK, that CKPT_RUN_CLEAN is relative to; 0: not known.  Without a
+ *	stored image of that very snapshot the flag is of no use.
+ * @token: out: token of this snapshot; 0: not asked for, or writes cannot be tracked
  *
  * Reports anonymous pages, swapped ones included, zero pages left out.
  */
@@ -313,9 +313,9 @@ struct ckpt_iovec {
  * @done: out: bytes copied, also on error
  *
  * Write: @buf need not be aligned.  An aligned block of 2 MiB may become a
- * huge page if the call covers half of it.  Where a run of several MiB comes in
+ * huge page if the call covers half of it.  If a run of several MiB comes in
  * pieces that do not end at such blocks, CKPT_PAGES_DENSE says that all blocks
- * they touch may.
+ * that they touch may become huge pages.
  */
 struct ckpt_pages {
 	__u32 size;
@@ -331,8 +331,8 @@ struct ckpt_pages {
 /**
  * struct ckpt_file_get - CKPT_IOC_FILE_GET: descriptors of captured files
  * @nr: entries, at most CKPT_FILE_GET_MAX; @ids: pointer to __u32 file_id (in)
- * @fds: pointer to __s32 descriptors (out, close-on-exec); the same open file
- *	description as the target's: use positioned reads only
+ * @fds: pointer to __s32 descriptors (out, close-on-exec); they share the open file descriptions
+ *	of the target: use positioned reads only
  */
 struct ckpt_file_get {
 	__u32 size;
@@ -344,7 +344,7 @@ struct ckpt_file_get {
 };
 
 /**
- * struct ckpt_drop - CKPT_IOC_DROP: give the snapshots and held processes back
+ * struct ckpt_drop - CKPT_IOC_DROP: free the snapshots, let held processes go
  */
 struct ckpt_drop {
 	__u32 size;
@@ -354,7 +354,7 @@ struct ckpt_drop {
 /* --------------------------------------------------------------- restore */
 
 /**
- * struct ckpt_restore_begin - CKPT_IOC_RESTORE_BEGIN: this context restores
+ * struct ckpt_restore_begin - CKPT_IOC_RESTORE_BEGIN: make the context a restore
  * @monotonic_delta_ns: added to every absolute CLOCK_MONOTONIC expiry in the
  *	records: this host's clock now minus ckpt_rec_system.monotonic_ns
  * @boottime_delta_ns: the same for CLOCK_BOOTTIME
@@ -373,8 +373,8 @@ struct ckpt_restore_begin {
  *	that share a table each call it on a duplicate of their own; -1 closes none.
  *
  * The thread parks on its way back to user mode and never runs the code after
- * the call: either the restore is committed and it goes on as the checkpointed
- * thread, or it is killed.
+ * the call: either the restore is committed and the thread goes on as the
+ * checkpointed one, or it is killed.
  */
 struct ckpt_enter {
 	__u32 size;
@@ -385,9 +385,9 @@ struct ckpt_enter {
 
 /**
  * struct ckpt_restore_wait - CKPT_IOC_RESTORE_WAIT: wait until threads parked
- * @nr_threads: how many
+ * @nr_threads: number of threads to wait for
  * @timeout_ms: 1 to 600000; -ETIMEDOUT after it
- * @nr_parked: out
+ * @nr_parked: out: number of threads that have parked
  */
 struct ckpt_restore_wait {
 	__u32 size;
@@ -407,16 +407,16 @@ struct ckpt_restore_wait {
  *
  * One call holds one of:
  *   - MM and all its VMAs, in address order, once per memory map (any thread of
- *     it), then the VMAs' MEMPOLICYs in the same order: nodes that are not here are left out, a
- *     policy without any other is none; the old mappings are gone afterwards;
- *   - FDs: the whole table, once per table; what was open is closed (a single
+ *     it), then the VMAs' MEMPOLICYs in the same order: nodes that this machine has not are left
+ *     out, a policy without any other node is dropped; the old mappings are gone afterwards;
+ *   - FDs: the whole table, once per table; open descriptors are closed (a single
  *     FD with fd and file -1: an empty table). Then the POSIX LOCKs that the table owns:
  *     -EAGAIN if somebody else holds one of them;
  *   - SIGACTIONS; PROC (pgid, sid, tty, ITIMER_REAL, flags); once per process; TIMERs of
  *     the thread that PROC was given for, after its memory map and before its limits;
  *   - THREAD, with XSTATE and its SIGPENDINGs; shared SIGPENDINGs go with the leader's;
  *   - PROC of a zombie, @pid, whose parent has entered: pgid, sid, and of
- *     exit_code the bit that it left a core; the rest must be right already.
+ *     exit_code the bit for a core dump; the other fields must be right already.
  */
 struct ckpt_restore_state {
 	__u32 size;
@@ -432,11 +432,11 @@ struct ckpt_restore_state {
  * @src_pid: process whose pages are already filled
  * @dst_pid: process that gets them, in mappings of the same address, length
  *	and kind, not filled yet
- * @start: range; must lie in one private mapping of both
- * @end: exclusive
+ * @start: begin of the range, which must lie in one private mapping of both
+ * @end: end of the range, exclusive
  *
- * As if dst had been forked from src.  Pages that dst must not have are taken
- * away with CKPT_IOC_PAGES_DROP, pages that differ are written over.
+ * The result is as if dst had been forked from src.  CKPT_IOC_PAGES_DROP takes
+ * away pages that dst must not have; pages that differ are written over.
  */
 struct ckpt_pages_share {
 	__u32 size;
@@ -463,7 +463,7 @@ struct ckpt_pages_drop {
  * struct ckpt_restore_commit - CKPT_IOC_RESTORE_COMMIT: let the tree go
  * @nr_threads: must be the number of threads entered
  *
- * Before this, release kills every thread that entered.  After it nothing does.
+ * Before the commit, release kills every thread that entered; after it, none.
  */
 struct ckpt_restore_commit {
 	__u32 size;

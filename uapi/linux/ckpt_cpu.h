@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
 /*
- * What a program may have learnt of the CPU it runs on, and must find again
- * where it is restored; included by linux/ckpt.h.
+ * Properties of the CPU that a program may have learnt, and must find again where it is restored;
+ * included by linux/ckpt.h.
  */
 #ifndef _UAPI_LINUX_CKPT_CPU_H
 #define _UAPI_LINUX_CKPT_CPU_H
@@ -26,11 +26,11 @@ enum ckpt_cpu_word {
 
 /**
  * struct ckpt_cpu - the CPU, as this kernel lets programs use it
- * @features: by enum ckpt_cpu_word; what the kernel has switched off is not set.
- *	CKPT_CPU_1_EDX is never 0 where the structure was filled in
- * @xstate_offset, @xstate_size: by bit of xfeatures, from 2: where that register
- *	set lies in an XSAVE area in user (NT_X86_XSTATE) format.  Makers of CPUs
- *	differ in the offsets, not in the sizes
+ * @features: by enum ckpt_cpu_word; features that the kernel has switched off are not set.
+ *	CKPT_CPU_1_EDX is never 0 if the structure was filled in
+ * @xstate_offset, @xstate_size: by bit of xfeatures, from 2: place of that register set in an XSAVE
+ *	area in user (NT_X86_XSTATE) format.  CPUs of different makers differ in the offsets,
+ *	not in the sizes
  */
 struct ckpt_cpu {
 	__u32 features[CKPT_CPU_WORDS];

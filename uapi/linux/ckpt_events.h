@@ -14,7 +14,7 @@ enum ckpt_event {
 	CKPT_EVENT_FROZEN = 1,	/* @: freeze_ns */
 	CKPT_EVENT_THAWED = 2,	/* @: pause_ns */
 	CKPT_EVENT_EXPIRED = 3,	/* the maximum pause passed and the tree was thawed */
-	CKPT_EVENT_REFUSED = 4,	/* records tell why */
+	CKPT_EVENT_REFUSED = 4,	/* a command was refused; the records have the reasons */
 	CKPT_EVENT_EXITED = 5,	/* @: tid (host) of a thread that died while parked */
 	CKPT_EVENT_LOST = 6,	/* memory ran short and the snapshot was dropped */
 	CKPT_EVENT_RESTORED = 7,	/* @: threads let go by the commit */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
 /*
  * Records of descriptors, open files, locks on them, and pipes; included by
- * linux/ckpt_records.h, which says what all records have in common.
+ * linux/ckpt_records.h, which describes the common form of all records.
  *
- * A descriptor (FD) of a table names a file by its number; a file (FILE) is one open file
- * description, or one that nobody has a descriptor of.
+ * A descriptor (FD) of a table names a file by the file's number; a file (FILE) is one open file
+ * description, or a file that no descriptor of the tree refers to.
  */
 #ifndef _UAPI_LINUX_CKPT_REC_FILES_H
 #define _UAPI_LINUX_CKPT_REC_FILES_H
@@ -19,22 +19,22 @@ struct ckpt_rec_fd {
 };
 
 enum ckpt_lock_kind {
-	CKPT_LOCK_FLOCK = 1,	/* flock(2): of the description, the whole file */
-	CKPT_LOCK_OFD = 2,	/* F_OFD_SETLK: of the description */
-	CKPT_LOCK_POSIX = 3,	/* F_SETLK: of the descriptor table, through the description */
+	CKPT_LOCK_FLOCK = 1,	/* flock(2): a lock of the description, on the whole file */
+	CKPT_LOCK_OFD = 2,	/* F_OFD_SETLK: a lock of the description */
+	CKPT_LOCK_POSIX = 3,	/* F_SETLK: a lock of the table, set through the description */
 };
 
 /**
- * struct ckpt_rec_lock - one lock that is held on a file (restore: POSIX ones only; the
- *	others are taken through any descriptor of the description)
- * @file: file_id of the description (restore: a descriptor of the caller, one of those
- *	that the FDs before it name)
- * @files_id: POSIX: of the table that owns it; else 0
+ * struct ckpt_rec_lock - one lock that is held on a file (restore: POSIX locks only; user space
+ *	takes the others through any descriptor of the description)
+ * @file: file_id of the description (restore: a descriptor of the caller that the FDs before
+ *	this record name)
+ * @files_id: POSIX: number of the table that owns the lock; else 0
  * @kind: enum ckpt_lock_kind
  * @type: F_RDLCK or F_WRLCK
  * @start, @end: bytes, both inclusive; end is the largest s64 if there is none
  *
- * Behind the FILE record of @file.
+ * The record stands behind the FILE record of @file.
  */
 struct ckpt_rec_lock {
 	struct ckpt_rec_hdr hdr;
@@ -51,7 +51,7 @@ enum ckpt_file_kind {
 	CKPT_FILE_DIR = 2,
 	CKPT_FILE_PIPE = 3,	/* anonymous pipe; object: the pipe's number */
 	CKPT_FILE_FIFO = 4,	/* named; object: the pipe's number */
-	CKPT_FILE_CHR = 5,	/* rdev says which */
+	CKPT_FILE_CHR = 5,	/* character device; rdev is its number */
 	CKPT_FILE_PTS = 6,	/* slave; object: pty index */
 	CKPT_FILE_PTM = 7,	/* master; object: pty index */
 	CKPT_FILE_TTY = 8,	/* opened as /dev/tty */
@@ -76,10 +76,10 @@ enum ckpt_file_kind {
 #define CKPT_FILE_OPEN		(1U << 2)	/* some descriptor refers to it */
 #define CKPT_FILE_MAPPED	(1U << 3)	/* some mapping refers to it */
 #define CKPT_FILE_MAPPED_SHARED_WRITE (1U << 4)	/* shared mapping that may write */
-#define CKPT_FILE_EXTERNAL	(1U << 5)	/* something outside the tree holds the other end */
-#define CKPT_FILE_TTY_CLOSED	(1U << 6)	/* PTM: the slave was open, and is no more */
+#define CKPT_FILE_EXTERNAL	(1U << 5)	/* a process outside the tree holds the other end */
+#define CKPT_FILE_TTY_CLOSED	(1U << 6)	/* PTM: the slave was open, and is closed now */
 #define CKPT_FILE_TTY_PACKET	(1U << 7)	/* PTM: packet mode (TIOCPKT) */
-#define CKPT_FILE_FIFO_UNSEEN	(1U << 8)	/* FIFO: a reader that no writer has come to yet */
+#define CKPT_FILE_FIFO_UNSEEN	(1U << 8)	/* FIFO: open to read, no writer has come yet */
 
 /**
  * struct ckpt_rec_file - one open file description, or one file that is only
@@ -94,7 +94,7 @@ enum ckpt_file_kind {
  * @fs_magic: of the file system
  * @object: see enum ckpt_file_kind
  * @seals: memfd: F_GET_SEALS
- * @pid: host pid of a process that has it, for /proc
+ * @pid: host pid of a process that has the file, for /proc
  * @path_len: bytes of the path with its NUL
  *
  * Then: the path as seen from the host_pid's root, NUL-terminated, padded.
@@ -126,10 +126,10 @@ struct ckpt_rec_file {
 
 /**
  * struct ckpt_rec_pipe - one pipe and its data
- * @object: number that the FILE records of its ends carry
+ * @object: number of the pipe, which the FILE records of its ends have
  * @ring_size: capacity in bytes (F_GETPIPE_SZ)
  * @readers, @writers: open descriptions in the whole system
- * @tree_readers, @tree_writers: those of them found in the tree
+ * @tree_readers, @tree_writers: open descriptions found in the tree
  * @data_len: bytes that follow, padded
  */
 struct ckpt_rec_pipe {

@@ -3,14 +3,14 @@
  * The records that /dev/ckpt emits and accepts; included by linux/ckpt.h, which
  * holds their grammar.  Each starts with struct ckpt_rec_hdr, is a multiple of
  * 8 bytes long and may end in a variable part ("then: …").  New fields are
- * appended and raise the version; the length tells which fields are there.  Those of
- * descriptors and files are in ckpt_rec_files.h, which this includes.
+ * appended and raise the version; the length tells which fields are there.  The records of
+ * descriptors and files are in ckpt_rec_files.h, which this header includes.
  */
 #ifndef _UAPI_LINUX_CKPT_RECORDS_H
 #define _UAPI_LINUX_CKPT_RECORDS_H
 
-#define CKPT_REC_OPTIONAL	0x8000	/* a reader that does not know it may skip it */
-/* of what one CKPT_IOC_RESTORE_STATE takes */
+#define CKPT_REC_OPTIONAL	0x8000	/* a reader may skip a record of a type that it lacks */
+/* limits of one CKPT_IOC_RESTORE_STATE */
 #define CKPT_STATE_MAX		(16U << 20)	/* bytes: some 120,000 mappings */
 #define CKPT_SIGNALS_MAX	65536		/* queued for a process or thread */
 
@@ -28,7 +28,7 @@ enum ckpt_rec_type {
 	CKPT_REC_FD = 11,
 	CKPT_REC_FILE = 12,
 	CKPT_REC_PIPE = 13,
-	CKPT_REC_CPU = 14, /* CKPT_REC_OPTIONAL: what was captured before there was one has none */
+	CKPT_REC_CPU = 14, /* CKPT_REC_OPTIONAL: older captures have no such record */
 	CKPT_REC_LOCK = 15,
 	CKPT_REC_MEMPOLICY = 16,
 	CKPT_REC_TIMER = 17,
@@ -50,7 +50,7 @@ struct ckpt_rec_hdr {
  * struct ckpt_rec_refusal - one thing that stands in the way
  * @reason: enum ckpt_reason
  * @pid: process and @tid thread, in the caller's PID namespace; 0: none
- * @object: what it is about: address, descriptor or file_id
+ * @object: the object that is refused: address, descriptor or file_id
  * @detail: NUL-terminated text: kind, path, wchan, …
  */
 struct ckpt_rec_refusal {
@@ -68,8 +68,8 @@ struct ckpt_rec_refusal {
  * struct ckpt_rec_system - the node at the instant of the freeze
  * @monotonic_ns: CLOCK_MONOTONIC of the host when the tree was frozen
  * @boottime_ns, @realtime_ns: the other clocks, same instant
- * @timens_monotonic_ns, @timens_boottime_ns: what the tree's time namespace
- *	adds; the tree saw monotonic_ns + timens_monotonic_ns
+ * @timens_monotonic_ns, @timens_boottime_ns: offsets of the tree's time namespace;
+ *	the tree saw monotonic_ns + timens_monotonic_ns
  */
 struct ckpt_rec_system {
 	struct ckpt_rec_hdr hdr;
@@ -88,7 +88,7 @@ struct ckpt_rec_system {
 	char release[64];
 };
 
-/* CPU: of the node at the freeze */
+/* CPU: the CPU of the node at the freeze */
 struct ckpt_rec_cpu {
 	struct ckpt_rec_hdr hdr;
 	struct ckpt_cpu cpu;
@@ -109,11 +109,11 @@ enum ckpt_proc_state {
 #define CKPT_PROC_THP_DISABLE	(1U << 5)	/* prctl(PR_SET_THP_DISABLE) */
 #define CKPT_PROC_SESSION_LEADER (1U << 6)
 #define CKPT_PROC_MDWE		(1U << 7)	/* prctl(PR_SET_MDWE) */
-#define CKPT_PROC_MDWE_NO_INHERIT (1U << 8)	/* its PR_MDWE_NO_INHERIT */
+#define CKPT_PROC_MDWE_NO_INHERIT (1U << 8)	/* PR_MDWE_NO_INHERIT of PR_SET_MDWE */
 
 struct ckpt_itimer {
 	__u64 value_ns;		/* until expiry; 0: not armed */
-	__u64 interval_ns;	/* with value 0: its SIGALRM is pending, taking that arms it */
+	__u64 interval_ns;	/* with value 0: SIGALRM is pending; taking it arms the timer */
 };
 
 /**
@@ -121,13 +121,14 @@ struct ckpt_itimer {
  * @pid, @ppid, @pgid, @sid: in the tree's PID namespace; 0: outside of it
  * @host_pid: in the caller's PID namespace
  * @mm_id, @files_id, @fs_id: object identifiers; equal ones are shared
- * @exit_code: of a zombie, as wait4 reports it; of a stopped one, the signal
- * @exit_signal: sent to the parent at exit
+ * @exit_code: of a zombie, as wait4 reports it; of a stopped process, the signal
+ * @exit_signal: signal sent to the parent at exit
  * @stop_reported: the parent has waited for this stop already
  * @tty: controlling terminal, index of /dev/pts; -1: none; -2: not a pty
  * @tty_pgrp: foreground process group of that terminal
  * @cwd, @root: file_id
- * @oom_score_adj_min: what it may set oom_score_adj to without rights; above that: the same
+ * @oom_score_adj_min: least value that the process may set oom_score_adj to without rights; above
+ *	oom_score_adj it means the same as that
  * @limits: rlim_cur, rlim_max by RLIMIT_*
  */
 struct ckpt_rec_proc {
@@ -177,7 +178,7 @@ enum ckpt_restart_kind {
 	CKPT_RESTART_NANOSLEEP = 1, /* a: clockid, b: rmtp, expires absolute */
 	CKPT_RESTART_FUTEX = 2, /* a: uaddr, b: val, c: bitset, d: futex flags */
 	CKPT_RESTART_POLL = 3, /* a: ufds, b: nfds, c: has timeout */
-	CKPT_RESTART_TIMED = 4, /* a: syscall number, run again with what is left until expires */
+	CKPT_RESTART_TIMED = 4, /* a: syscall number; run again with the time left until expires */
 };
 
 /**
@@ -186,7 +187,7 @@ enum ckpt_restart_kind {
  * @kind: enum ckpt_restart_kind
  * @clock: clock of @expires; CLOCK_MONOTONIC and CLOCK_BOOTTIME are rebased, see
  *	struct ckpt_restore_begin
- * @expires: absolute, ns; 0 where there is no deadline
+ * @expires: absolute time in ns; 0 if there is no deadline
  */
 struct ckpt_restart {
 	__u32 kind;
@@ -209,13 +210,13 @@ struct ckpt_creds {
 /**
  * struct ckpt_rec_thread - one thread
  * @tid, @pid: in the tree's PID namespace
- * @host_tid: in the caller's
+ * @host_tid: in the caller's PID namespace
  * @regs: CKPT_NR_REGS words
- * @sigmask: blocked signals as the program set them (the saved mask where a
- *	call like ppoll has swapped it for its duration)
+ * @sigmask: blocked signals as the program set them (the saved mask if a call
+ *	like ppoll has replaced it while the call runs)
  * @restart: see struct ckpt_restart
- * @cpus: affinity, bit per CPU, 1024 at most; all ones beyond, and all ones if the
- *	program has not asked for one
+ * @cpus: affinity, a bit for each CPU, 1024 at most; bits beyond the machine's CPUs are set, and
+ *	all bits are set if the program has not asked for an affinity
  */
 struct ckpt_rec_thread {
 	struct ckpt_rec_hdr hdr;
@@ -245,14 +246,14 @@ struct ckpt_rec_thread {
 	__u64 cpus[16];
 };
 
-/* XSTATE: then: the XSAVE area in user (NT_X86_XSTATE) format */
+/* XSTATE; then: the XSAVE area in user (NT_X86_XSTATE) format */
 struct ckpt_rec_xstate {
 	struct ckpt_rec_hdr hdr;
 	__s32 tid;
 	__u32 size;
 };
 
-/* GROUPS: then: nr __u32 supplementary group ids */
+/* GROUPS; then: nr __u32 supplementary group ids */
 struct ckpt_rec_groups {
 	struct ckpt_rec_hdr hdr;
 	__s32 tid;
@@ -274,9 +275,9 @@ struct ckpt_rec_sigactions {
 	struct ckpt_sigaction sa[64];
 };
 
-#define CKPT_TIMERS_MAX		65536	/* of a process */
+#define CKPT_TIMERS_MAX		65536	/* for one process */
 #define CKPT_TIMER_ABSOLUTE	(1U << 0)	/* @value_ns is a time of CLOCK_REALTIME */
-#define CKPT_TIMER_PENDING (1U << 1) /* its signal is, and taking it does not arm the timer */
+#define CKPT_TIMER_PENDING (1U << 1) /* a signal is pending; taking it does not arm the timer */
 
 /**
  * struct ckpt_rec_timer - one POSIX timer of a process
@@ -284,11 +285,11 @@ struct ckpt_rec_sigactions {
  * @notify, @signo, @sigev_value: as timer_create(2) has them; @tid: with SIGEV_THREAD_ID,
  *	0: that thread is gone
  * @next_id: number of the process's next timer
- * @pending_overrun: with CKPT_TIMER_PENDING: expirations since it was
- * @value_ns: until it expires; 0: it is not armed; passed, or 1: its signal was pending, and taking
- *	it arms the timer. No other record has a timer's signal.
- * @overrun: expirations that the next signal will tell of beyond its own
- * @overrun_last: what timer_getoverrun(2) answers
+ * @pending_overrun: with CKPT_TIMER_PENDING: expirations since the signal became pending
+ * @value_ns: time until the timer expires; 0: not armed; passed, or 1: its signal was pending, and
+ *	taking the signal arms the timer. No other record has a timer's signal.
+ * @overrun: expirations that the next signal will report beyond its own
+ * @overrun_last: the answer of timer_getoverrun(2)
  */
 struct ckpt_rec_timer {
 	struct ckpt_rec_hdr hdr;
@@ -323,16 +324,16 @@ struct ckpt_rec_sigpending {
 
 /**
  * struct ckpt_rec_mm - one memory map
- * @pid: first process that has it; @host_pid: the same in the caller's namespace
+ * @pid: first process that has the map; @host_pid: the same in the caller's namespace
  * @exe: file_id (restore: descriptor)
- * @exe_recorded: restore: not 0: @exe is the file that was recorded, so that it may be one
- *	which nobody may execute any more (-EACCES without CAP_DAC_OVERRIDE)
+ * @exe_recorded: restore: not 0: @exe is the recorded file, and is accepted even if nobody may
+ *	execute it any more (-EACCES without CAP_DAC_OVERRIDE)
  * @nr_vmas: VMA records that follow
  * @nr_auxv: words of @auxv in use
  * @coredump_filter: bits of /proc/PID/coredump_filter
  * @membarrier: MEMBARRIER_CMD_REGISTER_* commands the process has given
- * @mmap_base: below it (above it in the legacy layout) go new mappings; 0: where
- *	the restoring process has it
+ * @mmap_base: new mappings go below this address (above it in the legacy layout); 0: keep
+ *	the one of the restoring process
  * @live: the snapshot does not hold this map (stopped, or no snapshot): read
  *	with CKPT_PAGES_LIVE, which for stopped processes works until release
  */
@@ -423,13 +424,14 @@ struct ckpt_rec_vma {
 
 /**
  * struct ckpt_rec_mempolicy - the NUMA memory policy of the thread or mapping whose record precedes
- *	it, if that has one of its own
- * @tid: thread; 0: of a mapping
- * @mm_id, @start: the mapping; 0: of a thread
+ *	this one, if it has a policy of its own
+ * @tid: the thread; 0: this is the policy of a mapping
+ * @mm_id, @start: the mapping; 0: this is the policy of a thread
  * @mode: MPOL_*
  * @flags: MPOL_F_STATIC_NODES, _RELATIVE_NODES, _NUMA_BALANCING
  * @home: node of set_mempolicy_home_node(2); -1: none
- * @nodes: bit per node, as the program gave them, or without these flags those that it may use
+ * @nodes: a bit for each node: with these flags the nodes that the program gave, without them the
+ *	nodes that it may use
  */
 struct ckpt_rec_mempolicy {
 	struct ckpt_rec_hdr hdr;

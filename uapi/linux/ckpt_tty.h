@@ -7,23 +7,24 @@
 
 #define CKPT_TTY_MAX	4096	/* bytes that an end of a pseudoterminal holds */
 
-#define CKPT_TTY_PEEK_SLAVE	(1U << 0)	/* of the master @file_id the other end */
+#define CKPT_TTY_PEEK_SLAVE	(1U << 0)	/* look at the other end of the master @file_id */
 
 /**
- * struct ckpt_tty_peek - CKPT_IOC_TTY_PEEK: what an end of a pseudoterminal has not read
+ * struct ckpt_tty_peek - CKPT_IOC_TTY_PEEK: unread input at an end of a pseudoterminal
  * @file_id: a captured file of kind PTM or PTS
  * @flags: CKPT_TTY_PEEK_SLAVE or 0
- * @len: in: room in @buf; out: bytes
- * @canon: out: how many of them are whole lines; 0 if the terminal is not in canonical mode
+ * @len: in: room in @buf; out: number of unread bytes
+ * @canon: out: number of these bytes in whole lines; 0 if the terminal is not in canonical mode
  * @buf: pointer to the bytes, as the line discipline has them (out)
  * @marks: pointer to a bitmap of __u64, a bit for each byte of @buf (out): in canonical
- *	mode a line ends with it; of a 0 that is marked, by end-of-file
+ *	mode a marked byte ends a line; a marked 0 is an end-of-file
  *
- * The bytes stay where they are.  Both ends must be the tree's, which is not looked at.
+ * The bytes stay where they are.  Both ends must belong to the tree; the command does not check
+ * that.
  *
- * Errors: ENOENT; ENOTTY: another kind of file; ENOSPC: @len is what is needed,
- * CKPT_TTY_MAX always is enough; EBUSY: more was written than this end has taken in, or half of
- * a quoted character; EOPNOTSUPP: another line discipline.
+ * Errors: ENOENT; ENOTTY: another kind of file; ENOSPC: @len is the room that is needed
+ * (CKPT_TTY_MAX is always enough); EBUSY: not all written bytes have arrived at this end, or only
+ * half of a quoted character has; EOPNOTSUPP: another line discipline.
  */
 struct ckpt_tty_peek {
 	__u32 size;
