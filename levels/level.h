@@ -117,8 +117,8 @@ struct level_space {
 };
 
 /*
- * What a level does; call level_put() and so on, which check what is the same for
- * all.  Names are valid, options, prefix and error are not NULL.
+ * The operations of a kind of level. Call them by level_put() and so on, which check the arguments
+ * for all kinds: an operation gets valid names, and options, prefix and error that are not NULL.
  */
 struct level_ops {
 	const char *kind;	/* "posix", … */

@@ -83,7 +83,7 @@ struct parity_member {
 	struct layout layout;
 };
 
-/* What all m files of a group have in common; zeroed where it is not used. */
+/* The fields that all m parity files of a group share; unused ones are zero. */
 struct parity_set {
 	unsigned int k, m;
 	uint32_t unit;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What the ranks of status pages are doing, in words for people; see pages.h.
+ * Words for people on what the ranks of status pages are doing; see pages.h.
  *
- * Ranks write it only when an order, or a poke, has reached them: the text read here may be
- * as old as the last of these. Nothing is decided by it, and no order is changed.
+ * A rank writes these words only when an order, or a poke, has reached it: the text read here may
+ * be as old as the last of these. No decision depends on the text, and reading it changes no order.
  */
 #include <string.h>
 

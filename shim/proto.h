@@ -79,8 +79,8 @@ enum shim_msg_type {
 	SHIM_RANK_FAILED = 25,
 	SHIM_PAGES = 26,	/* from init, with a descriptor of the pages' directory */
 	/*
-	 * What the MPI ranks are doing. number: first index; ~0: have the ranks write it anew.
-	 * answer: data struct shim_doing[]; -EOPNOTSUPP without pages
+	 * Ask what the MPI ranks are doing. number: first index; ~0: have the ranks write it
+	 * anew. answer: data struct shim_doing[]; -EOPNOTSUPP without pages
 	 */
 	SHIM_DOING = 28,
 	/* number: how many entries the client has; answer: data struct shim_exclude[] */
@@ -147,7 +147,7 @@ struct shim_count {
 
 #define SHIM_WAIT_MUTE	2u	/* the rank has not even seen the order */
 
-/* What a rank waits for. */
+/* The call, and the peer in it, that a rank waits for. */
 struct shim_wait {
 	uint32_t rank;
 	uint32_t peer;		/* ~0: any, or none */

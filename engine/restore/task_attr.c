@@ -88,7 +88,7 @@ static long enter_directory(int fd, bool root, bool had)
 	return raw(SYS_capset, &hdr, data) < 0 && !ret ? -EPERM : ret;
 }
 
-/* Of tasks that share root and working directory, only the first sets them. */
+/* Only the first of the tasks that share root and working directory sets them. */
 static bool is_first_of_fs(const struct tree *tree, int index)
 {
 	const struct plan_task *tasks = tree->plan->tasks;

@@ -29,7 +29,7 @@ struct nodes_options {
 	const char *image_key;	/* named in advice */
 	const char *listen;	/* address */
 	void *arg;		/* of the functions below */
-	/* What tells the key of images from others; "": it cannot be used. */
+	/* Get the name that identifies the key of images; "": there is no usable key. */
 	void (*key_name)(void *arg, char ret_name[NODES_KEY_NAME]);
 	/* The node on which this one's images are to be kept; NULL: there is none. */
 	const char *(*partner)(void *arg);
