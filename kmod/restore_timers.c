@@ -23,7 +23,7 @@
 
 struct ckpt_restore_timer {
 	struct list_head link;		/* ckpt_restore_thread.timers */
-	struct k_itimer *timer; /* exists while its process is parked: only that deletes it */
+	struct k_itimer *timer; /* valid while its process is parked: only the process deletes it */
 	struct ckpt_rec_timer rec;
 };
 
