@@ -3,6 +3,7 @@
 import fcntl
 import glob
 import os
+import shutil
 import struct
 import subprocess
 
@@ -22,6 +23,22 @@ def sh(*argv, **kwargs):
     if done.returncode:
         raise Failure(f'{" ".join(argv)}: {done.returncode}: {done.stderr.strip()}')
     return done.stdout.strip()
+
+
+def module_load(name, work):
+    """virtiofs of 6.1 cannot read a module of more than 4 MiB (xfs): it warns, and never ends."""
+    def info(*args):
+        return subprocess.run(['modinfo', *args, name], check=True, capture_output=True,
+                              text=True).stdout.strip()
+
+    path = info('-n')
+    if os.path.exists(f'/sys/module/{name}') or not path.endswith('.ko'):
+        sh('modprobe', name)
+        return
+    for other in filter(None, info('-F', 'depends').split(',')):
+        sh('modprobe', other)
+    shutil.copy(path, f'{work}/{name}.ko')
+    sh('insmod', f'{work}/{name}.ko')
 
 
 def is_used():

@@ -27,7 +27,7 @@ import daemon                                           # noqa: E402
 import faults                                           # noqa: E402
 from cuts import Log, cut_all                           # noqa: E402
 from daemon import Failure, check                       # noqa: E402
-from disk import MKFS, MOUNT, sh                        # noqa: E402
+from disk import MKFS, MOUNT, module_load, sh           # noqa: E402
 from record import ours, record                        # noqa: E402
 from scenarios import SCENARIOS, merged, promoted, unsynced     # noqa: E402
 
@@ -142,22 +142,6 @@ def run_test(f, number):
     return not problem
 
 
-def load(fs):
-    """virtiofs of 6.1 cannot read a module of more than 4 MiB (xfs): it warns, and never ends."""
-    def info(*args):
-        return subprocess.run(['modinfo', *args, fs], check=True, capture_output=True,
-                              text=True).stdout.strip()
-
-    path = info('-n')
-    if os.path.exists(f'/sys/module/{fs}') or not path.endswith('.ko'):
-        sh('modprobe', fs)
-        return
-    for name in filter(None, info('-F', 'depends').split(',')):
-        sh('modprobe', name)
-    shutil.copy(path, f'{ARGS.work}/{fs}.ko')
-    sh('insmod', f'{ARGS.work}/{fs}.ko')
-
-
 def copy_programs():
     to = f'{ARGS.work}/bin'
     shutil.rmtree(to, ignore_errors=True)
@@ -190,7 +174,7 @@ def main():
     try:
         copy_programs()
         sh('modprobe', '-a', 'loop', 'dm-log-writes')
-        load(ARGS.fs)
+        module_load(ARGS.fs, ARGS.work)
         if ARGS.again:
             return run_again()
         chosen = [f for f in TESTS if any(w in f.__name__ for w in ARGS.tests.split(','))]
