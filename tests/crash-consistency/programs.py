@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The programs by their names in --programs. {bin} and {scripts} stand for directories."""
+
+PROGRAMS = {
+    'inplace': ['{bin}/inplace', 'open'],
+    'inplace-closed': ['{bin}/inplace', 'closed'],
+    'unlinked': ['{bin}/inplace', 'unlinked'],
+    'mapping': ['{bin}/mapping'],
+    'memmap': ['/usr/bin/python3', '{scripts}/memmap.py'],
+    'holes': ['{bin}/holes'],
+    'regrow': ['{bin}/regrow'],
+    'replace': ['{bin}/replace'],
+    'links': ['{bin}/links'],
+    'sparse': ['{bin}/sparse'],
+    'pair': ['{bin}/pair'],
+    'log': ['{bin}/logs', 'grow'],
+    'log-rotate': ['{bin}/logs', 'rotate'],
+    'sqlite-delete': ['/usr/bin/python3', '{scripts}/database.py', 'delete'],
+    'sqlite-wal': ['/usr/bin/python3', '{scripts}/database.py', 'wal'],
+    'direct': ['{bin}/direct'],
+    'steps': ['/bin/sh', '{scripts}/steps.sh'],
+    'mpiio': ['{bin}/mpiio'],
+}
+MPI = ('mpiio',)        # four ranks over two nodes
+BINARIES = ('inplace', 'mapping', 'holes', 'regrow', 'replace', 'links', 'sparse', 'pair', 'logs',
+            'direct', 'mpiio')
+SCRIPTS = ('memmap.py', 'database.py', 'steps.sh')
+
+
+def command(name, top):
+    return [word.format(bin=f'{top}/bin', scripts=f'{top}/scripts') for word in PROGRAMS[name]]
