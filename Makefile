@@ -11,6 +11,8 @@
 #   make check-cluster   MPI jobs over three VMs, levels over four [KERNEL=6.1] [MPI_SUBSET=all]
 #                        [TESTS='tests/cluster/levels.t']
 #   make check-vm-debug  the same on a KASAN/lockdep/kmemleak kernel (built once)
+#   make check-crash-consistency  files and memory after kills and power cuts, some hundred runs
+#                        [KERNEL=6.1] [RUNS=5] [CUTS=8] [SEED=1]
 #   make check-long      10 times as long, nightly
 #   make bench           figures of docs/performance.md
 #   make install         [PREFIX=/usr/local] [DESTDIR=]
@@ -258,6 +260,14 @@ CLUSTER_TESTS := $(if $(call _said,TESTS),$(TESTS),$(sort $(wildcard tests/clust
 check-cluster: export TAP_TIMEOUT := 86400
 check-cluster: modules-$(CLUSTER_KERNEL) user
 	@KERNEL=$(CLUSTER_KERNEL) scripts/tap check-cluster $(CLUSTER_TESTS)
+
+# five runs of each program on each file system, and eight power cuts: half an hour or more
+RUNS ?= 5
+CUTS ?= 8
+.PHONY: check-crash-consistency
+check-crash-consistency: modules-$(CLUSTER_KERNEL) user
+	tests/crash-consistency/run --kernel $(CLUSTER_KERNEL) --runs $(RUNS) --cuts $(CUTS) \
+		$(if $(SEED),--seed $(SEED))
 
 # the debug kernel is built when it is missing: 7 to 15 CPU minutes, once
 check-vm-debug: modules-debug user

@@ -1,0 +1,43 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Files and memory of one moment, a slice: tests/crash-consistency/run with some of its programs.
+# `make check-crash-consistency` has all of them, on four file systems and with power cuts.
+#
+# Off (SLICE=off) until no run of it is wrong; CRASH_CONSISTENCY=on tries it, CRASH_RUNS (1) and
+# CRASH_SEED (1) choose how many runs of each and which.
+
+. "$(dirname "$0")/lib.sh"
+SLICE=off
+programs=inplace,mapping,regrow,replace,links,log,sqlite-wal,direct
+
+run() {
+	tests/crash-consistency/run --vm "$VM" --kernel "$KERNEL" --seed "${CRASH_SEED:-1}" "$@"
+}
+slice() {
+	run --fs ext4,tmpfs --programs "$programs" --runs "${CRASH_RUNS:-1}"
+}
+# equal is no matter of course
+spoilt() {
+	local said rc=0
+	said=$(run --fs tmpfs --programs log,mapping --spoil) || rc=$?
+	echo "$said"
+	[ $rc = 1 ] && [[ $said = *": 0 equal, 0 refused, 2 wrong"* ]]
+}
+
+if [ "${CRASH_CONSISTENCY:-$SLICE}" = off ]; then
+	skip "jobs restarted after a kill end as undisturbed ones" \
+		"files written in place are not kept yet; CRASH_CONSISTENCY=on tries it"
+	echo "1..$n"
+	exit 0
+elif [ "$KERNEL" != 6.1 ] && [ "${CR_SUBSET:-ci}" != long ] && [ -z "${CRASH_CONSISTENCY:-}" ]; then
+	skip "jobs restarted after a kill end as undisturbed ones" \
+		"on 6.1 alone; CRASH_CONSISTENCY=on tries it here"
+	echo "1..$n"
+	exit 0
+fi
+vm_ready
+ok "jobs restarted after a kill end as undisturbed ones" slice
+diag "$out"
+ok "files that are changed behind a restart are noticed" spoilt
+finish
