@@ -53,6 +53,11 @@ int request_groups(const struct request *request, gid_t *groups, int max)
 	return 0;
 }
 
+int request_pidfd(const struct request *request)
+{
+	return -1;
+}
+
 static int has_images(struct common *common, char *why, size_t size)
 {
 	return 0;
