@@ -74,7 +74,7 @@ unsigned int ckpt_vma_key(const struct ckpt_rec_vma *rec)
 	return (rec->flags & CKPT_VM_KEY_MASK) >> CKPT_VM_KEY_SHIFT;
 }
 
-/* What prctl(2) allows in a name. */
+/* True if prctl(2) allows the name. */
 static bool ckpt_vma_name_ok(const struct ckpt_rec_vma *rec)
 {
 	size_t i, len = strnlen(rec->name, sizeof(rec->name));

@@ -136,8 +136,9 @@ void jobs_read_all(struct jobs *jobs, void (*fn)(const struct job *job, void *ar
 /* jobs_reconcile() of every job of the registry and of the catalog. */
 void jobs_reconcile_all(struct jobs *jobs);
 /*
- * The jobs that the last jobs_reconcile_all() or jobs_read_all() could not read: [{"job": number, "other_key": the
- * record says that another key has sealed it, "error": text}], ascending; stays @jobs's.
+ * The jobs that the last jobs_reconcile_all() or jobs_read_all() could not read: [{"job": number,
+ * "other_key": the record says that another key has sealed it, "error": text}], ascending; stays
+ * @jobs's.
  */
 const json_t *jobs_unreadable(const struct jobs *jobs);
 /* The registry's jobs by ascending number: start with NULL. */

@@ -50,6 +50,7 @@ static json_t *list_run(struct channel_reporter *reporter, void *arg)
 		.index = listing_index_open(common->config.state_dir, &common->catalog,
 					    &common->log),
 	};
+	const json_t *unreadable;
 	json_t *entry, *result;
 	size_t i;
 
@@ -63,9 +64,10 @@ static json_t *list_run(struct channel_reporter *reporter, void *arg)
 	levels_report_list(common, list->jobs, json_object_get(list->request->args, "job"));
 	json_array_foreach(list->jobs, i, entry)
 		json_object_del(entry, "label");
+	unreadable = jobs_unreadable(list->request->jobs);
 	result = json_pack("{s:O}", "jobs", list->jobs);
-	if (list->all && json_array_size(jobs_unreadable(list->request->jobs)))
-		json_object_set(result, "unreadable", (json_t *)jobs_unreadable(list->request->jobs));
+	if (list->all && json_array_size(unreadable))
+		json_object_set(result, "unreadable", (json_t *)unreadable);
 	return outcome_ok(result);
 }
 
