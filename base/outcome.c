@@ -14,8 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A string from outside: bytes that are not UTF-8 become '?'. */
-static json_t *text_from(const char *text)
+json_t *outcome_text(const char *text)
 {
 	char clean[1024];
 	json_t *value = json_string(text);
@@ -41,7 +40,7 @@ static json_t *error_object(int err, const char *text, json_t *refusals)
 
 	return json_pack("{s:b, s:{s:i, s:s, s:o, s:o}}", "ok", 0, "error",
 			 "errno", err, "name", name ? name : "EUNKNOWN",
-			 "text", text_from(text), "refusals", refusals);
+			 "text", outcome_text(text), "refusals", refusals);
 }
 
 json_t *outcome_error(int err, const char *format, ...)
@@ -88,9 +87,9 @@ static json_t *refusal_object(const struct error_refusal *refusal)
 			 "text", reason_text(refusal->reason),
 			 "advice", reason_advice(refusal->reason),
 			 "pid", (int)refusal->pid, "tid", (int)refusal->tid,
-			 "comm", text_from(refusal->comm),
+			 "comm", outcome_text(refusal->comm),
 			 "object", (json_int_t)refusal->object,
-			 "detail", text_from(refusal->detail));
+			 "detail", outcome_text(refusal->detail));
 }
 
 json_t *outcome_refused(uint32_t reason, pid_t pid, const char *format, ...)

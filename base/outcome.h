@@ -39,6 +39,9 @@ json_t *outcome_because(json_t *outcome, uint32_t reason);
 /* From a failed dump_tree() or restore_tree(); @err is what it returned. */
 json_t *outcome_engine(int err, const struct ckpt_error *error);
 
+/* A string from outside, a path or a comm: bytes that are not UTF-8 become '?'. */
+json_t *outcome_text(const char *text);
+
 bool outcome_is_ok(const json_t *outcome);
 int outcome_errno(const json_t *outcome);
 

@@ -267,7 +267,7 @@ int cli_files(struct cli *cli, json_t *args, const char *word)
 	enum engine_files files;
 
 	if (op_files_parse(word, &files))
-		return cli_usage(cli, "--files is track, carry or ignore, not %s", word);
+		return cli_usage(cli, "--files is keep, track, carry or ignore, not %s", word);
 	json_object_set_new(args, "files", json_string(word));
 	return 0;
 }

@@ -198,7 +198,7 @@ const struct cli_verb cmd_dump = {
 	"      --leave-running   let it run on (default)\n"
 	"  -n, --dry-run         only say whether it can be done\n"
 	"      --stop-and-copy   keep the tree frozen until all is read: needs no memory\n"
-	"      --files HOW       track (default), carry, or ignore files it writes\n"
+	"      --files HOW       keep (default), track, carry, or ignore files it writes\n"
 	"      --max-pause MS    thaw and fail when the pause gets longer\n"
 	"      --freeze-timeout MS\n"
 	"      --track           remember from now on which pages are written\n"

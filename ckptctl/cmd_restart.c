@@ -185,5 +185,6 @@ const struct cli_verb cmd_restart = {
 		   "      --env NAME=VALUE  of the MPI library that its ranks get anew, as of this "
 		   "node's interfaces;\n"
 		   "                        NAME: without it. As often as needed\n"
-		   "      --files HOW       track (default), carry, or ignore files it wrote\n",
+		   "      --files HOW       keep (default), track, carry, or ignore files it "
+		   "wrote\n",
 };

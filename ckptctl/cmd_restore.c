@@ -334,7 +334,7 @@ const struct cli_verb cmd_restore = {
 	"  -n, --dry-run         read, verify, check this node; create nothing\n"
 	"      --pidns HOW       auto (default: a new PID namespace if a pid is taken),\n"
 	"                        caller, new\n"
-	"      --files HOW       track (default), carry, or ignore files it wrote\n"
+	"      --files HOW       keep (default), track, carry, or ignore files it wrote\n"
 	"      --accept-changed  go on although files were rewritten since\n"
 	"      --map-path OLD=NEW\n"
 	"                        what was at the path OLD, a file or a directory, is at NEW\n"

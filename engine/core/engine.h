@@ -29,10 +29,12 @@ typedef void (*engine_progress_fn)(const struct engine_progress *progress, void 
 /* The function is told, in a line for people, of something that a restore does or would do. */
 typedef void (*engine_note_fn)(const char *text, void *arg);
 
+/* The values are in images (struct engine_rec_tree): new ones are added at the end. */
 enum engine_files {
 	ENGINE_FILES_TRACK,	/* put back output that only grew, refuse rewritten files */
 	ENGINE_FILES_CARRY,	/* carry the contents in the image */
 	ENGINE_FILES_IGNORE,	/* open whatever is there */
+	ENGINE_FILES_KEEP,	/* the default: keep what the tree can write in place, else track */
 };
 
 /* Own record types in an image's state stream; the kernel's are below 0x1000. */

@@ -36,6 +36,13 @@ struct engine_rec_tree {
 #define ENGINE_TRACK_BUILD_ID	(1U << 2)	/* ELF file: build_id is valid */
 #define ENGINE_TRACK_SYNCED	(1U << 3)	/* fsync succeeded before the commit */
 #define ENGINE_TRACK_EXEC	(1U << 4)	/* program or library: mapped executable */
+#define ENGINE_TRACK_WATCHED	(1U << 5)	/* the tree can write in place, and the content is
+						 * not in the image: size and mtime_ns must be
+						 * the same at a restart
+						 */
+#define ENGINE_TRACK_KEPT	(1U << 6)	/* the tree can write in place, and a blob
+						 * has the content
+						 */
 
 /*
  * FILE_TRACK: a regular file that stays where it is.  One record for each file_id;
@@ -61,7 +68,7 @@ enum engine_blob_kind {
 	ENGINE_BLOB_OBJECT = 1,	/* content of file_id's inode, which has no name to open:
 				 * SHM, MEMFD, HUGETLB, deleted file
 				 */
-	ENGINE_BLOB_FILE = 2,	/* content of file_id at its path: tmpfs, or files carried */
+	ENGINE_BLOB_FILE = 2,	/* content of file_id at its path: tmpfs, files carried or kept */
 	ENGINE_BLOB_SHM_DIR = 3, /* entry of the job's private /dev/shm: path is relative to it */
 };
 

@@ -164,6 +164,8 @@ static int dump_frozen(struct dump *d)
 
 	d->frozen_at = (uint64_t)time(NULL);
 	if (!ret)
+		ret = dump_in_place_take(d);
+	if (!ret)
 		ret = dump_records_ttys(d);
 	if (!ret && d->hold)
 		ret = dump_pages_live(d);
@@ -432,13 +434,14 @@ static int dump_captured(struct dump *d, uint64_t started)
 		ret = dump_probe(d);
 	if (!ret)
 		ret = dump_policy_check(d);
+	if (!ret)
+		ret = dump_files_plan(d);
 	if (!ret && d->options->dry_run) {
 		ret = dump_thaw(d);
+		dump_in_place_foresee(d);
 		d->stats.total_ns = clock_monotonic_ns() - started;
 		return ret;
 	}
-	if (!ret)
-		ret = dump_files_plan(d);
 	if (!ret)
 		ret = dump_frozen(d);
 	if (!ret)
@@ -539,6 +542,7 @@ static int dump_run(struct dump *d, kdev_open_fn open)
 		ret = dump_exclude_shm_find(d);
 	if (ret)
 		return ret;
+	dump_prepare_files(d);
 	dump_progress(d, "freeze");
 	ret = capture_begin(&d->cap, &capture, d->error);
 	return ret ? ret : dump_captured(d, started);

@@ -14,6 +14,34 @@
 
 struct image_key;
 
+#define DUMP_FILES_MAX	(1ULL << 30)	/* default of files_max */
+#define DUMP_FILES_TOLD	16		/* files that struct dump_files_told names */
+
+/* How a restart finds a file that stays where it is and that the tree may write. */
+enum dump_fate {
+	DUMP_FATE_GROWS,	/* only appended to, as it seems: the restart cuts it */
+	DUMP_FATE_COPIED,	/* its content is in the image, read in the pause */
+	DUMP_FATE_CLONED,	/* its content is in the image, read from a clone after the thaw */
+	DUMP_FATE_WATCHED,	/* its content is not kept: any change refuses the restart */
+	DUMP_FATE__COUNT
+};
+
+/**
+ * struct dump_files_told - what became of the files that the tree may write
+ * @nr, @bytes: by fate
+ * @told: the first @nr_told files that are kept or watched; of a long path the end
+ */
+struct dump_files_told {
+	unsigned int nr[DUMP_FATE__COUNT];
+	uint64_t bytes[DUMP_FATE__COUNT];
+	unsigned int nr_told;
+	struct dump_file_told {
+		enum dump_fate fate;
+		uint64_t size;
+		char path[160];
+	} told[DUMP_FILES_TOLD];
+};
+
 struct dump_options {
 	const pid_t *roots;
 	unsigned int nr_roots;
@@ -39,6 +67,8 @@ struct dump_options {
 	uint64_t hold_max;	/* bytes held in memory in the pause; 0: a share of what is free */
 	uint64_t memory;	/* for writing the image: as in struct image_options */
 	enum engine_files files;
+	uint64_t files_max;	/* ENGINE_FILES_KEEP: bytes kept at most; 0: DUMP_FILES_MAX */
+	bool many_nodes;	/* trees on other nodes, too: nothing is kept or watched */
 	/* The job's private /dev/shm, as the caller sees it; it is carried whole.  NULL: none */
 	const char *shm_dir;
 	const struct engine_external *externals;
@@ -114,6 +144,7 @@ struct dump_stats {
 	unsigned int nr_threads;
 	uint64_t base;		/* generation of the base, if @incremental */
 	bool incremental;
+	struct dump_files_told files;
 	char why_full[160];	/* why the image is full though a base was wanted; "": none was */
 };
 

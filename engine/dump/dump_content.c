@@ -273,7 +273,7 @@ static int dump_inode_content(struct dump *d, struct dump_inode *inode, enum dum
 	struct blob_source source = { .name = inode->file->path, .size = rec->size };
 	struct engine_rec_blob *blob;
 	uint64_t number = 0;
-	_cleanup_fd_ int fd = dump_reopen(inode);
+	_cleanup_fd_ int fd = inode->clone >= 0 ? take_fd(&inode->clone) : dump_reopen(inode);
 	int ret;
 
 	if (!source.name[0])

@@ -4,7 +4,8 @@
  *
  * The decision follows from what a restart on another node will find.  A file without
  * a name (deleted, memfd, shared memory) or in this node's memory (tmpfs) is carried.
- * Every other file stays where it is and is tracked, unless the user asked to carry it.
+ * Every other file stays where it is and is tracked, unless the user asked to carry it or the
+ * tree can write it in place (dump_in_place.c).
  * A content that the tree may write is read in the pause, any other after the thaw.
  *
  * Owns dump->inodes and the descriptors in it.  Use them only with dump_reopen(), which
@@ -63,7 +64,9 @@ static void inode_add(struct dump *d, struct dump_inode *inode, struct state_fil
 	if (!inode->file) {
 		inode->file = file;
 		inode->fd = -1;
+		inode->clone = -1;
 		inode->appends = true;
+		inode->at_end = true;
 	}
 	inode->named |= named;
 	inode->deleted |= !named;
@@ -77,8 +80,10 @@ static void inode_add(struct dump *d, struct dump_inode *inode, struct state_fil
 	if (!dump_files_writable(rec))
 		return;
 	inode->writes = true;
-	if (!(rec->f_flags & O_APPEND))
+	if (!(rec->f_flags & O_APPEND)) {
 		inode->appends = false;
+		inode->at_end &= rec->pos == rec->size;
+	}
 }
 
 static int dump_files_find_inodes(struct dump *d)
@@ -175,7 +180,7 @@ int dump_files_plan(struct dump *d)
 	find_programs(d);
 	for (unsigned int i = 0; i < d->nr_inodes; i++)
 		plan_inode(d, &d->inodes[i], st.st_dev);
-	return 0;
+	return dump_in_place_plan(d);
 }
 
 /*
@@ -243,9 +248,12 @@ int dump_files_get(struct dump *d)
 
 void dump_files_put(struct dump *d)
 {
-	for (unsigned int i = 0; i < d->nr_inodes; i++)
+	for (unsigned int i = 0; i < d->nr_inodes; i++) {
 		if (d->inodes[i].fd >= 0)
 			close(d->inodes[i].fd);
+		if (d->inodes[i].clone >= 0)
+			close(d->inodes[i].clone);
+	}
 	free(d->inodes);
 	d->inodes = NULL;
 	d->nr_inodes = 0;

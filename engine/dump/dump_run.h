@@ -12,6 +12,8 @@
  *	dump_sysv.c	System V objects in our IPC namespace that the tree uses
  *	dump_tty.c	terminals: settings and unread bytes
  *	dump_files.c	inodes: what to do with each, descriptors
+ *	dump_in_place.c	files that the tree can write in place: kept, or watched
+ *	dump_prepare.c	files' data made ready before the freeze
  *	dump_content.c	contents of inodes and of /dev/shm
  *	dump_exclude.c	memory that a process excluded by its own table
  *	dump_exclude_shm.c	files of /dev/shm that only excluded memory maps
@@ -58,6 +60,10 @@ struct dump_inode {
 	bool writes;		/* the tree can write it */
 	bool maps_write;	/* … through a shared mapping */
 	bool appends;		/* every writing description is O_APPEND */
+	bool at_end;		/* … or stands at the end of the file */
+	bool kept;		/* the tree can write in place; the image has the content */
+	bool watched;		/* the tree can write in place, and the content is not kept */
+	uint64_t watched_mtime_ns;
 	bool open;		/* some descriptor of the tree leads to it */
 	bool exec;		/* mapped executable */
 	bool deleted;		/* one description of it has no name any more */
@@ -74,6 +80,7 @@ struct dump_inode {
 	uint8_t build_id[FILE_BUILD_ID_MAX];
 	unsigned int build_id_len;
 	int fd;			/* for dump_reopen() only; -1: none */
+	int clone;		/* shares the blocks of a kept file as of the freeze; -1: none */
 };
 
 /* State of the look-ups on this node: the root of the process that was asked last. */
@@ -180,6 +187,14 @@ bool dump_deleted(const struct dump *d, const struct state_file *file);
 
 int dump_files_plan(struct dump *d);
 int dump_files_get(struct dump *d);		/* in the pause */
+/* Decide which files are kept and which are watched; after dump_files_plan(). */
+int dump_in_place_plan(struct dump *d);
+/* In the pause, after dump_files_get(): clone kept files, note the times of watched ones. */
+int dump_in_place_take(struct dump *d);
+/* Dry run: tell of kept files; nobody knows yet whether they can be cloned. */
+void dump_in_place_foresee(struct dump *d);
+/* Before the freeze: write back what the pause would have to, and read what it will copy. */
+void dump_prepare_files(struct dump *d);
 void dump_files_put(struct dump *d);
 /*
  * Open a description of our own of the inode, O_RDONLY; the caller closes it. -errno.

@@ -244,7 +244,7 @@ static int track_record(struct dump *d, const struct dump_inode *inode,
 		return error_fail(d->error, -ENOMEM, "out of memory");
 	track->file_id = file->rec->id;
 	track->size = rec->size;
-	track->mtime_ns = rec->mtime_ns;
+	track->mtime_ns = inode->watched ? inode->watched_mtime_ns : rec->mtime_ns;
 	track->dev = rec->dev;
 	track->ino = rec->ino;
 	track->tail_len = inode->tail_len;
@@ -256,6 +256,8 @@ static int track_record(struct dump *d, const struct dump_inode *inode,
 		       (inode->synced ? ENGINE_TRACK_SYNCED : 0) |
 		       (inode->tail_hashed ? ENGINE_TRACK_TAIL : 0) |
 		       (inode->build_id_len ? ENGINE_TRACK_BUILD_ID : 0) |
+		       (inode->watched ? ENGINE_TRACK_WATCHED : 0) |
+		       (inode->kept ? ENGINE_TRACK_KEPT : 0) |
 		       (inode->exec ? ENGINE_TRACK_EXEC : 0);
 	return 0;
 }

@@ -9,7 +9,7 @@
  * directory.
  */
 #include "base/error.h"
-#include "engine/files/reopen.h"
+#include "engine/files/reopen_find.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -308,12 +308,21 @@ static int reopen_carried_create(struct reopen *r, const struct state_file *file
 	return ret ? ret : reopen_path(file, flags, 0600);
 }
 
+static bool carry_has_moved(struct reopen *r, const struct state_file *file)
+{
+	const struct reopen_found *found = reopen_find(r, file);
+
+	return found && found->at == REOPEN_AT_OTHER_NAME;
+}
+
 static int carry_file(struct reopen *r, const struct state_file *file)
 {
 	const struct engine_rec_blob *blob = file->blob;
+	const struct reopen_found *found = reopen_find(r, file);
+	bool moved = carry_has_moved(r, file), raised = false;
 	int flags = O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
-	_cleanup_fd_ int fd = reopen_had(file, O_RDONLY | flags);
-	bool raised = false;
+	_cleanup_fd_ int fd = moved ? reopen_again(found->fd, O_RDONLY | flags) :
+				      reopen_had(file, O_RDONLY | flags);
 	int ret;
 
 	if (fd >= 0 && r->options->files == ENGINE_FILES_IGNORE)
@@ -328,8 +337,9 @@ static int carry_file(struct reopen *r, const struct state_file *file)
 			return ret < 0 ? ret : 0;
 		close(take_fd(&fd));
 	}
-	fd = reopen_carried_create(r, file, O_RDWR | O_CREAT | O_EXCL | flags);
-	if (fd >= 0) {
+	fd = moved ? reopen_again(found->fd, O_RDWR | flags) :
+	     reopen_carried_create(r, file, O_RDWR | O_CREAT | O_EXCL | flags);
+	if (fd >= 0 && !moved) {
 		ret = reopen_created(r, file->path);
 		if (!ret)
 			ret = reopen_check_huge(r, file, fd);
@@ -339,7 +349,7 @@ static int carry_file(struct reopen *r, const struct state_file *file)
 	}
 	if (fd == -EEXIST)
 		fd = reopen_path(file, O_RDWR | flags, 0);
-	if (fd == -EACCES && tree_writes(r, file)) {
+	if (fd == -EACCES && !moved && tree_writes(r, file)) {
 		fd = reopen_had(file, O_RDWR | flags);
 		raised = true;
 	}
@@ -412,7 +422,8 @@ int reopen_carried(struct reopen *r)
 		if (file->blob && file->blob->kind == ENGINE_BLOB_FILE && !file->external &&
 		    is_first(r, i)) {
 			ret = carry_file(r, file);
-			if (!ret)
+			/* a kept file that has moved gets all its names back later */
+			if (!ret && !carry_has_moved(r, file))
 				ret = reopen_carried_link_files(r, i);
 		}
 	}

@@ -6,7 +6,9 @@
  * so the caller cannot accept that.  A file that the tree only reads must have the recorded
  * content, as far as that was recorded.  Output that only grew since the dump is cut to its
  * recorded length before the tree runs; the tail that is cut off is kept beside the file.
- * Any other file that was written since is refused, unless the caller accepts changes.
+ * A file that the tree can write in place and whose content was not kept is watched: a changed
+ * size or time is refused.  Any other file that was written since is refused, too, unless the
+ * caller accepts changes.
  * Every finding is reported, not only the first.
  */
 #include "base/error.h"
@@ -129,6 +131,13 @@ static int check_written(struct reopen *r, const struct state_file *file, int fd
 	const struct engine_rec_file_track *track = file->track;
 	bool same = same_tail(track, fd) || (!track->size && !track->tail_len);
 
+	if (track->flags & ENGINE_TRACK_WATCHED) {
+		if (!r->options->accept_changed && ((uint64_t)st->st_size != track->size ||
+						    mtime_of(st) != track->mtime_ns))
+			reopen_check_refuse(r, file, CKPT_R_FILE_CHANGED,
+					    "written since, and its content was not kept");
+		return 0;
+	}
 	if (same && (uint64_t)st->st_size > track->size)
 		return reopen_put_cut(r, file, track->size);
 	if (r->options->accept_changed || (same && (uint64_t)st->st_size == track->size))
@@ -324,6 +333,8 @@ int reopen_check(struct reopen *r)
 		case CKPT_FILE_REG:
 			if (!is_carried(file))
 				ret = check_file(r, i);
+			else
+				reopen_find(r, file);	/* a kept file may get its name back */
 			break;
 		case CKPT_FILE_PATH:
 			if (!is_put_there(r, i))

@@ -50,7 +50,8 @@ static bool reopen_find_is_for(const struct reopen *r, const struct state_file *
 	return file->rec->kind == CKPT_FILE_REG && file->track && !file->external &&
 	       !(file->track->flags & ENGINE_TRACK_EXEC) && !state_file_deleted(file) &&
 	       !state_file_handle(file) && reopen_find_has_inodes(file->rec) &&
-	       !(file->blob && file->blob->kind == ENGINE_BLOB_FILE) && !reopen_is_late(r, file);
+	       (!(file->blob && file->blob->kind == ENGINE_BLOB_FILE) ||
+		file->track->flags & ENGINE_TRACK_KEPT) && !reopen_is_late(r, file);
 }
 
 static enum file_mark_verdict reopen_find_compare(const struct state_file *file, int fd)
@@ -255,6 +256,18 @@ static bool reopen_find_by_handle(struct finding *f)
 
 /* ---------------------------------------------------------------- all */
 
+/* The content is in the image, so the recorded name may lead to another inode: @named does. */
+static void reopen_find_forget(struct reopen_found *found, bool named)
+{
+	close(found->fd);
+	close(found->dir);
+	free(found->path);
+	*found = (struct reopen_found){
+		.looked = true, .fd = -1, .dir = -1,
+		.at = named ? REOPEN_AT_OTHER_FILE : REOPEN_AT_NOWHERE,
+	};
+}
+
 static void reopen_find_look(struct reopen *r, const struct state_file *file,
 			     struct reopen_found *found)
 {
@@ -274,10 +287,13 @@ static void reopen_find_look(struct reopen *r, const struct state_file *file,
 	f->file = file;
 	f->found = found;
 	f->dev = file->rec->dev;
-	if (reopen_find_near(f))
+	if (reopen_find_near(f)) {
 		reopen_names_plan(r, file, found);
-	else
+		if (found->stuck && file->track->flags & ENGINE_TRACK_KEPT)
+			reopen_find_forget(found, fd >= 0);
+	} else {
 		found->exists = reopen_find_by_handle(f);
+	}
 	free(f);
 }
 

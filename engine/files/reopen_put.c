@@ -8,7 +8,8 @@
  * the files are changed in place, because others may have them open.  If a step or the
  * commit fails, everything is taken back (reopen_undo()).  If even that is cut short, by
  * a kill or a power cut, the copy still lies beside the file.  After the commit the copies
- * of tails that were cut off stay, the other copies are removed.
+ * of tails that were cut off stay, and those of files that were kept because the tree could write
+ * them in place; the other copies are removed.
  *
  * The tree's memory is there already: no file may be shorter than its final size, not even
  * for a moment, or private pages of its mappings would be lost.  Only a program that the
@@ -20,8 +21,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/fs.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -38,6 +41,7 @@ struct reopen_put {
 	int fd;
 	bool raised;				/* opened with more rights than the owner's */
 	struct stat old;
+	bool newer;				/* the copy stays: the user may want that content */
 	int kept;				/* copy of the replaced content; -1: none yet */
 	char *kept_path;			/* of the copy; NULL: it lies in memory */
 	bool extended;				/* given its size early, because it is mapped */
@@ -90,7 +94,33 @@ static bool is_mapped(const struct reopen *r, const struct engine_rec_blob *blob
 	return false;
 }
 
+/*
+ * Was the content kept at the dump, because the tree could write the file in place? What the
+ * tree wrote after the dump is then kept beside the file, unless the caller does not want it.
+ */
+static bool has_newer(const struct reopen *r, const struct engine_rec_blob *blob)
+{
+	const struct state *state = r->state;
+
+	if (r->options->files != ENGINE_FILES_KEEP || !state->tree ||
+	    state->tree->files != ENGINE_FILES_KEEP || blob->kind != ENGINE_BLOB_FILE)
+		return false;
+	for (unsigned int i = 0; i < state->nr_files; i++)
+		if (state->files[i].blob == blob)
+			return !state_file_in_memory(&state->files[i]);
+	return false;
+}
+
 static int reopen_put_keep(struct reopen *r, struct reopen_put *put);
+
+static void keep_failed(struct reopen *r, const struct reopen_put *put, int err)
+{
+	if (put->newer)
+		error_fail(r->error, err, "cannot keep the newer content of %s beside it: %s; make "
+			   "room, or give it up (--files carry)", put->path, strerror(-err));
+	else
+		put_failed(r, put, err, "keep a copy of the old content of");
+}
 
 static int put_program(struct reopen *r, struct reopen_put *put)
 {
@@ -121,6 +151,7 @@ int reopen_put_content(struct reopen *r, const char *path, int fd, bool raised,
 	put->blob = blob;
 	put->fd = fd;
 	put->raised = raised;
+	put->newer = has_newer(r, blob);
 	if (fstat(fd, &put->old))
 		return put_failed(r, put, -errno, "use");
 	if (reopen_is_program(r, blob->dev, blob->ino))
@@ -214,8 +245,8 @@ static void name_beside(const struct reopen *r, const struct reopen_put *put, co
 {
 	unsigned long long generation = r->state->tree ? r->state->tree->generation : 0;
 	char tail[64];
-	int len = snprintf(tail, sizeof(tail), ".stillpoint-%s-%llu", put->blob ? "old" : "cut",
-			   generation);
+	int len = snprintf(tail, sizeof(tail), ".stillpoint-%s-%llu",
+			   put->newer ? "newer" : put->blob ? "old" : "cut", generation);
 
 	if (try)
 		len += snprintf(tail + len, sizeof(tail) - (size_t)len, ".%d", try);
@@ -299,13 +330,15 @@ static int reopen_put_keep(struct reopen *r, struct reopen_put *put)
 		put->raised = true;
 		ret = keep_beside(r, put);
 	}
-	/* no room beside the file: memory suffices until the commit, but not for a tail */
-	if (put->kept < 0 && put->blob)
+	/* no room beside the file: memory suffices until the commit, but not for what stays */
+	if (put->kept < 0 && put->blob && !put->newer)
 		put->kept = reopen_memory("kept");
 	else if (ret)
 		return ret;
 	if (put->kept < 0)
 		return ret;
+	if (!put->start && !ioctl(put->kept, FICLONE, put->fd))
+		return fsync(put->kept) ? -errno : 0;
 	ret = reopen_put_copy(put->fd, put->start, (uint64_t)put->old.st_size, put->kept,
 			      -put->start);
 	if (!ret && ftruncate(put->kept, put->old.st_size - (off_t)put->start))
@@ -379,7 +412,7 @@ int reopen_put_back(struct reopen *r)
 			continue;
 		ret = reopen_put_keep(r, put);
 		if (ret)
-			put_failed(r, put, ret, "keep a copy of the old content of");
+			keep_failed(r, put, ret);
 	}
 	for (unsigned int i = 0; !ret && i < r->nr_puts; i++) {
 		struct reopen_put *put = &r->puts[i];
@@ -492,7 +525,7 @@ void reopen_put_undo(struct reopen *r)
 void reopen_settle(struct reopen *r)
 {
 	for (unsigned int i = 0; i < r->nr_puts; i++)
-		if (r->puts[i].blob)
+		if (r->puts[i].blob && !r->puts[i].newer)
 			drop_kept(&r->puts[i]);
 	reopen_ttys_settle(r);
 }

@@ -42,6 +42,8 @@ struct op_env {
 	int (*commits)(void *arg);
 	void *hold_arg;
 	uint64_t memory;	/* dump: as in struct image_options */
+	uint64_t files_max;	/* dump, as in struct dump_options */
+	bool many_nodes;
 	const char *note;	/* dump, as in struct dump_options; or NULL */
 	const char *record;	/* dump, as in struct dump_options; or NULL */
 };
@@ -52,6 +54,9 @@ struct op_env {
  *	freeze_timeout_ms, max_pause_ms, generation, job,
  *	exclude [{kind: range|fd|thread, pid, start, end}, ...]: excluded things, as
  *	in struct ckpt_exclude; end with a range only; base, chain_max, track, verify_base
+ *
+ * The result has "files" ("grows", "copied", "cloned", "watched": each with "nr" and "bytes")
+ * and "files_named", a list of {"path", "how", "bytes"} of the first that are not "grows".
  *
  * env->frozen and env->note are as in struct dump_options.
  */

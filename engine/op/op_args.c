@@ -27,11 +27,12 @@ int op_files_parse(const char *word, enum engine_files *ret_files)
 		[ENGINE_FILES_TRACK] = "track",
 		[ENGINE_FILES_CARRY] = "carry",
 		[ENGINE_FILES_IGNORE] = "ignore",
+		[ENGINE_FILES_KEEP] = "keep",
 	};
 	unsigned int i;
 
 	if (!word)
-		word = words[ENGINE_FILES_TRACK];
+		word = words[ENGINE_FILES_KEEP];
 	for (i = 0; i < ARRAY_SIZE(words); i++) {
 		if (!strcmp(word, words[i])) {
 			*ret_files = (enum engine_files)i;

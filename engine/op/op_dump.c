@@ -144,7 +144,7 @@ static json_t *op_dump_parse(const struct op_env *env, json_t *json, struct dump
 	if (freeze < 0 || pause < 0 || generation < 0 || chain < 0)
 		return outcome_error(-EINVAL, "dump: a number is negative");
 	if (op_files_parse(files, &o->files))
-		return outcome_error(-EINVAL, "files is one of track, carry, ignore, not %s",
+		return outcome_error(-EINVAL, "files is one of keep, track, carry, ignore, not %s",
 				     files);
 	o->kill = kill;
 	o->dry_run = dry_run;
@@ -217,6 +217,28 @@ static json_t *op_dump_check_directory(const char *dir)
 	return op_dump_check_space(place);
 }
 
+/* Tell what became of the files that the tree may write. */
+static void op_dump_files(json_t *result, const struct dump_files_told *told)
+{
+	static const char *const fates[] = {
+		[DUMP_FATE_GROWS] = "grows", [DUMP_FATE_COPIED] = "copied",
+		[DUMP_FATE_CLONED] = "cloned", [DUMP_FATE_WATCHED] = "watched",
+	};
+	json_t *files = json_object(), *named = json_array();
+
+	for (unsigned int i = 0; i < DUMP_FATE__COUNT; i++)
+		json_object_set_new(files, fates[i],
+				    json_pack("{s:i, s:I}", "nr", (int)told->nr[i],
+					      "bytes", (json_int_t)told->bytes[i]));
+	for (unsigned int i = 0; i < told->nr_told; i++)
+		json_array_append_new(named, json_pack("{s:o, s:s, s:I}", "path",
+						       outcome_text(told->told[i].path), "how",
+						       fates[told->told[i].fate], "bytes",
+						       (json_int_t)told->told[i].size));
+	json_object_set_new(result, "files", files);
+	json_object_set_new(result, "files_named", named);
+}
+
 static json_t *op_dump_figures(const struct dump_options *o, const struct dump_stats *s)
 {
 	json_t *result = json_pack("{s:b, s:b, s:i, s:i}",
@@ -246,6 +268,7 @@ static json_t *op_dump_figures(const struct dump_options *o, const struct dump_s
 				    json_integer((json_int_t)numbers[i].value));
 	if (o->kill && !o->dry_run)
 		json_object_del(result, "thaw_ns");
+	op_dump_files(result, &s->files);
 	if (o->dir)
 		json_object_set_new(result, "dir", json_string(o->dir));
 	if (s->incremental)
@@ -302,6 +325,8 @@ json_t *op_dump(const struct op_env *env, json_t *json)
 	o->commits = env->commits;
 	o->hold_arg = env->hold_arg;
 	o->memory = env->memory;
+	o->files_max = env->files_max;
+	o->many_nodes = env->many_nodes;
 	o->note = env->note;
 	o->record = env->record;
 	outcome = op_dump_run(o);

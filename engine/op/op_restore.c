@@ -92,7 +92,7 @@ static json_t *op_restore_parse(json_t *json, struct restore_args *args)
 			   "others", &others, "map_path", &map))
 		return outcome_error(-EINVAL, "restore: bad arguments: %s", why.text);
 	if (op_files_parse(files, &o->files))
-		return outcome_error(-EINVAL, "files is one of track, carry, ignore, not %s",
+		return outcome_error(-EINVAL, "files is one of keep, track, carry, ignore, not %s",
 				     files);
 	if (op_pidns_parse(pidns, &o->pidns))
 		return outcome_error(-EINVAL, "pidns is one of auto, caller, new, not %s",

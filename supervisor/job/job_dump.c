@@ -221,6 +221,7 @@ static char *record_text(const struct job *job)
 static json_t *dump_run(struct channel_reporter *reporter, void *arg)
 {
 	struct job_dump *d = arg;
+	const json_t *ranks = json_object_get(d->job->record, "ranks");
 	struct op_env env = {
 		.key = jobs_common(d->job->jobs)->config.key,
 		.secret = jobs_common(d->job->jobs)->config.encryption_key,
@@ -233,6 +234,8 @@ static json_t *dump_run(struct channel_reporter *reporter, void *arg)
 		.commits = on_commit,
 		.hold_arg = d,
 		.memory = jobs_common(d->job->jobs)->config.pipeline_memory,
+		.files_max = jobs_common(d->job->jobs)->config.files_max,
+		.many_nodes = json_array_size(json_object_get(ranks, "nodes")) > 1,
 		.note = d->note,
 	};
 	json_t *outcome = job_externals_open(d->job, &d->externals, &env);

@@ -63,6 +63,7 @@ static const struct setting {
 	{ "quiesce_timeout_ms", MILLISECONDS, offsetof(struct config, quiesce_timeout_ms), "0" },
 	{ "node_mtbf", SECONDS, offsetof(struct config, node_mtbf_s), "1y" },
 	{ "pipeline_memory", MEMORY, offsetof(struct config, pipeline_memory), "64M" },
+	{ "files_max", SIZE, offsetof(struct config, files_max), "1G" },
 	{ "incremental", BASES, offsetof(struct config, incremental), "0" },
 	{ "merge_after", NUMBER, offsetof(struct config, merge_after), "4" },
 	{ "merge_limit", SIZE, offsetof(struct config, merge_limit), "128M" },

@@ -28,6 +28,7 @@
  *	quiesce_timeout_ms = N			0: 30000
  *	node_mtbf = DURATION			mean time between failures of one node; 1y
  *	pipeline_memory = SIZE			buffers of a dump that writes its image; 64M
+ *	files_max = SIZE			kept of files that are written in place; 1G
  *	incremental = N				most bases that a generation may have; 0: full
  *	merge_after = N				merge a generation with so many bases; 0: none
  *	merge_limit = SIZE			bytes a second; 0: no limit
@@ -71,6 +72,7 @@ struct config {
 	unsigned int quiesce_timeout_ms;
 	unsigned int node_mtbf_s;
 	uint64_t pipeline_memory;
+	uint64_t files_max;
 	unsigned int incremental;
 	unsigned int merge_after;
 	uint64_t merge_limit;

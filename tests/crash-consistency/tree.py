@@ -7,9 +7,9 @@ import stat
 
 BLOCK = 65536
 # a restart keeps these beside files that it cut back: docs/user/files.md
-CUT_TAIL = re.compile(r'\.stillpoint-cut-\d+(\.\d+)?$')
+CUT_TAIL = re.compile(r"\.stillpoint-(cut|newer|old)-\d+(\.\d+)?$")
 # after a power cut or a kill in a restart these may stand there, too; NFS keeps what was open
-LEFT_BY_A_CUT = re.compile(r'\.stillpoint-(cut|old)-\d+(\.\d+)?$|^\.nfs[0-9a-f]{24}$')
+LEFT_BY_A_CUT = re.compile(r'\.stillpoint-(cut|newer|old)-\d+(\.\d+)?$|^\.nfs[0-9a-f]{24}$')
 
 
 def content(path):

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Files that the tree can write in place: a restart must find their content as of the freeze,
+ * or must be refused.
+ *
+ * A file that the tree only appends to keeps its first bytes: a restart cuts it.  Any other
+ * file that the tree may write is kept with the image: as a clone where the file system can
+ * share blocks (FICLONE), which takes no time in the pause and is read after the thaw, else as
+ * a copy that is read in the pause.  At most files_max bytes are kept.  A file that is not kept
+ * is watched: its size and time are recorded so that a restart is refused after any change.
+ *
+ * The kernel gives a page of a shared mapping a new time of modification only when the page
+ * is written for the first time since its last write-back.  So a mapped file that is watched is
+ * written back in the pause, before its time is recorded.
+ */
+#include "base/error.h"
+#include "engine/dump/dump_run.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <linux/fs.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/*
+ * A file whose every writing description stands at its end looks like a log.  A longer one is
+ * not kept: the hash of its end tells most programs that rewrite it.
+ */
+#define LOG_KEPT_MAX	(64ULL << 20)
+
+/* Can the tree change bytes of the file that it has already written? */
+static bool in_place_can(const struct dump *d, const struct dump_inode *inode)
+{
+	if (!inode->track || inode->exec || !inode->writes || inode->appends)
+		return false;
+	if (inode->maps_write || !inode->at_end)
+		return true;
+	return d->options->files == ENGINE_FILES_KEEP && inode->file->rec->size <= LOG_KEPT_MAX;
+}
+
+/* Those that are surely written in place first, then small ones: most files are kept so. */
+static int in_place_order(const void *a, const void *b)
+{
+	const struct dump_inode *x = *(struct dump_inode *const *)a;
+	const struct dump_inode *y = *(struct dump_inode *const *)b;
+	bool x_log = x->at_end && !x->maps_write, y_log = y->at_end && !y->maps_write;
+
+	if (x_log != y_log)
+		return x_log - y_log;
+	if (x->file->rec->size != y->file->rec->size)
+		return x->file->rec->size < y->file->rec->size ? -1 : 1;
+	return x < y ? -1 : x > y;
+}
+
+static void in_place_tell(struct dump *d, const struct dump_inode *inode, enum dump_fate fate)
+{
+	struct dump_files_told *told = &d->stats.files;
+	struct dump_file_told *one;
+	const char *path = inode->file->path;
+	size_t len = strlen(path);
+
+	told->nr[fate]++;
+	told->bytes[fate] += inode->file->rec->size;
+	if (fate == DUMP_FATE_GROWS || told->nr_told == DUMP_FILES_TOLD)
+		return;
+	one = &told->told[told->nr_told++];
+	one->fate = fate;
+	one->size = inode->file->rec->size;
+	/* the end of a long path says most */
+	snprintf(one->path, sizeof(one->path), "%s%s", len < sizeof(one->path) ? "" : "...",
+		 len < sizeof(one->path) ? path : path + len - (sizeof(one->path) - 4));
+}
+
+/* Keep the file, if it may be kept and fits into what is left of @room bytes. */
+static void in_place_plan(struct dump *d, struct dump_inode *inode, uint64_t *room)
+{
+	uint64_t size = inode->file->rec->size;
+
+	if (d->options->files != ENGINE_FILES_KEEP || size > *room ||
+	    dump_place(d, inode->file)->handle) {
+		/* a long log is cut, as one that is opened for appending */
+		inode->watched = inode->maps_write || !inode->at_end;
+		in_place_tell(d, inode, inode->watched ? DUMP_FATE_WATCHED : DUMP_FATE_GROWS);
+		return;
+	}
+	*room -= size;
+	inode->kept = true;
+	inode->blob_kind = ENGINE_BLOB_FILE;
+	inode->content = d->frozen_to_end ? DUMP_AFTER : DUMP_IN_PAUSE;
+}
+
+int dump_in_place_plan(struct dump *d)
+{
+	struct dump_inode **found = calloc(d->nr_inodes + 1, sizeof(struct dump_inode *));
+	uint64_t room = d->options->files_max ? d->options->files_max : DUMP_FILES_MAX;
+	unsigned int nr = 0;
+
+	if (!found)
+		return error_fail(d->error, -ENOMEM, "out of memory");
+	/*
+	 * A file that trees on other nodes write, too, is not of one moment here: they are frozen
+	 * at others, and on a network file system what they wrote need not be seen yet.
+	 */
+	if (d->options->files == ENGINE_FILES_IGNORE || d->options->many_nodes) {
+		free(found);
+		return 0;
+	}
+	for (unsigned int i = 0; i < d->nr_inodes; i++) {
+		struct dump_inode *inode = &d->inodes[i];
+
+		if (in_place_can(d, inode))
+			found[nr++] = inode;
+		else if (inode->track && inode->writes && !inode->exec)
+			in_place_tell(d, inode, DUMP_FATE_GROWS);
+	}
+	qsort(found, nr, sizeof(*found), in_place_order);
+	for (unsigned int i = 0; i < nr; i++)
+		in_place_plan(d, found[i], &room);
+	free(found);
+	return 0;
+}
+
+/* ---------------------------------------------------------------- in the pause */
+
+/* A file without a name on the file system of @file, to hold a clone; -errno. */
+static int clone_target(struct dump_probe *p, const struct state_file *file)
+{
+	char path[PATH_MAX];
+	int ret = dump_probe_path(p, file, path, sizeof(path)), fd;
+
+	if (ret)
+		return ret;
+	fd = open(dirname(path), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	return fd < 0 ? -errno : fd;
+}
+
+/* Make inode->clone, which shares the file's blocks; -errno if the file system cannot. */
+static int in_place_clone(struct dump_probe *p, struct dump_inode *inode)
+{
+	_cleanup_fd_ int from = dump_reopen(inode), to = -1;
+
+	if (from < 0)
+		return from;
+	to = clone_target(p, inode->file);
+	if (to < 0)
+		return to;
+	if (ioctl(to, FICLONE, from))
+		return -errno;
+	inode->clone = take_fd(&to);
+	inode->content = DUMP_AFTER;
+	return 0;
+}
+
+/* Write back a watched file, and record its size and time as they are then. */
+static int in_place_watch(struct dump *d, struct dump_inode *inode)
+{
+	_cleanup_fd_ int fd = dump_reopen(inode);
+	struct stat st;
+
+	if (fd < 0)		/* nothing to compare later: a restart finds the time different */
+		return 0;
+	if (inode->maps_write && !d->frozen_to_end)
+		sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE |
+				SYNC_FILE_RANGE_WAIT_AFTER);
+	if (fstat(fd, &st))
+		return error_fail(d->error, -errno, "cannot watch %s: %s", inode->file->path,
+				  strerror(errno));
+	inode->watched_mtime_ns = (uint64_t)st.st_mtim.tv_sec * 1000000000ULL +
+				  (uint64_t)st.st_mtim.tv_nsec;
+	return 0;
+}
+
+int dump_in_place_take(struct dump *d)
+{
+	struct dump_probe p = { .d = d };
+	uint64_t cannot = 0;		/* device of the last file system that cannot clone */
+	int ret = 0;
+
+	for (unsigned int i = 0; i < d->nr_inodes && !ret; i++) {
+		struct dump_inode *inode = &d->inodes[i];
+		uint64_t dev = inode->file->rec->dev;
+
+		if (inode->watched)
+			ret = in_place_watch(d, inode);
+		if (!inode->kept)
+			continue;
+		/* while the tree stands still to the end, its files need no clone */
+		if (!d->frozen_to_end && dev != cannot && in_place_clone(&p, inode))
+			cannot = dev;
+		in_place_tell(d, inode, inode->clone >= 0 ? DUMP_FATE_CLONED : DUMP_FATE_COPIED);
+	}
+	return ret;
+}
+
+void dump_in_place_foresee(struct dump *d)
+{
+	for (unsigned int i = 0; i < d->nr_inodes; i++)
+		if (d->inodes[i].kept)
+			in_place_tell(d, &d->inodes[i], DUMP_FATE_COPIED);
+}
