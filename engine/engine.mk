@@ -26,6 +26,10 @@ $(call unit_test,tests/unit/test_dump,tests/unit/test_dump.c tests/unit/dump_fix
 $(call unit_test,tests/unit/test_dump_files,tests/unit/test_dump_files.c tests/unit/dump_fixture.c \
 	tests/unit/fake_kernel.c tests/unit/stream.c tests/unit/image_fixture.c,$(ENGINE_LIBS))
 
+$(call unit_test,tests/unit/test_dump_in_place,tests/unit/test_dump_in_place.c \
+	tests/unit/dump_fixture.c tests/unit/fake_kernel.c tests/unit/stream.c \
+	tests/unit/image_fixture.c,$(ENGINE_LIBS))
+
 $(call unit_test,tests/unit/test_dump_names,tests/unit/test_dump_names.c tests/unit/dump_fixture.c \
 	tests/unit/fake_kernel.c tests/unit/stream.c tests/unit/image_fixture.c,$(ENGINE_LIBS))
 

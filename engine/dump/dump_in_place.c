@@ -76,10 +76,24 @@ static void in_place_tell(struct dump *d, const struct dump_inode *inode, enum d
 		 len < sizeof(one->path) ? path : path + len - (sizeof(one->path) - 4));
 }
 
-/* Keep the file, if it may be kept and fits into what is left of @room bytes. */
-static void in_place_plan(struct dump *d, struct dump_inode *inode, uint64_t *room)
+/* Bytes of the file that are no hole, as far as its path tells; else its size. */
+static uint64_t in_place_bytes(struct dump_probe *p, const struct dump_inode *inode)
 {
-	uint64_t size = inode->file->rec->size;
+	const struct ckpt_rec_file *rec = inode->file->rec;
+	char path[PATH_MAX];
+	struct stat st;
+
+	if (dump_probe_path(p, inode->file, path, sizeof(path)) ||
+	    !dump_is_at(rec, AT_FDCWD, path) || lstat(path, &st))
+		return rec->size;
+	return (uint64_t)st.st_blocks * 512 < rec->size ? (uint64_t)st.st_blocks * 512 : rec->size;
+}
+
+/* Keep the file, if it may be kept and fits into what is left of @room bytes. */
+static void in_place_plan(struct dump_probe *p, struct dump_inode *inode, uint64_t *room)
+{
+	struct dump *d = p->d;
+	uint64_t size = in_place_bytes(p, inode);
 
 	if (d->options->files != ENGINE_FILES_KEEP || size > *room ||
 	    dump_place(d, inode->file)->handle) {
@@ -98,6 +112,7 @@ int dump_in_place_plan(struct dump *d)
 {
 	struct dump_inode **found = calloc(d->nr_inodes + 1, sizeof(struct dump_inode *));
 	uint64_t room = d->options->files_max ? d->options->files_max : DUMP_FILES_MAX;
+	struct dump_probe p = { .d = d };
 	unsigned int nr = 0;
 
 	if (!found)
@@ -120,7 +135,7 @@ int dump_in_place_plan(struct dump *d)
 	}
 	qsort(found, nr, sizeof(*found), in_place_order);
 	for (unsigned int i = 0; i < nr; i++)
-		in_place_plan(d, found[i], &room);
+		in_place_plan(&p, found[i], &room);
 	free(found);
 	return 0;
 }

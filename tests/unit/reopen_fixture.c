@@ -29,6 +29,7 @@ void opening_begin(struct opening *f, const struct scratch *s, const char *name)
 	assert_int_equal(image_create(writer, s->key, &options, &f->img, &error), 0);
 	tree = stream_add(&f->stream, ENGINE_REC_TREE, sizeof(*tree), NULL, 0);
 	tree->generation = 7;
+	tree->files = ENGINE_FILES_KEEP;
 	gethostname(tree->hostname, sizeof(tree->hostname) - 1);
 	stream_system(&f->stream);
 	stream_proc(&f->stream, 100, 0, 1, 1, 1);
@@ -47,6 +48,22 @@ struct ckpt_rec_file *opening_file(struct opening *f, uint32_t id, uint32_t kind
 	return rec;
 }
 
+/* The inode in the FILE record of @id; with 0 one that no file has. */
+static void opening_inode(const struct opening *f, uint32_t id, __u64 *ret_dev, __u64 *ret_ino)
+{
+	const struct ckpt_rec_file *file;
+
+	*ret_dev = 1;
+	*ret_ino = id ? 1000 + id : 5000 + f->last_blob;
+	for (size_t at = 0; id && at < f->stream.len; at += file->hdr.len) {
+		file = (const void *)((const char *)f->stream.buf + at);
+		if (file->hdr.type != CKPT_REC_FILE || file->id != id)
+			continue;
+		*ret_dev = file->dev;
+		*ret_ino = file->ino;
+	}
+}
+
 void opening_blob(struct opening *f, uint32_t kind, uint32_t id, const char *path,
 		  const char *content, uint64_t mtime_ns, uint32_t mode)
 {
@@ -62,8 +79,7 @@ void opening_blob(struct opening *f, uint32_t kind, uint32_t id, const char *pat
 	rec->file_id = id;
 	rec->blob = f->last_blob;
 	rec->size = len;
-	rec->dev = 1;
-	rec->ino = id ? 1000 + id : 5000 + f->last_blob;
+	opening_inode(f, id, &rec->dev, &rec->ino);
 	rec->mode = mode;
 	rec->uid = getuid();
 	rec->gid = getgid();

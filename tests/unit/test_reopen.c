@@ -507,6 +507,13 @@ static void test_judge(void **arg)
 	assert_int_equal(judge(s, ENGINE_TRACK_EXEC, "code", "code", false, &cuts), CKPT_R_NONE);
 	assert_int_equal(judge(s, ENGINE_TRACK_EXEC, "code", "CODE", true, &cuts),
 			 CKPT_R_FILE_CHANGED);
+	/* watched: any other time of modification */
+	assert_int_equal(judge(s, w | ENGINE_TRACK_WATCHED, "field", "field", false, &cuts),
+			 CKPT_R_FILE_CHANGED);
+	assert_int_equal(judge(s, w | ENGINE_TRACK_WATCHED, "field", "fields", false, &cuts),
+			 CKPT_R_FILE_CHANGED);
+	assert_int_equal(judge(s, w | ENGINE_TRACK_WATCHED, "field", "FIELD", true, &cuts),
+			 CKPT_R_NONE);
 	assert_false(path_exists(cut));
 
 	assert_int_equal(judge(s, w, "output", "output and more", false, &cuts), CKPT_R_NONE);

@@ -174,13 +174,51 @@ static void test_carried_done(void **arg)
 	opening_end(&f);
 }
 
+/* A file that the tree can write in place, kept by the dump: the newer content stays beside it. */
+static void kept_again(const struct scratch *s, const char *name, enum engine_files files)
+{
+	char path[256];
+	struct opening f;
+
+	strcpy(path, scratch_path(s, "field"));
+	store_file(path, "as of the freeze", 16);
+	opening_begin(&f, s, name);
+	opening_file(&f, 2, CKPT_FILE_REG, path, O_RDWR);
+	opening_track(&f, 2, path, ENGINE_TRACK_WRITES | ENGINE_TRACK_KEPT);
+	opening_blob(&f, ENGINE_BLOB_FILE, 2, path, "as of the freeze", 1000, S_IFREG | 0644);
+	store_file(path, "what came later", 15);
+	f.options.files = files;
+	opening_start(&f, name);
+	opening_all(&f);
+	assert_int_equal(reopen_put_back(&f.r), 0);
+	reopen_settle(&f.r);
+	fd_content_is(opening_fd(&f, 2), 0, "as of the freeze");
+	opening_end(&f);
+}
+
+static void test_kept(void **arg)
+{
+	char newer[300];
+	size_t len;
+	char *data;
+
+	snprintf(newer, sizeof(newer), "%s", scratch_path(*arg, ".field.stillpoint-newer-7"));
+	kept_again(*arg, "carry", ENGINE_FILES_CARRY);
+	assert_false(path_exists(newer));
+	kept_again(*arg, "keep", ENGINE_FILES_KEEP);
+	data = load_file(newer, &len);
+	assert_int_equal(len, 15);
+	assert_memory_equal(data, "what came later", 15);
+	free(data);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_setup, scratch_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(test_cut_undone), TEST(test_cut_long), TEST(test_cut_closed),
 		TEST(test_cut_elsewhere),
-		TEST(test_carried_done),
+		TEST(test_carried_done), TEST(test_kept),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
