@@ -146,6 +146,8 @@ void cli_several_end(struct cli *cli);
 const char *cli_bytes(uint64_t bytes, char *buf);
 /* Print from a dump's figures how it used its base generation, if a base was asked for. */
 void cli_base(const json_t *result);
+/* Print from a dump's figures which files a restart would miss if they changed. */
+void cli_watched(const json_t *result);
 const char *cli_ns(uint64_t ns, char *buf);
 const char *cli_time(int64_t seconds, char *buf);
 /* Fields of a result, with a default for a missing field. */

@@ -87,6 +87,29 @@ void cli_progress_end(struct cli *cli)
 	cli->progress_shown = false;
 }
 
+void cli_watched(const json_t *result)
+{
+	const json_t *files = json_object_get(json_object_get(result, "files"), "watched");
+	const json_t *named = json_object_get(result, "files_named"), *file;
+	int64_t nr = cli_int(files, "nr"), told = 0;
+	char size[32];
+	size_t i;
+
+	json_array_foreach(named, i, file) {
+		const char *path = json_string_value(json_object_get(file, "path"));
+		const char *how = json_string_value(json_object_get(file, "how"));
+
+		if (!path || !how || strcmp(how, "watched") != 0)
+			continue;
+		told++;
+		printf("not kept: %s (%s); a restart is refused if it changes until then "
+		       "(files_max in ckptd.conf)\n", path,
+		       cli_bytes((uint64_t)cli_int(file, "bytes"), size));
+	}
+	if (nr > told)
+		printf("not kept: %lld more files\n", (long long)(nr - told));
+}
+
 void cli_base(const json_t *result)
 {
 	char text[32];

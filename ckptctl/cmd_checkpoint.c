@@ -8,7 +8,6 @@
 #include "ckptctl/cli_job.h"
 
 #include <stdio.h>
-#include <string.h>
 
 enum { OPT_STOP_AND_COPY = 256, OPT_MAX_PAUSE, OPT_TIMEOUT, OPT_FILES, OPT_FULL,
        OPT_INCREMENTAL };
@@ -35,30 +34,6 @@ static const char *on_nodes(const json_t *result, char *text, size_t size)
 	return text;
 }
 
-/* Say which files a restart would miss if they changed. */
-static void print_watched(const json_t *result)
-{
-	const json_t *files = json_object_get(json_object_get(result, "files"), "watched");
-	const json_t *named = json_object_get(result, "files_named"), *file;
-	int64_t nr = cli_int(files, "nr"), told = 0;
-	char size[32];
-	size_t i;
-
-	json_array_foreach(named, i, file) {
-		const char *path = json_string_value(json_object_get(file, "path"));
-		const char *how = json_string_value(json_object_get(file, "how"));
-
-		if (!path || !how || strcmp(how, "watched") != 0)
-			continue;
-		told++;
-		printf("not kept: %s (%s); a restart is refused if it changes until then "
-		       "(files_max in ckptd.conf)\n", path,
-		       cli_bytes((uint64_t)cli_int(file, "bytes"), size));
-	}
-	if (nr > told)
-		printf("not kept: %lld more files\n", (long long)(nr - told));
-}
-
 static void cmd_checkpoint_print(struct cli *cli, json_t *result)
 {
 	char pause[32], total[32], mapped[32], stored[32], quiesce[32], nodes[32];
@@ -68,7 +43,7 @@ static void cmd_checkpoint_print(struct cli *cli, json_t *result)
 	if (json_is_true(json_object_get(result, "dry_run"))) {
 		printf("job %lld can be checkpointed; paused %s to find out\n",
 		       (long long)cli_int(result, "job"), pause);
-		print_watched(result);
+		cli_watched(result);
 		return;
 	}
 	printf("job %lld generation %lld: paused %s, %s in all; %s of memory, %s stored%s%s\n",
@@ -83,7 +58,7 @@ static void cmd_checkpoint_print(struct cli *cli, json_t *result)
 	if (excluded)
 		printf("%s left out, as the program wants it\n",
 		       cli_bytes((uint64_t)excluded * 4096, mapped));
-	print_watched(result);
+	cli_watched(result);
 	if (json_object_get(result, "remark"))
 		printf("%s\n", cli_str(result, "remark"));
 	if (json_object_get(result, "quiesce_ns"))

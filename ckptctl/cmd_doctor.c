@@ -20,9 +20,28 @@ static const struct option longs[] = {
 	{ NULL }
 };
 
+/* Say how a restart would find the files that the tree can write. */
+static void print_files(const json_t *figures)
+{
+	const json_t *files = json_object_get(figures, "files");
+	const json_t *copied = json_object_get(files, "copied");
+	const json_t *watched = json_object_get(files, "watched");
+	char kept[32];
+
+	if (!files)
+		return;
+	printf("files     %s   %lld kept (%s), %lld watched, %lld only grow\n",
+	       cli_int(watched, "nr") ? "NO" : "ok", (long long)cli_int(copied, "nr"),
+	       cli_bytes((uint64_t)cli_int(copied, "bytes"), kept),
+	       (long long)cli_int(watched, "nr"),
+	       (long long)cli_int(json_object_get(files, "grows"), "nr"));
+	cli_watched(figures);
+}
+
 static void cmd_doctor_print(struct cli *cli, json_t *result)
 {
 	json_t *checks = json_object_get(result, "checks");
+	const json_t *tree = json_object_get(result, "tree");
 	size_t i;
 
 	for (i = 0; i < json_array_size(checks); i++) {
@@ -34,8 +53,11 @@ static void cmd_doctor_print(struct cli *cli, json_t *result)
 		if (json_object_get(check, "advice"))
 			printf("%15s%s\n", "", cli_str(check, "advice"));
 	}
-	if (outcome_is_ok(json_object_get(result, "tree")))
-		puts("tree      ok   can be checkpointed");
+	if (!outcome_is_ok(tree))
+		return;
+	puts(json_object_get(result, "ranks") ? "ranks     ok   can be checkpointed" :
+	     "tree      ok   can be checkpointed");
+	print_files(json_object_get(tree, "result"));
 }
 
 /* The refusals of a tree become the refusals of the verb. */
@@ -58,6 +80,19 @@ static int cmd_doctor_finish(struct cli *cli, json_t *outcome)
 	}
 	json_decref(tree);
 	return tree_status ? tree_status : status;
+}
+
+/* An MPI job: its ranks can only be asked together, as a checkpoint does it. */
+static void cmd_doctor_ranks(struct cli *cli, json_t *outcome)
+{
+	json_t *result = json_object_get(outcome, "result");
+
+	if (!json_object_get(result, "ranks") || !json_is_true(json_object_get(result, "ready")))
+		return;
+	json_object_set_new(result, "tree",
+			    cli_call(cli, "checkpoint",
+				     json_pack("{s:I, s:b}", "job",
+					       (json_int_t)cli_int(result, "job"), "dry_run", 1)));
 }
 
 /* ckptd does not answer, as @refused says (taken over): its line is one of the findings. */
@@ -123,6 +158,7 @@ static int cmd_doctor_run(struct cli *cli, int argc, char **argv)
 	outcome = cli_call(cli, "doctor", args);
 	if (!cli->standalone && cli->unanswered)
 		outcome = cmd_doctor_alone(cli, outcome, (int)pid);
+	cmd_doctor_ranks(cli, outcome);
 	return cmd_doctor_finish(cli, outcome);
 }
 

@@ -522,8 +522,22 @@ void reopen_put_undo(struct reopen *r)
 	}
 }
 
+static void put_tell_newer(const struct reopen *r, const struct reopen_put *put)
+{
+	char text[2 * PATH_MAX];
+
+	if (!r->options->note || !put->kept_path)
+		return;
+	snprintf(text, sizeof(text), "%s is as it was at the checkpoint; its newer content is kept "
+		 "as %s", put->path, put->kept_path);
+	r->options->note(text, r->options->note_arg);
+}
+
 void reopen_settle(struct reopen *r)
 {
+	for (unsigned int i = 0; i < r->nr_puts; i++)
+		if (r->puts[i].newer)
+			put_tell_newer(r, &r->puts[i]);
 	for (unsigned int i = 0; i < r->nr_puts; i++)
 		if (r->puts[i].blob && !r->puts[i].newer)
 			drop_kept(&r->puts[i]);

@@ -22,6 +22,7 @@
 #include "base/cleanup.h"
 #include "libckptctl/version.h"
 #include "shim/proto.h"
+#include "supervisor/checkpoint/coord_driver.h"
 #include "supervisor/job/job_externals.h"
 #include "supervisor/auto/services.h"
 #include "supervisor/job/jobs.h"
@@ -39,6 +40,7 @@ struct tree_request {
 	const struct job *job;	/* use in the worker only; NULL: the tree is no job's */
 	int64_t job_id;		/* 0: the tree is no job's */
 	bool nodes;		/* doctor: ask the other nodes, too */
+	bool ranks;		/* doctor: the job has MPI ranks, which the caller asks together */
 	json_t *outcome;
 	/* restore, in the worker */
 	pid_t root;		/* root process of the tree; 0: none */
@@ -174,6 +176,8 @@ static void verb_tree_on_outcome(json_t *outcome, void *arg)
 	if (t->job_id)
 		json_object_set_new(json_object_get(outcome, "result"), "job",
 				    json_integer(t->job_id));
+	if (t->ranks)
+		json_object_set_new(json_object_get(outcome, "result"), "ranks", json_true());
 	if (!t->nodes || !outcome_is_ok(outcome) ||
 	    nodes_probe(t->request->common->nodes, on_nodes, t))
 		verb_tree_answer(t);
@@ -204,6 +208,7 @@ static void verb_tree_start(struct request *request, json_t *args, const struct 
 		t->op = op;
 		t->job = job;
 		t->job_id = job ? job->id : 0;
+		t->ranks = op == op_doctor && job && coord_driver_wanted(job);
 		/* the request is about this node as a whole, not about one tree */
 		t->nodes = op == op_doctor && !json_object_get(args, "pid");
 		if (op == op_dump)
@@ -365,7 +370,10 @@ void verb_doctor(struct request *request)
 		outcome = outcome_usage("doctor: bad arguments: a job, or a pid, or neither");
 	} else if (json_object_get(request->args, "job")) {
 		job = jobs_reconcile_for(request, &outcome);
-		if (job && !(outcome = job_check_running(job)))
+		if (job)
+			outcome = job_check_running(job);
+		/* a rank on its own is refused: only a checkpoint asks all of them */
+		if (job && !outcome && !coord_driver_wanted(job))
 			json_object_set_new(args, "pid", json_integer(job->init));
 	} else if (json_is_integer(pid)) {
 		/* doctor freezes and describes the tree, which may have others' processes */

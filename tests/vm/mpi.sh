@@ -58,6 +58,13 @@ reaches() {
 
 try "$kind: started" run --detach -n "$ranks" "$program" $size $iterations $rest || exit 1
 try "$kind: it computes" reaches 20
+asked() {
+	ctl doctor 1 >"$work/doctor"
+	local rc=$?
+	cat "$work/doctor"
+	[ $rc = 0 ] && grep -q '^ranks *ok' "$work/doctor"
+}
+try "$kind: doctor says that it can be checkpointed" asked
 for i in 1 2; do
 	try "$kind: checkpoint $i" ctl checkpoint 1
 	at=$(lines)
