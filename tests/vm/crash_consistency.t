@@ -4,12 +4,12 @@
 # Files and memory of one moment, a slice: tests/crash-consistency/run with some of its programs.
 # `make check-crash-consistency` has all of them, on four file systems and with power cuts.
 #
-# Off (SLICE=off) until no run of it is wrong; CRASH_CONSISTENCY=on tries it, CRASH_RUNS (1) and
-# CRASH_SEED (1) choose how many runs of each and which.
+# Programs whose files are closed at the checkpoint are not among them: known issue KI-140.
+# CRASH_CONSISTENCY=off leaves all out; CRASH_RUNS (1) and CRASH_SEED (1) choose how many runs of
+# each and which.
 
 . "$(dirname "$0")/lib.sh"
-SLICE=off
-programs=inplace,mapping,regrow,replace,links,log,sqlite-wal,direct
+programs=inplace,mapping,holes,regrow,sparse,pair,log,sqlite-delete,sqlite-wal,direct,steps
 
 run() {
 	tests/crash-consistency/run --vm "$VM" --kernel "$KERNEL" --seed "${CRASH_SEED:-1}" "$@"
@@ -25,9 +25,8 @@ spoilt() {
 	[ $rc = 1 ] && [[ $said = *": 0 equal, 0 refused, 2 wrong"* ]]
 }
 
-if [ "${CRASH_CONSISTENCY:-$SLICE}" = off ]; then
-	skip "jobs restarted after a kill end as undisturbed ones" \
-		"files written in place are not kept yet; CRASH_CONSISTENCY=on tries it"
+if [ "${CRASH_CONSISTENCY:-on}" = off ]; then
+	skip "jobs restarted after a kill end as undisturbed ones" "CRASH_CONSISTENCY=off"
 	echo "1..$n"
 	exit 0
 elif [ "$KERNEL" != 6.1 ] && [ "${CR_SUBSET:-ci}" != long ] && [ -z "${CRASH_CONSISTENCY:-}" ]; then
