@@ -319,6 +319,24 @@ static bool is_put_there(const struct reopen *r, unsigned int index)
 	return false;
 }
 
+/* Can the content of a kept file be put back? The file may get its name back, too. */
+static void check_kept(struct reopen *r, const struct state_file *file)
+{
+	const struct reopen_found *found = reopen_find(r, file);
+	int flags = O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+	_cleanup_fd_ int fd = -1;
+	char text[96];
+
+	if (!found || r->options->files == ENGINE_FILES_IGNORE)
+		return;
+	fd = found->at == REOPEN_AT_OTHER_NAME ? reopen_again(found->fd, flags) :
+						 reopen_had(file, flags);
+	if (fd >= 0 || fd == -ENOENT)
+		return;
+	snprintf(text, sizeof(text), "its content cannot be put back: %s", strerror(-fd));
+	reopen_check_refuse(r, file, CKPT_R_FILE_CHANGED, text);
+}
+
 int reopen_check(struct reopen *r)
 {
 	int ret = 0;
@@ -334,7 +352,7 @@ int reopen_check(struct reopen *r)
 			if (!is_carried(file))
 				ret = check_file(r, i);
 			else
-				reopen_find(r, file);	/* a kept file may get its name back */
+				check_kept(r, file);
 			break;
 		case CKPT_FILE_PATH:
 			if (!is_put_there(r, i))
