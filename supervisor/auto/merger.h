@@ -5,7 +5,7 @@
  *
  * After a commit the newest generation is merged if it needs as many earlier ones as merge_after
  * allows, or if the next one could not stand on it. One worker at a time does that, at the
- * lowest priority, writing at most merge_limit bytes a second. A checkpoint, restart or removal
+ * lowest priority, copying at most merge_limit bytes a second. A checkpoint, restart or removal
  * of the job ends the worker; the generation then stays as it was, and the next commit tries
  * again.
  */

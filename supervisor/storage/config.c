@@ -31,7 +31,7 @@
 #define SECONDS_MAX	(100LL * 365 * 24 * 3600)
 #define MS_MAX		3600000
 
-/* kinds whose values are strings come first */
+/* Kinds whose values are strings come first: config_done() frees all below NUMBER. */
 enum kind {
 	PATH, NAME, ADDRESS, KEY, NUMBER, MILLISECONDS, BASES, LEVEL, SECONDS, SIZE, MEMORY, PORT,
 	SWITCH

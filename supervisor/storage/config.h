@@ -31,7 +31,7 @@
  *	files_max = SIZE			kept of files that are written in place; 1G
  *	incremental = N				most bases that a generation may have; 0: full
  *	merge_after = N				merge a generation with so many bases; 0: none
- *	merge_limit = SIZE			bytes a second; 0: no limit
+ *	merge_limit = SIZE			bytes copied a second; 0: no limit
  *	retain_keep = N				rule after each checkpoint of a job: retention.h
  *	retain_keep_every = N
  *	retain_max_size = SIZE

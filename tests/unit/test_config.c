@@ -143,7 +143,7 @@ static void test_bad(void **state)
 	}
 }
 
-/* Of every setting what it may be is said, and which it was. */
+/* A message names each setting that was refused, and its allowed values. */
 static void test_said(void **state)
 {
 	static const struct {
