@@ -25,6 +25,9 @@
 
 #define PATH_SHOWN	96	/* bytes of a path in a detail with a long text */
 
+#define WATCHED_CHANGED \
+	"written since, and its content was not kept (files_max, or --files track)"
+
 /* Shorten a path for a text: its end says most, "..." stands for the rest. */
 static const char *reopen_check_shown(const char *path, char *buf, size_t size)
 {
@@ -118,6 +121,12 @@ static int check_other(struct reopen *r, const struct state_file *file, int fd,
 	const char *why = "";
 	bool cut;
 
+	/* a copy of a watched file is only known by size and time */
+	if (track->flags & ENGINE_TRACK_WATCHED &&
+	    ((uint64_t)st->st_size != track->size || mtime_of(st) != track->mtime_ns)) {
+		reopen_check_refuse(r, file, CKPT_R_FILE_CHANGED, WATCHED_CHANGED);
+		return 0;
+	}
 	if (!reopen_other_fits(r, file, reopen_find(r, file), st, same_tail(track, fd), &cut, &why))
 		reopen_check_refuse(r, file, CKPT_R_FILE_CHANGED, why);
 	else if (cut && r->options->files != ENGINE_FILES_IGNORE)
@@ -135,7 +144,7 @@ static int check_written(struct reopen *r, const struct state_file *file, int fd
 		if (!r->options->accept_changed && ((uint64_t)st->st_size != track->size ||
 						    mtime_of(st) != track->mtime_ns))
 			reopen_check_refuse(r, file, CKPT_R_FILE_CHANGED,
-					    "written since, and its content was not kept");
+					    WATCHED_CHANGED);
 		return 0;
 	}
 	if (same && (uint64_t)st->st_size > track->size)

@@ -123,6 +123,24 @@ static void job_checkpoint_note_number(struct checkpoint *c, const json_t *outco
 	job_note_floor(c->job, c->generation);
 }
 
+/* Nobody reads the answer of an automatic checkpoint: name the files that a restart may miss. */
+static void job_checkpoint_log_watched(const struct checkpoint *c, const json_t *result)
+{
+	const json_t *file;
+	size_t i;
+
+	json_array_foreach(json_object_get(result, "files_named"), i, file) {
+		const char *how = json_string_value(json_object_get(file, "how"));
+
+		if (how && !strcmp(how, "watched"))
+			log_warning(&c->common->log, "job %lld: %s is not kept with generation "
+				    "%lld: a restart is refused if it changes (files_max)",
+				    (long long)c->job->id,
+				    json_string_value(json_object_get(file, "path")),
+				    (long long)c->generation);
+	}
+}
+
 static void job_checkpoint_succeeded(struct checkpoint *c, json_t *result)
 {
 	json_object_set_new(result, "job", json_integer(c->job->id));
@@ -137,6 +155,7 @@ static void job_checkpoint_succeeded(struct checkpoint *c, json_t *result)
 		 (long long)json_integer_value(json_object_get(result, "bytes_stored")));
 	if (c->dry_run)
 		return;
+	job_checkpoint_log_watched(c, result);
 	use_up_number(c);
 	job_checkpoint_remember(c, result);
 }
