@@ -248,9 +248,9 @@ check-kernel: $(KERNELS:%=$(B)/kernels/%/env)
 
 check-vm: $(if $(filter command line environment,$(origin KERNEL)),check-vm-$(KERNEL),check-vm-all)
 .PHONY: check-vm-all
-check-vm-all: all
+check-vm-all: all consistency-programs
 	@scripts/check-vm $(subst $(space),$(comma),$(strip $(BOOTED))) $(TESTS)
-check-vm-%: modules-% user
+check-vm-%: modules-% user consistency-programs
 	@scripts/check-vm $* $(TESTS)
 
 # the first kernel of the matrix, and all scripts, if none is said
@@ -270,7 +270,7 @@ check-crash-consistency: modules-$(CLUSTER_KERNEL) user
 		$(if $(SEED),--seed $(SEED))
 
 # the debug kernel is built when it is missing: 7 to 15 CPU minutes, once
-check-vm-debug: modules-debug user
+check-vm-debug: modules-debug user consistency-programs
 	@scripts/check-vm debug $(TESTS)
 
 # the whole matrix of programs and flavours, on every kernel that boots; levels over four VMs

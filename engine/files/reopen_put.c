@@ -41,7 +41,9 @@ struct reopen_put {
 	int fd;
 	bool raised;				/* opened with more rights than the owner's */
 	struct stat old;
-	bool newer;				/* the copy stays: the user may want that content */
+	const struct state_file *newer;		/* the file; its copy stays: the user may want
+						 * that content; NULL: it does not
+						 */
 	int kept;				/* copy of the replaced content; -1: none yet */
 	char *kept_path;			/* of the copy; NULL: it lies in memory */
 	bool extended;				/* given its size early, because it is mapped */
@@ -98,17 +100,18 @@ static bool is_mapped(const struct reopen *r, const struct engine_rec_blob *blob
  * Was the content kept at the dump, because the tree could write the file in place? What the
  * tree wrote after the dump is then kept beside the file, unless the caller does not want it.
  */
-static bool has_newer(const struct reopen *r, const struct engine_rec_blob *blob)
+static const struct state_file *has_newer(const struct reopen *r,
+					  const struct engine_rec_blob *blob)
 {
 	const struct state *state = r->state;
 
 	if (r->options->files != ENGINE_FILES_KEEP || !state->tree ||
 	    state->tree->files != ENGINE_FILES_KEEP || blob->kind != ENGINE_BLOB_FILE)
-		return false;
+		return NULL;
 	for (unsigned int i = 0; i < state->nr_files; i++)
 		if (state->files[i].blob == blob)
-			return !state_file_in_memory(&state->files[i]);
-	return false;
+			return state_file_in_memory(&state->files[i]) ? NULL : &state->files[i];
+	return NULL;
 }
 
 static int reopen_put_keep(struct reopen *r, struct reopen_put *put);
@@ -324,9 +327,9 @@ static int reopen_put_keep(struct reopen *r, struct reopen_put *put)
 {
 	int ret = keep_beside(r, put);
 
-	/* the owner may not write to the directory, but a tail can be kept nowhere else */
-	if ((ret == -EACCES || ret == -EPERM) && !put->blob && !put->raised &&
-	    reopen_is_recorded(put->file, put->fd)) {
+	/* the owner may not write to the directory, but what stays can be kept nowhere else */
+	if ((ret == -EACCES || ret == -EPERM) && (!put->blob || put->newer) && !put->raised &&
+	    reopen_is_recorded(put->blob ? put->newer : put->file, put->fd)) {
 		put->raised = true;
 		ret = keep_beside(r, put);
 	}
