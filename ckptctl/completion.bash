@@ -161,7 +161,7 @@ _ckptctl_value()
 		[[ $verb == run ]] || return 1
 		_ckptctl_reply_files -f ;;
 	--files)
-		_ckptctl_reply 'track carry ignore' ;;
+		_ckptctl_reply 'keep track carry ignore' ;;
 	--pidns)
 		_ckptctl_reply 'auto caller new' ;;
 	--mpi)

@@ -97,10 +97,11 @@ static bool is_mapped(const struct reopen *r, const struct engine_rec_blob *blob
 }
 
 /*
- * Was the content kept at the dump, because the tree could write the file in place? What the
- * tree wrote after the dump is then kept beside the file, unless the caller does not want it.
+ * The file of @blob if its content was kept at the dump, because the tree could write the file in
+ * place: what the tree wrote after the dump is then kept beside the file. NULL: the content was
+ * carried for another reason, or the caller does not want the newer one.
  */
-static const struct state_file *has_newer(const struct reopen *r,
+static const struct state_file *newer_file(const struct reopen *r,
 					  const struct engine_rec_blob *blob)
 {
 	const struct state *state = r->state;
@@ -154,7 +155,7 @@ int reopen_put_content(struct reopen *r, const char *path, int fd, bool raised,
 	put->blob = blob;
 	put->fd = fd;
 	put->raised = raised;
-	put->newer = has_newer(r, blob);
+	put->newer = newer_file(r, blob);
 	if (fstat(fd, &put->old))
 		return put_failed(r, put, -errno, "use");
 	if (reopen_is_program(r, blob->dev, blob->ino))

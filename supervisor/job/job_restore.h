@@ -6,8 +6,8 @@
  *
  * The options @how are JSON, because they travel between nodes:
  *
- *	{"generation": N, "accept_changed": bool, "any_rights": bool, "files": "track" |
- *	 "carry" | "ignore" (optional), "dry_run": bool,
+ *	{"generation": N, "accept_changed": bool, "any_rights": bool, "files": "keep" |
+ *	 "track" | "carry" | "ignore" (optional), "dry_run": bool,
  *	 "map_path": as of op_restore() (optional),
  *	 "env": as of shim/ranks.h (optional)}
  */
