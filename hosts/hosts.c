@@ -140,16 +140,23 @@ static int hosts_add(struct parser *p, const struct host *host)
 	return 0;
 }
 
-/* Parse "domain=NAME", if *@word is that; the next word takes its place. */
-static int parse_domain(struct parser *p, char **word, char **save, struct host *host)
+/* Parse @word, "domain=NAME" or "root=yes". */
+static int parse_option(struct parser *p, const char *word, struct host *host)
 {
-	if (!*word || strncmp(*word, "domain=", 7))
+	if (!strncmp(word, "domain=", 7)) {
+		if (host->domain[0] || host_name_check(word + 7))
+			return complain(p, -EINVAL, "%.70s: no name of a domain, or a second one",
+					word);
+		strcpy(host->domain, word + 7);
 		return 0;
-	if (host_name_check(*word + 7))
-		return complain(p, -EINVAL, "%.70s: no name of a domain", *word);
-	strcpy(host->domain, *word + 7);
-	*word = strtok_r(NULL, " \t\r", save);
-	return 0;
+	}
+	if (!strcmp(word, "root=yes") || !strcmp(word, "root=no")) {
+		host->root = word[5] == 'y';
+		return 0;
+	}
+	return complain(p, -EINVAL,
+			"%.40s after the key is too much: domain=NAME and root=yes may be there",
+			word);
 }
 
 static int parse_line(struct parser *p, char *line)
@@ -166,10 +173,10 @@ static int parse_line(struct parser *p, char *line)
 	if (!key || *address == '#' || *key == '#')
 		return complain(p, -EINVAL,
 				"NAME ADDRESS[:PORT] KEY is needed, as ckptctl keygen prints it");
-	if (parse_domain(p, &rest, &save, &host))
-		return -EINVAL;
-	if (rest && *rest != '#')
-		return complain(p, -EINVAL, "%.40s after the key is too much", rest);
+	for (; rest && *rest != '#'; rest = strtok_r(NULL, " \t\r", &save)) {
+		if (parse_option(p, rest, &host))
+			return -EINVAL;
+	}
 	if (host_name_check(name))
 		return complain(p, -EINVAL, "%.70s is no name of a node", name);
 	if (host_address_parse(address, host.address, &host.port))

@@ -4,18 +4,23 @@
  * known. All nodes have the same file.
  *
  *	file    := line*
- *	line    := blanks [NAME blanks ADDRESS[:PORT] blanks KEY [blanks "domain=" DOMAIN]]
+ *	line    := blanks [NAME blanks ADDRESS[:PORT] blanks KEY (blanks OPTION)*]
  *		   [blanks] ["#" text] "\n"
+ *	OPTION  := "domain=" DOMAIN | "root=" ("yes" | "no")
  *	NAME    := as `node` of ckptd.conf: letters, digits, "._-", at most 63
  *	ADDRESS := IPv4 address, host name, or [IPv6 address]
  *	KEY     := public key of the node, base64 (node_key.h)
  *	DOMAIN  := a failure domain that takes the node with it, a rack or a switch; as NAME
+ *
+ * "root=yes" lets the node's root start processes of root on the other nodes, and lets its jobs
+ * have groups that their user has not there.
  *
  * `ckptctl keygen` prints a node's line. A name or a key that appears twice is an error.
  */
 #ifndef STILLPOINT_HOSTS_H
 #define STILLPOINT_HOSTS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -33,6 +38,7 @@ struct host {
 	uint16_t port;
 	uint8_t key[NODE_KEY_BYTES];
 	char domain[HOST_NAME_SIZE];	/* "": only the node itself */
+	bool root;			/* root there may be root here */
 };
 
 struct hosts {

@@ -36,6 +36,7 @@ cluster_make() {
 			return 1
 		}
 	done
+	sed -i 's/$/ root=yes/' "$cluster_dir/hosts"
 }
 
 on() {

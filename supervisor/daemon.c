@@ -35,6 +35,7 @@
 #include "supervisor/checkpoint/coord_peer.h"
 #include "supervisor/checkpoint/job_checkpoint.h"
 #include "supervisor/checkpoint/ranks_up.h"
+#include "supervisor/parts/may_run.h"
 #include "supervisor/parts/parts.h"
 #include "supervisor/parts/stale_run.h"
 #include "supervisor/auto/flusher.h"
@@ -397,6 +398,7 @@ void daemon_stop(struct daemon *daemon)
 	stale_run_close(daemon->stale_run);
 	jobs_close(daemon->services.jobs);
 	parts_fetch_close(daemon->fetches);
+	may_run_close(daemon->services.may_run);
 	partner_server_close(daemon->store);
 	nodes_close(common->nodes);
 	free(common->site.silent);

@@ -11,11 +11,13 @@
 
 struct flusher;
 struct jobs;
+struct may_run;
 struct merger;
 struct pruner;
 
 struct services {
 	struct jobs *jobs;
+	struct may_run *may_run;	/* NULL: no other nodes */
 	struct pruner *pruner;
 	struct flusher *flusher;
 	struct merger *merger;

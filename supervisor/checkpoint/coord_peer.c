@@ -187,6 +187,8 @@ static void on_failure(struct peer_question *question, void *arg)
 
 	json_unpack(peer_question_args(question), "{s:I, s:I}", "job", &id, "run", &run);
 	job = parts_job(arg, id, (uint64_t)run);
+	if (job && !parts_is_node(job->parts, peer_question_from(question)))
+		job = NULL;
 	d = job ? job->coord : NULL;
 	/* json_object_set() of NULL sets nothing. */
 	json_object_set(result, "outcome", d ? d->failure : NULL);
@@ -208,7 +210,8 @@ static void coord_peer_on_checkpoint(struct peer_question *question, void *arg)
 		return;
 	}
 	job = parts_job(arg, id, (uint64_t)run);
-	err = job && job->parts ? driver_open(job) : -ESRCH;
+	err = !job || !job->parts ? -ESRCH :
+	      parts_is_homes(job->parts, peer_question_from(question)) ? driver_open(job) : -EPERM;
 	if (err) {
 		peer_question_answer(question, outcome_error(err, "job %lld does not run here",
 							     (long long)id));

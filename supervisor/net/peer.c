@@ -331,7 +331,7 @@ void peer_node(const struct peer *peer, unsigned int node, struct peer_node *ret
 	*ret_node = (struct peer_node) {
 		.name = host->name, .address = host->address, .port = host->port,
 		.domain = host->domain[0] ? host->domain : NULL,
-		.heard = h->heard, .state = PEER_SELF,
+		.root = host->root, .heard = h->heard, .state = PEER_SELF,
 	};
 	if (node == peer->self)
 		return;

@@ -105,6 +105,7 @@ struct peer_node {
 	const char *name;
 	const char *address;
 	const char *domain;	/* failure domain of the node; NULL: none is known */
+	bool root;		/* root=yes of the hosts file */
 	unsigned int port;
 	enum peer_state state;
 	time_t since;		/* time of the last state change; 0: none since the start */

@@ -103,6 +103,22 @@ const char *parts_first_ended(const struct parts *p)
 	return NULL;
 }
 
+bool parts_is_node(const struct parts *p, unsigned int host)
+{
+	unsigned int i;
+
+	for (i = 0; p && i < p->nr; i++) {
+		if (parts_host(p, i) == (int)host)
+			return true;
+	}
+	return false;
+}
+
+bool parts_is_homes(const struct parts *p, unsigned int host)
+{
+	return p && p->node && parts_host(p, 0) == (int)host;
+}
+
 bool parts_lost(const struct parts *p)
 {
 	json_t *silent = parts_silent(p);

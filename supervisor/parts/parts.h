@@ -72,6 +72,10 @@ int parts_register(struct services *services, struct parts_fetches **ret_fetches
  * Return: 0 or negative errno, with @why.
  */
 int parts_open(struct job *job, bool fresh, char *why, size_t size);
+/* True if the node @host (index in the hosts file) has a part of the job. False for NULL. */
+bool parts_is_node(const struct parts *parts, unsigned int host);
+/* True if the node @host is the home of the job, and not this node. False for NULL. */
+bool parts_is_homes(const struct parts *parts, unsigned int host);
 /* Free job->parts; a job without parts is fine. */
 void parts_close(struct job *job);
 

@@ -21,6 +21,7 @@
 #include "supervisor/auto/services.h"
 #include "base/outcome.h"
 #include "supervisor/job/rank_record.h"
+#include "supervisor/parts/may_run.h"
 #include "supervisor/job/rank_sources.h"
 
 #define ANSWER_MS	15000
@@ -413,19 +414,20 @@ static json_t *parts_fetch_begin(struct parts_fetches *fetches, int64_t id, int6
 	return outcome;
 }
 
-static void on_fetch(struct peer_question *q, void *arg)
+/* The owner of the job may run here, or @outcome says why not. */
+static void parts_fetch_on_may(struct peer_question *q, json_t *outcome, void *arg)
 {
 	struct parts_fetches *fetches = arg;
-	json_t *args = peer_question_args(q), *outcome = NULL;
+	json_t *args = peer_question_args(q);
 	json_int_t id = 0, token = 0;
 	struct away_fetch *f;
 	int node = 0;
 
-	if (json_unpack(args, "{s:I, s:i, s:I}", "job", &id, "node", &node, "token", &token) ||
-	    !parts_is_home(fetches->common, q, json_object_get(args, "record"), node)) {
-		peer_question_answer(q, outcome_error(-EPROTO, "this is no part of ours"));
+	if (outcome) {
+		peer_question_answer(q, outcome);
 		return;
 	}
+	json_unpack(args, "{s:I, s:i, s:I}", "job", &id, "node", &node, "token", &token);
 	for (f = fetches->first; f && f->job != id;)
 		f = f->next;
 	if (f && f->outcome) {
@@ -440,6 +442,22 @@ static void on_fetch(struct peer_question *q, void *arg)
 					: outcome_error(-EAGAIN,
 							"images of job %lld are being fetched",
 							(long long)id));
+}
+
+static void on_fetch(struct peer_question *q, void *arg)
+{
+	struct parts_fetches *fetches = arg;
+	json_t *args = peer_question_args(q), *record = json_object_get(args, "record");
+	json_int_t id, token;
+	int node = 0;
+
+	if (json_unpack(args, "{s:I, s:i, s:I}", "job", &id, "node", &node, "token", &token) ||
+	    !parts_is_home(fetches->common, q, record, node)) {
+		peer_question_answer(q, outcome_error(-EPROTO, "this is no part of ours"));
+		return;
+	}
+	/* Root's rights come with the start, which is checked by itself. */
+	may_run_check(fetches->services->may_run, q, record, NULL, parts_fetch_on_may, fetches);
 }
 
 int parts_fetch_register(struct services *services, struct parts_fetches **ret_fetches)

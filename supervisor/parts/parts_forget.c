@@ -224,9 +224,10 @@ static void parts_forget_on_held(void *arg)
 }
 
 /* The job that @args name; NULL: nothing to do here, or *@ret_outcome says why not. */
-static struct job *parts_forget_find(struct jobs *jobs, const json_t *args,
+static struct job *parts_forget_find(struct jobs *jobs, const struct peer_question *q,
 				     json_t **ret_outcome)
 {
+	const json_t *args = peer_question_args(q);
 	const char *uuid = json_string_value(json_object_get(args, "uuid"));
 	json_t *no = NULL;
 	struct job *job =
@@ -234,6 +235,9 @@ static struct job *parts_forget_find(struct jobs *jobs, const json_t *args,
 
 	json_decref(no);
 	if (!job || !uuid || strcmp(job->uuid, uuid))
+		return NULL;
+	*ret_outcome = parts_check_change(job, q);
+	if (*ret_outcome)
 		return NULL;
 	if (!job->busy && (!job_is_alive(job) || !json_is_true(json_object_get(args, "whole"))))
 		return job;
@@ -248,7 +252,7 @@ static void on_forget(struct peer_question *q, void *arg)
 	const json_t *args = peer_question_args(q);
 	json_t *outcome = NULL;
 	char why[512];
-	struct job *job = parts_forget_find(services->jobs, args, &outcome);
+	struct job *job = parts_forget_find(services->jobs, q, &outcome);
 	struct forgetting *f = job ? calloc(1, sizeof(*f)) : NULL;
 
 	if (!f) {

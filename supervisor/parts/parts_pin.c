@@ -193,15 +193,18 @@ static void on_pin(struct peer_question *q, void *arg)
 		snprintf(why, sizeof(why), "%s", json_string_value(json_object_get(
 			 json_object_get(no, "error"), "text")) ?: strerror(-err));
 	}
-	if (job && !strcmp(job->uuid, uuid)) {
+	if (job && !strcmp(job->uuid, uuid))
+		outcome = parts_check_change(job, q);
+	if (job && !strcmp(job->uuid, uuid) && !outcome) {
 		const struct parts_pin how = { .generation = generation, .pin = pin,
 			.by = (uid_t)by };
 
 		err = parts_pin_change(jobs_common(jobs), &how, id, why, sizeof(why));
 	}
 	json_decref(no);
-	outcome = err && err != -ENOENT ? outcome_error(err, "%s", why) :
-		  outcome_ok(json_pack("{s:b}", "here", !err));
+	if (!outcome)
+		outcome = err && err != -ENOENT ? outcome_error(err, "%s", why) :
+			  outcome_ok(json_pack("{s:b}", "here", !err));
 	peer_question_answer(q, outcome);
 }
 

@@ -114,7 +114,12 @@ void parts_drop(struct job *job);
 /* True if the home of @record asks @q and this node is node @node of the job. */
 bool parts_is_home(const struct common *common, const struct peer_question *q,
 		   const json_t *record, int node);
-int parts_start_register(struct jobs *jobs);
+/*
+ * Return: NULL, or an outcome: the node that asks @q may change nothing of @job's images here,
+ * as it has no part of the job by this node's record, and no root=yes in the hosts file.
+ */
+json_t *parts_check_change(const struct job *job, const struct peer_question *q);
+int parts_start_register(struct services *services);
 
 /* parts_place.c */
 /* Return: NULL, or an outcome if @job has no directory in our image directory. */
@@ -147,7 +152,7 @@ int parts_forget_register(struct services *services);
 int parts_pin_register(struct jobs *jobs);
 
 /* parts_try.c */
-int parts_try_register(struct jobs *jobs);
+int parts_try_register(struct services *services);
 
 json_t *parts_end_pack(const struct job_end *end);
 int parts_end_unpack(const json_t *json, struct job_end *ret_end);	/* -EPROTO */

@@ -8,6 +8,7 @@
 #include "supervisor/parts/parts_priv.h"
 
 #include "supervisor/auto/services.h"
+#include "supervisor/parts/may_run.h"
 
 int parts_register(struct services *services, struct parts_fetches **ret_fetches)
 {
@@ -16,13 +17,15 @@ int parts_register(struct services *services, struct parts_fetches **ret_fetches
 
 	if (!nodes_asks(jobs_common(jobs)->nodes))
 		return 0;
-	err = parts_fence_register(jobs);
+	err = may_run_open(jobs_common(jobs), &services->may_run);
+	if (!err)
+		err = parts_fence_register(jobs);
 	if (!err)
 		err = parts_home_register(jobs);
 	if (!err)
-		err = parts_start_register(jobs);
+		err = parts_start_register(services);
 	if (!err)
-		err = parts_try_register(jobs);
+		err = parts_try_register(services);
 	if (!err)
 		err = parts_fetch_register(services, ret_fetches);
 	if (!err)

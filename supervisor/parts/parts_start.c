@@ -3,8 +3,9 @@
  * Starts a part of a job whose home is another node: starts its ranks anew, or restores them
  * from the part's image; see parts.h.
  *
- * The home has checked the caller's rights.  This file checks only that the question comes from
- * the home: node 0 of the record that it sends.
+ * The home has checked that the caller may use the job.  This node checks that the question comes
+ * from the home, node 0 of the record that it sends, and that the job's owner may run here
+ * (may_run.h).
  *
  * A restart is answered when the ranks here run again, or cannot.  A part left of an earlier run
  * ends first; meanwhile the answer is an error with "again".
@@ -20,6 +21,8 @@
 #include "supervisor/job/launch.h"
 #include "base/outcome.h"
 #include "supervisor/job/rank_record.h"
+#include "supervisor/auto/services.h"
+#include "supervisor/parts/may_run.h"
 
 struct away_start {
 	struct peer_question *question;
@@ -230,22 +233,50 @@ bool parts_is_home(const struct common *common, const struct peer_question *q,
 	       peer_find(nodes_peer(common->nodes), home) == (int)peer_question_from(q);
 }
 
-static void parts_start_on_start(struct peer_question *q, void *arg)
+json_t *parts_check_change(const struct job *job, const struct peer_question *q)
+{
+	const struct common *common = jobs_common(job->jobs);
+	const json_t *ranks = json_object_get(job->record, "ranks");
+	struct peer_node who;
+
+	peer_node(nodes_peer(common->nodes), peer_question_from(q), &who);
+	if (who.root || rank_record_node_index(ranks, who.name) >= 0)
+		return NULL;
+	return outcome_error(-EPERM,
+			     "node %s has no part of job %lld, and no root=yes in %s of node %s",
+			     who.name, (long long)job->id, common->config.hosts,
+			     common->config.node);
+}
+
+/* The arguments of a question "start". */
+struct start_args {
+	json_int_t id, run;
+	json_t *record, *how;	/* the question's */
+	int node;
+};
+
+static int parts_start_parse(struct peer_question *q, struct start_args *ret_args)
+{
+	*ret_args = (struct start_args) { 0 };
+	return json_unpack(peer_question_args(q), "{s:I, s:I, s:i, s:o, s?o}", "job",
+			   &ret_args->id, "run", &ret_args->run, "node", &ret_args->node, "record",
+			   &ret_args->record, "restore", &ret_args->how);
+}
+
+/* The owner of the job may run here, or @outcome says why not. */
+static void parts_start_on_may(struct peer_question *q, json_t *outcome, void *arg)
 {
 	struct jobs *jobs = arg;
 	const struct common *common = jobs_common(jobs);
-	json_int_t id = 0, run = 0;
-	json_t *record = NULL, *how = NULL, *outcome;
+	struct start_args a;
 	struct job *job;
-	int node = 0;
 
-	if (json_unpack(peer_question_args(q), "{s:I, s:I, s:i, s:o, s?o}", "job", &id, "run", &run,
-			"node", &node, "record", &record, "restore", &how) ||
-	    !parts_is_home(common, q, record, node)) {
-		peer_question_answer(q, outcome_error(-EPROTO, "this is no part of ours"));
+	if (outcome) {
+		peer_question_answer(q, outcome);
 		return;
 	}
-	job = parts_job(jobs, id, (uint64_t)run);
+	parts_start_parse(q, &a);
+	job = parts_job(jobs, a.id, (uint64_t)a.run);
 	if (job && !job->busy) {
 		answer_started(q, job, NULL);
 		return;
@@ -258,11 +289,11 @@ static void parts_start_on_start(struct peer_question *q, void *arg)
 		return;
 	}
 	outcome = parts_check_key(common, q) ?:
-		  rank_record_check(json_object_get(record, "ranks"), &common->config);
+		  rank_record_check(json_object_get(a.record, "ranks"), &common->config);
 	if (!outcome)
-		outcome = parts_start_enter(jobs, id, record, &job);
+		outcome = parts_start_enter(jobs, a.id, a.record, &job);
 	if (!outcome) {
-		outcome = parts_start_launch(job, q, how);
+		outcome = parts_start_launch(job, q, a.how);
 		if (outcome)
 			parts_drop(job);
 	}
@@ -270,8 +301,21 @@ static void parts_start_on_start(struct peer_question *q, void *arg)
 		peer_question_answer(q, outcome);
 }
 
-int parts_start_register(struct jobs *jobs)
+static void parts_start_on_start(struct peer_question *q, void *arg)
 {
-	return peer_verb(nodes_asks(jobs_common(jobs)->nodes), "start", parts_start_on_start,
-			 jobs);
+	struct services *services = arg;
+	struct start_args a;
+
+	if (parts_start_parse(q, &a) ||
+	    !parts_is_home(jobs_common(services->jobs), q, a.record, a.node)) {
+		peer_question_answer(q, outcome_error(-EPROTO, "this is no part of ours"));
+		return;
+	}
+	may_run_check(services->may_run, q, a.record, a.how, parts_start_on_may, services->jobs);
+}
+
+int parts_start_register(struct services *services)
+{
+	return peer_verb(nodes_asks(jobs_common(services->jobs)->nodes), "start",
+			 parts_start_on_start, services);
 }

@@ -15,6 +15,8 @@
 #include "supervisor/job/job_restore.h"
 #include "base/outcome.h"
 #include "supervisor/job/rank_record.h"
+#include "supervisor/auto/services.h"
+#include "supervisor/parts/may_run.h"
 
 /* Much less than a restore: no memory is read. */
 #define TRY_MS	30000
@@ -211,20 +213,18 @@ static json_t *parts_try_begin(struct jobs *jobs, struct peer_question *q, json_
 	return outcome ? outcome : outcome_error(err, "it cannot be tried: %s", strerror(-err));
 }
 
-static void on_try(struct peer_question *q, void *arg)
+/* The owner of the job may run here, or @outcome says why not. */
+static void parts_try_on_may(struct peer_question *q, json_t *outcome, void *arg)
 {
+	const json_t *args = peer_question_args(q);
+	const json_t *record = json_object_get(args, "record");
+	json_int_t id = json_integer_value(json_object_get(args, "job"));
 	struct jobs *jobs = arg;
 	const struct common *common = jobs_common(jobs);
-	json_t *record = NULL, *how = NULL, *outcome;
 	const struct job *job;
-	json_int_t id = 0;
-	int node = 0;
 
-	if (json_unpack(peer_question_args(q), "{s:I, s:i, s:o, s:o}", "job", &id, "node", &node,
-			"record", &record, "restore", &how) ||
-	    !json_is_true(json_object_get(how, "dry_run")) ||
-	    !parts_is_home(common, q, record, node)) {
-		peer_question_answer(q, outcome_error(-EPROTO, "this is no part of ours"));
+	if (outcome) {
+		peer_question_answer(q, outcome);
 		return;
 	}
 	outcome = parts_check_key(common, q) ?:
@@ -234,12 +234,30 @@ static void on_try(struct peer_question *q, void *arg)
 	if (!outcome && job && job->parts && job_is_alive(job))
 		outcome = outcome_ok(NULL);
 	if (!outcome)
-		outcome = parts_try_begin(jobs, q, id, record, how);
+		outcome = parts_try_begin(jobs, q, id, record,
+					  json_object_get(args, "restore"));
 	if (outcome)
 		peer_question_answer(q, outcome);
 }
 
-int parts_try_register(struct jobs *jobs)
+static void on_try(struct peer_question *q, void *arg)
 {
-	return peer_verb(nodes_asks(jobs_common(jobs)->nodes), "try", on_try, jobs);
+	struct services *services = arg;
+	json_t *record = NULL, *how = NULL;
+	json_int_t id = 0;
+	int node = 0;
+
+	if (json_unpack(peer_question_args(q), "{s:I, s:i, s:o, s:o}", "job", &id, "node", &node,
+			"record", &record, "restore", &how) ||
+	    !json_is_true(json_object_get(how, "dry_run")) ||
+	    !parts_is_home(jobs_common(services->jobs), q, record, node)) {
+		peer_question_answer(q, outcome_error(-EPROTO, "this is no part of ours"));
+		return;
+	}
+	may_run_check(services->may_run, q, record, how, parts_try_on_may, services->jobs);
+}
+
+int parts_try_register(struct services *services)
+{
+	return peer_verb(nodes_asks(jobs_common(services->jobs)->nodes), "try", on_try, services);
 }

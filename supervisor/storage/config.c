@@ -56,6 +56,7 @@ static const struct setting {
 	{ "hosts", PATH, offsetof(struct config, hosts), HOSTS_DEFAULT },
 	{ "node_key", PATH, offsetof(struct config, node_key), NODE_KEY_DEFAULT },
 	{ "listen", ADDRESS, offsetof(struct config, listen), "*" },
+	{ "may_run", PATH, offsetof(struct config, may_run), NULL },
 	{ "log_level", LEVEL, offsetof(struct config, log_level), "info" },
 	{ "idle_timeout_ms", MILLISECONDS, offsetof(struct config, idle_timeout_ms), "300000" },
 	{ "max_pause_ms", MILLISECONDS, offsetof(struct config, max_pause_ms), "0" },

@@ -15,6 +15,8 @@
  *	hosts = /etc/stillpoint/hosts		other nodes; none if it does not exist
  *	node_key = /etc/stillpoint/node.key
  *	listen = ADDRESS			for other nodes; default *: all addresses
+ *	may_run = PATH				program that says who of other nodes may run
+ *						jobs here (may_run.h); default: none
  *	store = DIR				keep copies of other nodes' images there
  *						(partner_server.h); default: none
  *	store_max = SIZE			limit of these copies; 0: as many as fit
@@ -65,6 +67,7 @@ struct config {
 	char *hosts;
 	char *node_key;
 	char *listen;
+	char *may_run;			/* NULL: none */
 	enum log_level log_level;
 	unsigned int idle_timeout_ms;
 	unsigned int max_pause_ms;

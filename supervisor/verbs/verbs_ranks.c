@@ -308,6 +308,8 @@ static void verb_ranks_on_question(struct peer_question *question, void *arg)
 
 	json_unpack(peer_question_args(question), "{s:I, s:I}", "job", &id, "run", &run);
 	job = parts_job(arg, id, (uint64_t)run);
+	if (job && !parts_is_homes(job->parts, peer_question_from(question)))
+		job = NULL;
 	if (job)
 		a = calloc(1, sizeof(*a));
 	else

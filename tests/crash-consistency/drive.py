@@ -189,7 +189,7 @@ def make_nodes():
         lines = [sh(f'{ARGS.bin}/ckptctl', 'keygen', '--dir', node.base, '--node', node.name,
                     '--address', f'127.0.0.1:{PORT + i}') for i, node in enumerate(nodes)]
         with open(hosts, 'w') as f:
-            f.write('\n'.join(lines) + '\n')
+            f.write(''.join(f'{line} root=yes\n' for line in lines))
         os.sync()
     return nodes
 

@@ -100,6 +100,7 @@ make_keys() {
 		"$top/build/bin/ckptctl" keygen --dir "$work/n$i" --node "n$i" \
 			--address "127.0.0.1:${port[i - 1]}" >>"$work/hosts" || return
 	done
+	sed -i 's/$/ root=yes/' "$work/hosts"
 }
 
 says() {

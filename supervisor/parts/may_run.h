@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Decides whether another node's ckptd may have a user's processes started here. The home of a
+ * job has checked who asks it; this node decides for itself whether that user may be on it.
+ *
+ * Processes of root need root=yes at the home's line of the hosts file. Without that, a restart
+ * that root asked for gives a user's job the rights of its owner only. For any other user, in
+ * this order:
+ *
+ *	1. the user is known here, and has the groups that the record gives him, unless the
+ *	   home has root=yes
+ *	2. with may_run set, that program alone decides (below)
+ *	3. otherwise allow_users or allow_groups names him, or a process of his runs in a batch
+ *	   step on this node: a cgroup that slurmstepd has made
+ *
+ * may_run is called as root with the arguments UID JOB HOME, in an environment of PATH, CKPT_UID,
+ * CKPT_USER, CKPT_JOB, CKPT_HOME and CKPT_BATCH_JOB (SLURM_JOB_ID of the job's environment, as
+ * its user wrote it; may be empty). Exit status 0: yes. Anything else, or no end within
+ * MAY_RUN_HOOK_MS: no; the first line of its output is the reason given.
+ *
+ * A yes holds for MAY_RUN_HOLDS_MS: a home asks again while images are fetched.
+ */
+#ifndef STILLPOINT_MAY_RUN_H
+#define STILLPOINT_MAY_RUN_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+#define MAY_RUN_HOOK_MS		5000	/* a home takes 8 s of silence for a lost node */
+#define MAY_RUN_HOLDS_MS	60000
+
+struct common;
+struct may_run;
+struct peer_question;
+
+/* may_run_open() - make the keeper of decisions; 0 or -ENOMEM. @common outlives it. */
+int may_run_open(const struct common *common, struct may_run **ret_may);
+/* End the checks under way; their questions stay unanswered. NULL is fine. */
+void may_run_close(struct may_run *may);
+
+/**
+ * typedef may_run_fn - go on with a question that was checked
+ * @no: NULL: the user may run here; else why not, which the function owns
+ */
+typedef void (*may_run_fn)(struct peer_question *question, json_t *no, void *arg);
+
+/**
+ * may_run_check() - may the job of @record be run here for the node that asks @question?
+ * @record: the job's record, as that node sent it; lives as long as @question
+ * @how: of a restart (job_restore.h), or NULL; loses any_rights unless the node has root=yes
+ * @fn: called once, at once or later; never after may_run_close()
+ */
+void may_run_check(struct may_run *may, struct peer_question *question, const json_t *record,
+		   json_t *how, may_run_fn fn, void *arg);
+
+/* ------------------------------------------------------- pure parts, for tests */
+
+/*
+ * True if @line, one of /proc/PID/cgroup of a process with the real user id @uid, is in a step
+ * of Slurm: "0::/system.slice/[NODE_]slurmstepd.scope/job_N/step_…" of cgroup v2, or
+ * "K:CONTROLLERS:/slurm[_NODE]/uid_UID/job_N/step_…" of v1. Only root can make cgroups there.
+ */
+bool may_run_is_step(const char *line, uid_t uid);
+
+#endif /* STILLPOINT_MAY_RUN_H */

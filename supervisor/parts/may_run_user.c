@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Finds out whether a user may be on this node: his account and groups, the site's program
+ * may_run, or a process of his in a batch step; see may_run.h.
+ *
+ * Runs in a worker.  The program gets a process group of its own, which ends with its time.
+ */
+#include "supervisor/parts/may_run_user.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <poll.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/outcome.h"
+#include "supervisor/parts/may_run.h"
+#include "supervisor/storage/config.h"
+
+#define GROUPS_MAX	65536		/* NGROUPS_MAX of the kernel */
+#define REASON_MAX	256
+#define LINE_SIZE	4096
+
+int may_run_user_parse(const json_t *record, struct may_run_user *ret_user)
+{
+	const json_t *uid = json_object_get(record, "uid"), *gid = json_object_get(record, "gid");
+
+	if (!json_is_integer(uid) || !json_is_integer(gid))
+		return -EPROTO;
+	*ret_user = (struct may_run_user) {
+		.uid = (uid_t)json_integer_value(uid), .gid = (gid_t)json_integer_value(gid),
+		.groups = json_object_get(record, "groups"), .env = json_object_get(record, "env"),
+	};
+	return 0;
+}
+
+/* ------------------------------------------------------------ account */
+
+static bool may_run_has_group(const gid_t *list, int nr, json_int_t gid)
+{
+	int i;
+
+	for (i = 0; i < nr; i++) {
+		if ((json_int_t)list[i] == gid)
+			return true;
+	}
+	return false;
+}
+
+/* Check the groups of the record against those of the account. Return: NULL, or an outcome. */
+static json_t *may_run_check_groups(const struct may_run_user *user, const struct passwd *account)
+{
+	int nr = GROUPS_MAX;
+	_cleanup_free_ gid_t *list = malloc(GROUPS_MAX * sizeof(*list));
+	json_int_t bad = -1;
+	const json_t *one;
+	size_t i;
+
+	if (!list || getgrouplist(account->pw_name, account->pw_gid, list, &nr) < 0)
+		return outcome_error(-ENOMEM, "the groups of user %s cannot be read",
+				     account->pw_name);
+	if (!may_run_has_group(list, nr, user->gid))
+		bad = user->gid;
+	json_array_foreach(user->groups, i, one) {
+		if (!may_run_has_group(list, nr, json_integer_value(one)))
+			bad = json_integer_value(one);
+	}
+	if (bad < 0)
+		return NULL;
+	return outcome_error(-EPERM,
+			     "user %s is not in group %lld here, and his job has it on %s; give "
+			     "him the group here, or give %s root=yes in the hosts file",
+			     account->pw_name, (long long)bad, user->home, user->home);
+}
+
+/* ---------------------------------------------------------- batch step */
+
+/* The part of @path after "NAME" or "NAME_…" as its first directory; NULL: another directory. */
+static const char *may_run_after(const char *path, const char *name)
+{
+	size_t len = strlen(name);
+
+	if (strncmp(path, name, len) || (path[len] != '/' && path[len] != '_'))
+		return NULL;
+	return strchr(path + len, '/');
+}
+
+/* True if @path is "/job_N/step_…". */
+static bool may_run_is_job_step(const char *path)
+{
+	size_t digits;
+
+	if (!path || strncmp(path, "/job_", 5))
+		return false;
+	path += 5;
+	digits = strspn(path, "0123456789");
+	return digits && !strncmp(path + digits, "/step_", 6);
+}
+
+bool may_run_is_step(const char *line, uid_t uid)
+{
+	const char *path, *slice = "/system.slice/", *end;
+	char user[24];
+
+	path = strchr(line, ':');
+	path = path ? strchr(path + 1, ':') : NULL;
+	if (!path++)
+		return false;
+	if (!strncmp(line, "0::", 3)) {
+		if (strncmp(path, slice, strlen(slice)))
+			return false;
+		path += strlen(slice);
+		end = strchr(path, '/');
+		/* slurmstepd.scope, or NODE_slurmstepd.scope where a machine is several nodes */
+		if (!end || end - path < 16 || strncmp(end - 16, "slurmstepd.scope", 16) ||
+		    (end - path > 16 && end[-17] != '_'))
+			return false;
+		return may_run_is_job_step(end);
+	}
+	path = may_run_after(path, "/slurm");
+	snprintf(user, sizeof(user), "/uid_%u/", (unsigned int)uid);
+	if (!path || strncmp(path, user, strlen(user)))
+		return false;
+	return may_run_is_job_step(path + strlen(user) - 1);
+}
+
+/* The real user id of a process, or -1. */
+static int64_t may_run_owner(int proc, const char *pid)
+{
+	char path[64], line[LINE_SIZE];
+	unsigned int uid;
+	int64_t ret = -1;
+	FILE *file;
+	int fd;
+
+	snprintf(path, sizeof(path), "%.20s/status", pid);
+	fd = openat(proc, path, O_RDONLY | O_CLOEXEC);
+	file = fd < 0 ? NULL : fdopen(fd, "r");
+	if (!file) {
+		if (fd >= 0)
+			close(fd);
+		return -1;
+	}
+	while (ret < 0 && fgets(line, sizeof(line), file)) {
+		if (sscanf(line, "Uid: %u", &uid) == 1)
+			ret = uid;
+	}
+	fclose(file);
+	return ret;
+}
+
+static bool may_run_in_step(int proc, const char *pid, uid_t uid)
+{
+	char path[64], line[LINE_SIZE];
+	bool found = false;
+	FILE *file;
+	int fd;
+
+	snprintf(path, sizeof(path), "%.20s/cgroup", pid);
+	fd = openat(proc, path, O_RDONLY | O_CLOEXEC);
+	file = fd < 0 ? NULL : fdopen(fd, "r");
+	if (!file) {
+		if (fd >= 0)
+			close(fd);
+		return false;
+	}
+	while (!found && fgets(line, sizeof(line), file))
+		found = may_run_is_step(line, uid);
+	fclose(file);
+	return found;
+}
+
+/* True if any process of @uid is in a batch step on this node. */
+static bool may_run_has_step(uid_t uid)
+{
+	_cleanup_(cleanup_dir) DIR *dir = opendir("/proc");
+	const struct dirent *entry;
+
+	while (dir && (entry = readdir(dir))) {
+		if (isdigit((unsigned char)entry->d_name[0]) &&
+		    may_run_owner(dirfd(dir), entry->d_name) == (int64_t)uid &&
+		    may_run_in_step(dirfd(dir), entry->d_name, uid))
+			return true;
+	}
+	return false;
+}
+
+/* -------------------------------------------------------- site's program */
+
+static const char *may_run_batch_job(const json_t *env)
+{
+	static const char name[] = "SLURM_JOB_ID=";
+	const json_t *one;
+	size_t i;
+
+	json_array_foreach(env, i, one) {
+		const char *text = json_string_value(one);
+
+		if (text && !strncmp(text, name, sizeof(name) - 1))
+			return text + sizeof(name) - 1;
+	}
+	return "";
+}
+
+/* In the child: become the program; its output goes to @out. */
+static void may_run_hook_exec(const struct may_run_user *user, const char *name, const char *hook,
+			      int out)
+{
+	char uid[24], job[24], env[5][128];
+	char *argv[] = { (char *)hook, uid, job, (char *)user->home, NULL };
+	char *envp[] = { "PATH=/usr/sbin:/usr/bin:/sbin:/bin", env[0], env[1], env[2], env[3],
+			 env[4], NULL };
+	int null = open("/dev/null", O_RDWR);
+	sigset_t none;
+
+	snprintf(uid, sizeof(uid), "%u", (unsigned int)user->uid);
+	snprintf(job, sizeof(job), "%lld", (long long)user->job);
+	snprintf(env[0], sizeof(env[0]), "CKPT_UID=%s", uid);
+	snprintf(env[1], sizeof(env[1]), "CKPT_USER=%s", name);
+	snprintf(env[2], sizeof(env[2]), "CKPT_JOB=%s", job);
+	snprintf(env[3], sizeof(env[3]), "CKPT_HOME=%s", user->home);
+	snprintf(env[4], sizeof(env[4]), "CKPT_BATCH_JOB=%.60s", may_run_batch_job(user->env));
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	setpgid(0, 0);
+	dup2(null, 0);
+	dup2(out, 1);
+	dup2(out, 2);
+	execve(hook, argv, envp);
+	dprintf(2, "%s: %s\n", hook, strerror(errno));
+	_exit(127);
+}
+
+/*
+ * Read the program's first line until it ends its output or @until_ms comes.
+ * Return: false: its time is over.
+ */
+static bool may_run_hook_read(int fd, int64_t until_ms, char reason[REASON_MAX])
+{
+	struct pollfd poll_fd = { .fd = fd, .events = POLLIN };
+	size_t len = 0;
+	char rest[512];
+	ssize_t n;
+
+	for (;;) {
+		int64_t left = until_ms - clock_monotonic_ms();
+
+		if (left <= 0 || poll(&poll_fd, 1, (int)left) <= 0)
+			return false;
+		n = read(fd, rest, sizeof(rest));
+		if (n <= 0)
+			break;
+		if ((size_t)n > REASON_MAX - 1 - len)
+			n = (ssize_t)(REASON_MAX - 1 - len);
+		memcpy(reason + len, rest, (size_t)n);
+		len += (size_t)n;
+	}
+	reason[len] = '\0';
+	reason[strcspn(reason, "\n")] = '\0';
+	return true;
+}
+
+/* The program is run as root, so that only root may be able to write it. */
+static json_t *may_run_hook_check(const char *hook)
+{
+	struct stat st;
+
+	if (stat(hook, &st))
+		return outcome_error(-errno, "may_run %s: %s", hook, strerror(errno));
+	if (st.st_uid || st.st_mode & 022)
+		return outcome_error(-EPERM, "may_run %s: others than root can write it", hook);
+	return NULL;
+}
+
+/* Ask the site's program. Return: NULL: yes; else an outcome. */
+static json_t *may_run_hook(const struct may_run_user *user, const char *name, const char *hook)
+{
+	int64_t until_ms = clock_monotonic_ms() + MAY_RUN_HOOK_MS;
+	char reason[REASON_MAX] = "";
+	json_t *bad = may_run_hook_check(hook);
+	int out[2], status = -1;
+	bool in_time;
+	pid_t pid;
+
+	if (bad)
+		return bad;
+	if (pipe2(out, O_CLOEXEC))
+		return outcome_error(-errno, "may_run: no pipe: %s", strerror(errno));
+	pid = fork();
+	if (!pid)
+		may_run_hook_exec(user, name, hook, out[1]);
+	close(out[1]);
+	in_time = pid > 0 && may_run_hook_read(out[0], until_ms, reason);
+	close(out[0]);
+	if (pid > 0) {
+		/* After its time the program and all that it has started end. */
+		if (!in_time && kill(-pid, SIGKILL))
+			kill(pid, SIGKILL);
+		while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+			;
+	}
+	if (in_time && WIFEXITED(status) && !WEXITSTATUS(status))
+		return NULL;
+	return outcome_error(-EPERM, "%s says that user %s may not run jobs here: %s", hook, name,
+			     !in_time ? "it did not end in time" :
+			     reason[0] ? reason : "no reason given");
+}
+
+json_t *may_run_user_check(const struct may_run_user *user, const struct config *config)
+{
+	const struct passwd *account = getpwuid(user->uid);
+	json_t *no;
+
+	if (!account)
+		return outcome_error(-EPERM, "user %u of the job is not known here",
+				     (unsigned int)user->uid);
+	no = user->trusted ? NULL : may_run_check_groups(user, account);
+	if (no)
+		return no;
+	if (config->may_run)
+		return may_run_hook(user, account->pw_name, config->may_run);
+	if (may_run_has_step(user->uid))
+		return NULL;
+	return outcome_error(-EPERM,
+			     "user %s may not run jobs of %s here: no batch step of his is on "
+			     "node %s; allow_users or may_run in its ckptd.conf can allow it",
+			     account->pw_name, user->home, config->node);
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The right of one user to be on this node, as may_run.h describes it. Waits for the user
+ * database, /proc and the site's program: for a worker only.
+ */
+#ifndef STILLPOINT_MAY_RUN_USER_H
+#define STILLPOINT_MAY_RUN_USER_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct config;
+
+/**
+ * struct may_run_user - for whom another node asks
+ * @uid: the job's owner
+ * @gid: his group, by the record
+ * @groups: his further groups, by the record; borrowed, NULL: none
+ * @env: environment of the job, borrowed; NULL: not known
+ * @trusted: the node that asks has root=yes
+ * @home: name of the node that asks
+ * @job: number of the job
+ */
+struct may_run_user {
+	uid_t uid;
+	gid_t gid;
+	const json_t *groups, *env;
+	bool trusted;
+	const char *home;
+	json_int_t job;
+};
+
+/*
+ * Read uid, gid, groups and env from a job's record. -EPROTO: it has no user or no group.
+ */
+int may_run_user_parse(const json_t *record, struct may_run_user *ret_user);
+
+/* Return: NULL: he may run here; else an outcome that says why not, and what to do. */
+json_t *may_run_user_check(const struct may_run_user *user, const struct config *config);
+
+#endif /* STILLPOINT_MAY_RUN_USER_H */
