@@ -75,8 +75,12 @@ static bool take_number(const char **at, unsigned int *ret_number)
 	return *at > start && number < RANKS_MAX;
 }
 
-/* Enter one node's ranks, such as "0-3,8", into @node_of; their number, or -EINVAL. */
-static int take_ranges(const char *text, unsigned int node, unsigned int *node_of)
+/*
+ * Enter one node's ranks, such as "0-3,8", into @node_of, which has places for @size ranks; NULL:
+ * count only.  Return: their number, or -EINVAL.
+ */
+static int take_ranges(const char *text, unsigned int node, unsigned int *node_of,
+		       unsigned int size)
 {
 	unsigned int first, last, n = 0;
 
@@ -89,8 +93,9 @@ static int take_ranges(const char *text, unsigned int node, unsigned int *node_o
 			if (!take_number(&text, &last) || last < first)
 				return -EINVAL;
 		}
-		for (; first <= last; first++, n++) {
-			if (node_of[first] != UNSET)
+		n += last - first + 1;
+		for (; node_of && first <= last; first++) {
+			if (first >= size || node_of[first] != UNSET)
 				return -EINVAL;
 			node_of[first] = node;
 		}
@@ -105,29 +110,33 @@ static int take_ranges(const char *text, unsigned int node, unsigned int *node_o
 static int take_map(struct ranks *ranks, const json_t *map)
 {
 	unsigned int i, size = 0;
+	const char *text;
 	int n;
 
 	ranks->nr_nodes = (unsigned int)json_array_size(map);
 	if (!ranks->nr_nodes || ranks->nr_nodes > RANKS_MAX || ranks->node >= ranks->nr_nodes)
 		return -EINVAL;
-	ranks->node_of = malloc(RANKS_MAX * sizeof(*ranks->node_of));
-	if (!ranks->node_of)
-		return -ENOMEM;
-	memset(ranks->node_of, 0xff, RANKS_MAX * sizeof(*ranks->node_of));
 	for (i = 0; i < ranks->nr_nodes; i++) {
-		const char *text = json_string_value(json_array_get(map, i));
-
-		n = text ? take_ranges(text, i, ranks->node_of) : -EINVAL;
+		text = json_string_value(json_array_get(map, i));
+		n = text ? take_ranges(text, i, NULL, 0) : -EINVAL;
 		if (n < 0 || n > RANKS_NODE_MAX)
 			return -EINVAL;
 		size += (unsigned int)n;
 	}
-	for (i = 0; i < size; i++) {
-		if (ranks->node_of[i] == UNSET)
+	if (!size || size > RANKS_MAX)
+		return -EINVAL;
+	ranks->node_of = malloc(size * sizeof(*ranks->node_of));
+	if (!ranks->node_of)
+		return -ENOMEM;
+	memset(ranks->node_of, 0xff, size * sizeof(*ranks->node_of));
+	/* As many places as ranks, and none taken twice: each rank has a node. */
+	for (i = 0; i < ranks->nr_nodes; i++) {
+		text = json_string_value(json_array_get(map, i));
+		if (take_ranges(text, i, ranks->node_of, size) < 0)
 			return -EINVAL;
 	}
 	ranks->size = size;
-	return size ? 0 : -EINVAL;
+	return 0;
 }
 
 static int list_here(struct ranks *ranks)

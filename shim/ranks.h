@@ -46,7 +46,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#define RANKS_MAX	65536	/* of a job */
+#define RANKS_MAX	1048576	/* of a job */
 #define RANKS_NODE_MAX	1024	/* of the job's ranks on one node */
 /* Bytes of "env", each string with its 0; the shim's own variables need the rest of a page. */
 #define RANKS_ENV_MAX	2048

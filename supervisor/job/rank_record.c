@@ -238,20 +238,23 @@ static json_t *rank_record_check_nodes(const json_t *nodes, const struct config 
 /* Check that @map places each of @n ranks once, some on each node, and rank 0 on the first. */
 static json_t *check_map(json_t *map, size_t nr_nodes, unsigned int n)
 {
+	json_t *spec = json_pack("{s:O, s:i}", "map", map, "node", 0);
+	bool *has = calloc(nr_nodes, sizeof(*has));
 	struct ranks ranks = { 0 };
+	size_t i, filled = 0;
 	char why[128] = "";
-	unsigned int i;
-	bool good = json_array_size(map) == nr_nodes;
+	bool good;
 
-	for (i = 0; good && i < nr_nodes; i++) {
-		json_t *spec = json_pack("{s:O, s:i}", "map", map, "node", (int)i);
-
-		good = !ranks_parse(spec, &ranks, why, sizeof(why)) && ranks.size == n &&
-		       (i || !ranks.rank[0]);
-		ranks_done(&ranks);
-		json_decref(spec);
+	good = has && json_array_size(map) == nr_nodes &&
+	       !ranks_parse(spec, &ranks, why, sizeof(why)) && ranks.size == n && !ranks.rank[0];
+	for (i = 0; good && i < n; i++) {
+		filled += !has[ranks.node_of[i]];
+		has[ranks.node_of[i]] = true;
 	}
-	if (good)
+	ranks_done(&ranks);
+	json_decref(spec);
+	free(has);
+	if (good && filled == nr_nodes)
 		return NULL;
 	return outcome_usage("the map does not give each of %u ranks one place, each node some (%d "
 			     "at most), and rank 0 to the first",

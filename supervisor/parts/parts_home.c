@@ -361,6 +361,7 @@ static int ask_to_start(struct parts *p, unsigned int node)
 	json_object_set_new(args, "key", json_string(key));
 	err = parts_home_ask(p, node, "start", args, start_ms(p), parts_home_on_start,
 			     &p->part[node], &p->part[node].start);
+	p->part[node].asked = p->part[node].asked || !err;
 	p->part[node].restoring = !err && p->restore;
 	p->part[node].heard_ms = clock_monotonic_ms();
 	return err;
@@ -389,24 +390,38 @@ static void not_asked(struct parts *p, unsigned int node, int err)
 }
 
 /*
- * Ask again the nodes that had an older run to end first, or may not have heard the question.
- * True: a node could not be asked, and the start fails.
+ * True if the question that failed with @err may be asked in a later tick: the queues are full of
+ * messages that are still on their way, or a node that has heard of the start is restarting.
+ */
+static bool parts_home_may_wait(const struct part *part, int err)
+{
+	return (err == -EAGAIN || err == -EMFILE || (err == -EHOSTUNREACH && part->asked)) &&
+	       clock_monotonic_ms() < part->start_until;
+}
+
+/*
+ * Ask the nodes that have not been asked yet, had an older run to end first, or may not have heard
+ * the question, as many as PARTS_ASKING_MS allows.  True: a node could not be asked, and the
+ * start fails.
  */
 static bool ask_again(struct parts *p)
 {
+	int64_t until = clock_monotonic_ms() + PARTS_ASKING_MS;
 	bool failed = false;
 	unsigned int i;
 	int err;
 
-	for (i = 1; i < p->nr; i++) {
+	for (i = 1; i < p->nr && clock_monotonic_ms() < until; i++) {
 		find_lost_start(&p->part[i]);
 		if (!p->part[i].again)
 			continue;
 		p->part[i].again = false;
-		err = p->ending ? -ECANCELED : ask_to_start(p, i);
+		if (!p->part[i].start_until)
+			p->part[i].start_until = clock_monotonic_ms() + start_ms(p);
+		err = p->ending || p->failure ? -ECANCELED : ask_to_start(p, i);
 		if (!err)
 			continue;
-		if (err == -EHOSTUNREACH && clock_monotonic_ms() < p->part[i].start_until) {
+		if (parts_home_may_wait(&p->part[i], err)) {
 			p->part[i].again = true;
 			continue;
 		}
@@ -420,20 +435,15 @@ static bool ask_again(struct parts *p)
 void parts_start(struct parts *p, const json_t *restore, parts_started_fn fn, void *arg)
 {
 	unsigned int i;
-	int err;
 
 	p->restore = json_incref((json_t *)restore);
 	p->figures = json_object();
 	p->fn = fn;
 	p->arg = arg;
-	for (i = 1; i < p->nr; i++) {
-		p->part[i].start_until = clock_monotonic_ms() + start_ms(p);
-		err = ask_to_start(p, i);
-		if (err)
-			not_asked(p, i, err);
-		else
-			p->starts++;
-	}
+	for (i = 1; i < p->nr; i++)
+		p->part[i].again = true;
+	p->starts = p->nr - 1;
+	ask_again(p);
 	parts_home_started(p);
 }
 

@@ -20,6 +20,7 @@
 #define PARTS_RESTORE_MS (360 * 1000)	/* since last heard; > wait of ranks_up.h */
 #define PARTS_ASK_MS	4000
 #define PARTS_QUESTIONS	8
+#define PARTS_ASKING_MS	50	/* time for questions "start" in one tick; each is made anew */
 #define PARTS_LOOK_TICKS	(4000 / PARTS_TICK_MS)	/* look at the run if a node is silent */
 
 struct part {
@@ -30,8 +31,10 @@ struct part {
 	int64_t heard_ms;	/* home: node's last word; elsewhere: the home's */
 	uint64_t cookie;	/* of the open question; 0: none */
 	uint64_t start;		/* home: cookie of the open question "start" */
-	bool again;		/* home: ask "start" once more */
-	int64_t start_until;	/* the start fails if the node is silent until then */
+	bool again;		/* home: "start" is to be asked, for the first time or again */
+	bool asked;		/* home: "start" was asked */
+	int64_t start_until;	/* the start fails if the node is silent until then;
+				 * 0: it was not asked yet */
 	bool restoring;		/* as far as known, the node reads its image */
 };
 

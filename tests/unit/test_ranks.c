@@ -83,6 +83,32 @@ static void test_programs(void **state)
 	json_decref(json);
 }
 
+/* 1,024 nodes with 128 ranks each, every rank on another node than the one before it. */
+static void test_large_map(void **state)
+{
+	enum { NODES = 1024, EACH = 128 };
+	json_t *map = json_array(), *spec;
+	char text[EACH * 8], why[128] = "";
+	struct ranks ranks = { 0 };
+	unsigned int i, k;
+
+	for (i = 0; i < NODES; i++) {
+		char *at = text;
+
+		for (k = 0; k < EACH; k++)
+			at += sprintf(at, "%s%u", k ? "," : "", k * NODES + i);
+		json_array_append_new(map, json_string(text));
+	}
+	spec = json_pack("{s:o, s:i}", "map", map, "node", NODES - 1);
+	assert_int_equal(ranks_parse(spec, &ranks, why, sizeof(why)), 0);
+	assert_int_equal(ranks.size, NODES * EACH);
+	assert_int_equal(ranks.nr, EACH);
+	assert_int_equal(ranks.node_of[NODES * EACH - 1], NODES - 1);
+	assert_int_equal(ranks.rank[1], 2 * NODES - 1);
+	ranks_done(&ranks);
+	json_decref(spec);
+}
+
 static void test_bad_maps(void **state)
 {
 	static const char *const bad[] = {
@@ -97,7 +123,8 @@ static void test_bad_maps(void **state)
 		"{\"map\": [\"0,\"]}",
 		"{\"map\": [\"-1\"]}",
 		"{\"map\": [\" 0\"]}",
-		"{\"map\": [\"0-65536\"]}",
+		"{\"map\": [\"0-1048576\"]}",
+		"{\"map\": [\"0\", \"1,0\"]}",
 		"{\"map\": [\"0-99999999999\"]}",
 		"{\"map\": [\"0-1024\"]}",
 		"{\"map\": [\"0\"], \"node\": 1}",
@@ -412,6 +439,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_map),
 		cmocka_unit_test(test_programs),
+		cmocka_unit_test(test_large_map),
 		cmocka_unit_test(test_bad_maps),
 		cmocka_unit_test(test_even),
 		cmocka_unit_test(test_environment),

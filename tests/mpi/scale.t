@@ -1,0 +1,58 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# 1,024 ranks that do nothing on 64 nodes, which are ckptds on this machine: they start and end.
+#
+#   NODES=8 RANKS=128 tests/mpi/scale.t
+#
+# As root, because ckptd is. Needs no module: nothing is checkpointed.
+
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/nodes.sh"
+
+NODES=${NODES:-64}
+RANKS=${RANKS:-1024}
+node_options=(--set image_dir="$work/images")
+mkdir "$work/images"
+hosts=$(seq -s, -f 'n%g' "$NODES")
+
+ckptrun() {
+	timeout -k 2 600 "$top/build/bin/ckptrun" --socket "$work/n1/sock" -n "$RANKS" \
+		--hosts "$hosts" --mpi none "$@"
+}
+
+nodes_start() {
+	local i
+	for ((i = 1; i <= NODES; i++)); do
+		start "$i" || return
+	done
+	meet 1 $(seq 2 "$NODES")
+}
+
+# the job's ranks that run
+ranks() {
+	pgrep -fc "^$work/nothing "
+}
+
+has_ranks() {
+	local _
+	for _ in {1..600}; do
+		[ "$(ranks)" = "$1" ] && return
+		sleep 0.2
+	done
+	echo "$(ranks) ranks"
+	return 1
+}
+
+make_keys "$NODES" 2>/dev/null
+ln -s "$(type -P sleep)" "$work/nothing"
+ok "$NODES nodes know each other" nodes_start
+ok "$RANKS ranks start and end" ckptrun true
+ok 'each has a number of its own' bash -c "$(declare -f ckptrun)
+	top=$top work=$work RANKS=$RANKS hosts=$hosts
+	ckptrun sh -c 'echo \$STILLPOINT_RANK' | sort -n | cmp - <(seq 0 $((RANKS - 1)))"
+job=$(ckptrun -d "$work/nothing" 3600)
+ok 'a job that stays' has_ranks "$RANKS"
+ok 'it is ended' on 1 kill "$job"
+ok 'on all nodes' has_ranks 0
+finish
