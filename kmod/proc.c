@@ -314,6 +314,8 @@ static void ckpt_proc_fs(struct ckpt_collect *c, struct ckpt_proc *proc,
 		rec->fs_id = obj->id;
 		obj->task = alive;
 		obj->users += ckpt_fs_count(proc, fs);
+	} else {
+		c->error = -ENOMEM;
 	}
 	rec->cwd = ckpt_collect_path(c, alive, &pwd);
 	rec->root = ckpt_collect_path(c, alive, &root);
