@@ -18,6 +18,7 @@
 struct ckpt_rec_mm;
 struct ckpt_rec_proc;
 struct ckpt_rec_thread;
+struct ckpt_strangers;
 struct file;
 struct path;
 struct pid_namespace;
@@ -32,6 +33,7 @@ struct ckpt_collect {
 	struct pid_namespace *ns;	/* of the tree's first process that lives */
 	struct task_struct *first;	/* a thread of that process */
 	struct nsproxy first_ns;	/* its namespaces, to compare with only */
+	struct ckpt_strangers *strangers;	/* strangers.c; NULL: nobody has asked yet */
 	int error;			/* the first error that a function could not return */
 };
 
@@ -45,14 +47,19 @@ struct task_struct *ckpt_proc_alive(const struct ckpt_collect *c,
 
 /* proc.c: PROC and all records that follow it. */
 int ckpt_collect_proc(struct ckpt_collect *c, struct ckpt_proc *proc);
-/* True if a process without a thread in the tree has @what, which @has tells for a thread. */
-bool ckpt_collect_find_stranger(struct ckpt_collect *c,
-				bool (*has)(const struct task_struct *task, const void *what),
-				const void *what, pid_t *ret_pid);
 /* After all processes: refuse directories and umasks shared with a process outside. */
 void ckpt_collect_check_fs(struct ckpt_collect *c);
 /* After all maps: refuse System V objects that a restart would miss. */
 void ckpt_collect_check_ipc(struct ckpt_collect *c);
+
+/*
+ * strangers.c: true if a process without a thread in the tree has @what: a map, a descriptor table
+ * or an fs_struct.  Without memory the functions set c->error and return false.  They may sleep,
+ * but ckpt_collect_find_stranger() does not after ckpt_collect_know_strangers().
+ */
+bool ckpt_collect_know_strangers(struct ckpt_collect *c);
+bool ckpt_collect_find_stranger(struct ckpt_collect *c, const void *what, pid_t *ret_pid);
+void ckpt_collect_forget_strangers(struct ckpt_collect *c);
 
 /* task.c: THREAD with XSTATE, GROUPS, MEMPOLICY and SIGPENDING; what makes a thread unfit. */
 int ckpt_collect_thread(struct ckpt_collect *c, struct ckpt_proc *proc,

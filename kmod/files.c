@@ -174,18 +174,13 @@ int ckpt_collect_files_object(struct ckpt_collect *c, struct task_struct *task)
 	return err;
 }
 
-static bool ckpt_files_are_of(const struct task_struct *task, const void *files)
-{
-	return READ_ONCE(task->files) == files;
-}
-
 static void ckpt_files_check_sharing(struct ckpt_collect *c, struct ckpt_object *obj)
 {
 	pid_t pid;
 
 	if (atomic_read(&obj->files.files->count) <= obj->users + obj->excluded + 1)
 		return;
-	if (ckpt_collect_find_stranger(c, ckpt_files_are_of, obj->files.files, &pid))
+	if (ckpt_collect_find_stranger(c, obj->files.files, &pid))
 		ckpt_refuse(c->cap, CKPT_R_SHARED_FILES, obj->task, pid,
 			    "shared with pid %d", pid);
 }

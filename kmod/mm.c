@@ -43,11 +43,6 @@ struct ckpt_object *ckpt_collect_mm_object(struct ckpt_collect *c, struct task_s
 	return obj;
 }
 
-static bool ckpt_mm_is_of(const struct task_struct *task, const void *mm)
-{
-	return READ_ONCE(task->mm) == mm;
-}
-
 /*
  * Every thread that has the map counts in mm_users, and so does the object.  A higher count may be
  * a passing reference, so only then all processes are searched for a stranger.
@@ -58,7 +53,7 @@ static void ckpt_mm_check_sharing(struct ckpt_collect *c, struct ckpt_object *ob
 
 	if (atomic_read(&obj->mm.mm->mm_users) <= obj->users + obj->excluded + 1)
 		return;
-	if (ckpt_collect_find_stranger(c, ckpt_mm_is_of, obj->mm.mm, &pid))
+	if (ckpt_collect_find_stranger(c, obj->mm.mm, &pid))
 		ckpt_refuse(c->cap, CKPT_R_SHARED_MM, obj->task, pid, "shared with pid %d",
 			    pid);
 }

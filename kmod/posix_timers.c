@@ -23,6 +23,7 @@
 #include "compat/ksyms.h"
 #include "records.h"
 
+/* Interrupts are off meanwhile; CKPT_TIMERS_MAX + 1: too many, not counted further. */
 static unsigned int ckpt_timers_count(struct task_struct *task)
 {
 	const struct k_itimer *timer;
@@ -32,7 +33,8 @@ static unsigned int ckpt_timers_count(struct task_struct *task)
 	if (!ckpt_lock_sighand(task, &flags))
 		return 0;
 	ckpt_for_each_posix_timer(timer, task->signal)
-		n++;
+		if (++n > CKPT_TIMERS_MAX)
+			break;
 	unlock_task_sighand(task, &flags);
 	return n;
 }
@@ -213,7 +215,8 @@ int ckpt_collect_timers(struct ckpt_collect *c, struct task_struct *task, s32 pi
 	if (!n)
 		return 0;
 	if (n > CKPT_TIMERS_MAX) {
-		ckpt_refuse(c->cap, CKPT_R_LIMIT, task, n, "%u POSIX timers", n);
+		ckpt_refuse(c->cap, CKPT_R_LIMIT, task, n, "more than %u POSIX timers",
+			    CKPT_TIMERS_MAX);
 		return 0;
 	}
 	seen = kvmalloc_array(n, sizeof(*seen), GFP_KERNEL_ACCOUNT);

@@ -87,31 +87,6 @@ static void ckpt_proc_check_namespaces(struct ckpt_collect *c, struct task_struc
 	ckpt_proc_differs(c, task, mine.time_ns, first->time_ns, "time");
 }
 
-bool ckpt_collect_find_stranger(struct ckpt_collect *c,
-				bool (*has)(const struct task_struct *task, const void *what),
-				const void *what, pid_t *ret_pid)
-{
-	struct task_struct *leader, *task;
-	bool found = false;
-
-	read_lock(ckpt_kdata.tasklist_lock);
-	for_each_process(leader) {
-		bool has_it = false, ours = false;
-
-		for_each_thread(leader, task) {
-			has_it |= has(task, what);
-			ours |= !!ckpt_thread_find(c->ctx, task);
-		}
-		found = has_it && !ours;
-		if (!found)
-			continue;
-		*ret_pid = task_tgid_nr_ns(leader, c->ctx->pid_ns);
-		break;
-	}
-	read_unlock(ckpt_kdata.tasklist_lock);
-	return found;
-}
-
 static bool ckpt_fs_is_of(const struct task_struct *task, const void *fs)
 {
 	return READ_ONCE(task->fs) == fs;
@@ -154,7 +129,7 @@ void ckpt_collect_check_fs(struct ckpt_collect *c)
 
 	ckpt_for_each_object(obj, id, c->objs, CKPT_OBJ_FS)
 		if (ckpt_fs_is_shared(obj) &&
-		    ckpt_collect_find_stranger(c, ckpt_fs_is_of, obj->key, &pid))
+		    ckpt_collect_find_stranger(c, obj->key, &pid))
 			ckpt_refuse(c->cap, CKPT_R_SHARED_FILES, obj->task, pid,
 				    "directory and umask shared with pid %d", pid);
 }

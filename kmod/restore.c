@@ -171,23 +171,19 @@ struct ckpt_thread *ckpt_restore_find(struct ckpt_ctx *ctx, pid_t pid)
 
 bool ckpt_restore_owns_process(struct ckpt_ctx *ctx, struct ckpt_thread *thread)
 {
-	struct signal_struct *signal = thread->task->signal;
-	unsigned int live = 0, parked = 0;
-	struct ckpt_thread *other;
+	bool owns = true;
+	struct ckpt_thread *own;
 	struct task_struct *t;
 
 	rcu_read_lock();
-	for_each_thread(thread->task, t)
-		if (!READ_ONCE(t->exit_state) && !(READ_ONCE(t->flags) & PF_EXITING))
-			live++;
+	for_each_thread(thread->task, t) {
+		if (READ_ONCE(t->exit_state) || READ_ONCE(t->flags) & PF_EXITING)
+			continue;
+		own = ckpt_thread_find(ctx, t);
+		owns &= own && ckpt_thread_is_parked(own);
+	}
 	rcu_read_unlock();
-	spin_lock(&ctx->lock);
-	list_for_each_entry(other, &ctx->threads, link)
-		if (other->state == CKPT_THREAD_PARKED &&
-		    other->task->signal == signal)
-			parked++;
-	spin_unlock(&ctx->lock);
-	return parked >= live;
+	return owns;
 }
 
 struct mm_struct *ckpt_restore_get_mm(struct ckpt_ctx *ctx, pid_t pid)

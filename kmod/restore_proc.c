@@ -40,13 +40,40 @@ struct ckpt_proc_ids {
 	struct task_struct *session;	/* leader of @sid if it is in the context, else NULL */
 };
 
-static bool ckpt_pid_is_of(struct pid *pid, struct task_struct *task)
+/* A thread of @task's process is in this context; called under RCU. */
+static bool ckpt_pid_process_is_ours(struct ckpt_ctx *ctx, struct task_struct *task)
+{
+	struct task_struct *thread;
+
+	for_each_thread(task, thread)
+		if (ckpt_thread_find(ctx, thread))
+			return true;
+	return false;
+}
+
+/* A process of this context is in the group or session @pid; called under RCU. */
+static bool ckpt_pid_has_ours(struct ckpt_ctx *ctx, struct pid *pid, enum pid_type type)
+{
+	struct task_struct *leader;
+
+	hlist_for_each_entry_rcu(leader, &pid->tasks[type], pid_links[type])
+		if (ckpt_pid_process_is_ours(ctx, leader))
+			return true;
+	return false;
+}
+
+/*
+ * True for the pid of a process of this context, of a child of one, or of a group or session that
+ * has one.  The search begins at @pid: the threads of the context may be many.
+ */
+static bool ckpt_pid_is_ours(struct ckpt_ctx *ctx, struct pid *pid)
 {
 	struct task_struct *owner = pid_task(pid, PIDTYPE_TGID);
 
-	return task_tgid(task) == pid || task_pgrp(task) == pid ||
-	       task_session(task) == pid ||
-	       (owner && same_thread_group(rcu_dereference(owner->real_parent), task));
+	return (owner && (ckpt_pid_process_is_ours(ctx, owner) ||
+			  ckpt_pid_process_is_ours(ctx, rcu_dereference(owner->real_parent)))) ||
+	       ckpt_pid_has_ours(ctx, pid, PIDTYPE_PGID) ||
+	       ckpt_pid_has_ours(ctx, pid, PIDTYPE_SID);
 }
 
 /*
@@ -56,29 +83,23 @@ static bool ckpt_pid_is_of(struct pid *pid, struct task_struct *task)
 static struct pid *ckpt_pid_get(struct ckpt_ctx *ctx, struct task_struct *task,
 				pid_t nr, struct task_struct **ret_leader)
 {
-	struct ckpt_thread *thread;
-	struct pid *pid, *found = NULL;
+	struct task_struct *leader;
 	struct pid_namespace *ns;
+	struct pid *pid;
 
 	rcu_read_lock();
 	ns = task_active_pid_ns(task);
-	if (!ns) {
+	pid = ns ? find_pid_ns(nr, ns) : NULL;
+	if (!pid || !ckpt_pid_is_ours(ctx, pid)) {
 		rcu_read_unlock();
-		return ERR_PTR(-ESRCH);
+		return ERR_PTR(ns ? -EPERM : -ESRCH);
 	}
-	pid = find_pid_ns(nr, ns);
-	spin_lock(&ctx->lock);
-	list_for_each_entry(thread, &ctx->threads, link) {
-		if (!pid || thread->state == CKPT_THREAD_GONE)
-			continue;
-		if (!found && ckpt_pid_is_of(pid, thread->task))
-			found = get_pid(pid);
-		if (ret_leader && task_pid(thread->task) == pid)
-			*ret_leader = thread->task;
-	}
-	spin_unlock(&ctx->lock);
+	get_pid(pid);
+	leader = ret_leader ? pid_task(pid, PIDTYPE_PID) : NULL;
+	if (leader && ckpt_thread_find(ctx, leader))
+		*ret_leader = leader;
 	rcu_read_unlock();
-	return found ? found : ERR_PTR(-EPERM);
+	return pid;
 }
 
 static void ckpt_proc_ids_put(struct ckpt_proc_ids *ids)

@@ -4,7 +4,9 @@
  *
  * Pending signals are counted and copied under siglock into memory allocated
  * before; signals that arrive between the count and the copy came after the
- * freeze, and the process gets them when it is thawed.
+ * freeze, and the process gets them when it is thawed.  Interrupts are off meanwhile, and a user
+ * may queue as many signals as RLIMIT_SIGPENDING allows, so the count ends at the most that an
+ * image holds.
  */
 #include <linux/sched/signal.h>
 #include <linux/signal.h>
@@ -58,6 +60,7 @@ static bool ckpt_pending_is_timers(const struct sigqueue *q)
 	return q->flags & CKPT_SIGQUEUE_PREALLOC && q->info.si_code == SI_TIMER;
 }
 
+/* The number of queued signals; CKPT_SIGNALS_MAX + 1: too many, not counted further. */
 static unsigned int ckpt_pending_count(struct task_struct *task,
 				       const struct sigpending *pending)
 {
@@ -68,9 +71,10 @@ static unsigned int ckpt_pending_count(struct task_struct *task,
 	if (!ckpt_lock_sighand(task, &flags))
 		return 0;
 	list_for_each_entry(q, &pending->list, list)
-		n++;
+		if (++n > CKPT_SIGNALS_MAX)
+			break;
 	unlock_task_sighand(task, &flags);
-	return n + _NSIG;	/* besides, every signal may be pending without an entry */
+	return n;
 }
 
 /* Copy the pending signals; *@ret_fired: SIGALRM of the real-time interval timer is among them. */
@@ -81,7 +85,7 @@ static unsigned int ckpt_pending_copy(struct task_struct *task,
 {
 	const struct sigqueue *q;
 	sigset_t queued, unqueued;
-	unsigned int n = 0;
+	unsigned int n = 0, seen = 0;
 	unsigned long flags;
 	int signo;
 
@@ -92,11 +96,11 @@ static unsigned int ckpt_pending_copy(struct task_struct *task,
 	*ret_fired = sigismember(&unqueued, SIGALRM) &&
 		     !hrtimer_active(&task->signal->real_timer);
 	list_for_each_entry(q, &pending->list, list) {
+		if (seen++ == max)
+			break;
 		sigaddset(&queued, q->info.si_signo);
 		if (ckpt_pending_is_timers(q))
 			continue;
-		if (n == max)
-			break;
 		out[n].signo = q->info.si_signo;
 		out[n].has_info = true;
 		out[n++].info = q->info;
@@ -141,6 +145,12 @@ int ckpt_collect_sigpending(struct ckpt_collect *c, struct task_struct *task, s3
 	if (list_empty(&pending->list) && sigisemptyset(&pending->signal))
 		return 0;
 	max = ckpt_pending_count(task, pending);
+	if (max > CKPT_SIGNALS_MAX) {
+		ckpt_refuse(c->cap, CKPT_R_LIMIT, task, max, "more than %u pending signals",
+			    CKPT_SIGNALS_MAX);
+		return 0;
+	}
+	max += _NSIG;	/* besides, every signal may be pending without an entry */
 	sigs = kvmalloc_array(max, sizeof(*sigs), GFP_KERNEL_ACCOUNT);
 	if (!sigs)
 		return -ENOMEM;

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Deadlines of sleeping threads, read from the high resolution timers.
+ * Deadlines of sleeping threads, read from their high resolution timers.
  *
- * A thread that sleeps with a timeout has a struct hrtimer_sleeper on its stack,
- * queued on the timer base of some CPU.  Nothing else knows the absolute
- * deadline, so the queues are walked, under their locks, and every sleeper that belongs to a
- * wanted thread is noted.  A sleeper on the queue is valid memory: it is taken off, under the
- * same lock, before its stack frame ends.
+ * A thread that sleeps with a timeout has a struct hrtimer_sleeper on its stack, queued on the
+ * timer base of some CPU.  Nothing else knows the absolute deadline.  The queues are not walked:
+ * every user may queue a million timers there, and a walk keeps interrupts off.  Instead the
+ * thread's own stack is searched for the sleeper, which names the thread and a known function.
+ *
+ * The search may meet a thread that wakes meanwhile, or what an earlier call left behind, so a
+ * find is believed only under the lock of its timer base: a timer that is queued there lies in
+ * the frame of a call that has not ended.  A find on which anything is wrong counts as none.
  */
-#include <linux/hash.h>
 #include <linux/hrtimer.h>
-#include <linux/log2.h>
 #include <linux/mm.h>
 #include <linux/percpu.h>
-#include <linux/slab.h>
+#include <linux/sched/task_stack.h>
 
 #include "compat/ksyms.h"
 #include "restart_block.h"
@@ -21,23 +22,85 @@
 #include "thread.h"
 #include "tree.h"
 
-/* A hash table of the wanted threads: open addressing, at most half full. */
-struct ckpt_sleepers {
-	unsigned int bits;
-	struct {
-		const struct task_struct *task;
-		struct ckpt_restart_block *rerun;
-	} slots[];
-};
+/* A stack has words that KASAN lets nobody read, and its owner may be writing to it. */
+#define ckpt_sleeper_word(x) READ_ONCE_NOCHECK(x)
 
-static unsigned int ckpt_sleepers_slot(const struct ckpt_sleepers *table,
-				       const struct task_struct *task)
+static struct hrtimer_cpu_base *ckpt_sleeper_cpu(int cpu)
 {
-	unsigned int i = hash_ptr(task, table->bits);
+	return per_cpu_ptr((struct hrtimer_cpu_base __percpu __force *)ckpt_kdata.hrtimer_bases,
+			   cpu);
+}
 
-	while (table->slots[i].task && table->slots[i].task != task)
-		i = (i + 1) & ((1U << table->bits) - 1);
-	return i;
+/* True for a queue of @cpu on which sleeping threads wait. */
+static bool ckpt_sleeper_is_base(const struct hrtimer_clock_base *base, int cpu)
+{
+	const struct hrtimer_cpu_base *cpu_base = ckpt_sleeper_cpu(cpu);
+
+	return base == &cpu_base->clock_base[HRTIMER_BASE_MONOTONIC] ||
+	       base == &cpu_base->clock_base[HRTIMER_BASE_MONOTONIC_SOFT];
+}
+
+/* The CPU whose timer base @base belongs to, mostly that of @task; NULL: @base is none. */
+static struct hrtimer_cpu_base *ckpt_sleeper_base(const struct hrtimer_clock_base *base,
+						  const struct task_struct *task)
+{
+	int cpu = task_cpu(task);
+
+	if (ckpt_sleeper_is_base(base, cpu))
+		return ckpt_sleeper_cpu(cpu);
+	for_each_possible_cpu(cpu)
+		if (ckpt_sleeper_is_base(base, cpu))
+			return ckpt_sleeper_cpu(cpu);
+	return NULL;
+}
+
+static bool ckpt_sleeper_is_of(struct hrtimer_sleeper *sleeper, const struct task_struct *task)
+{
+	return ckpt_sleeper_word(sleeper->task) == task &&
+	       (const void *)ckpt_sleeper_word(sleeper->timer.function) ==
+	       ckpt_kdata.hrtimer_wakeup;
+}
+
+/* The deadline of @sleeper, which may be anything that looks like a sleeper of @task; 0: none. */
+static u64 ckpt_sleeper_read(struct hrtimer_sleeper *sleeper, const struct task_struct *task)
+{
+	struct hrtimer_clock_base *base = ckpt_sleeper_word(sleeper->timer.base);
+	struct hrtimer_cpu_base *cpu_base = ckpt_sleeper_base(base, task);
+	unsigned long flags;
+	u64 expires = 0;
+
+	/* the state is the first byte of an aligned word */
+	BUILD_BUG_ON(offsetof(struct hrtimer, state) % sizeof(long));
+	if (!cpu_base)
+		return 0;
+	raw_spin_lock_irqsave(&cpu_base->lock, flags);
+	/* whoever takes the timer off the queue does so under this lock */
+	if (ckpt_sleeper_is_of(sleeper, task) &&
+	    ckpt_sleeper_word(sleeper->timer.base) == base &&
+	    (u8)ckpt_sleeper_word(*(unsigned long *)&sleeper->timer.state) ==
+	    HRTIMER_STATE_ENQUEUED)
+		expires = ktime_to_ns(ckpt_sleeper_word(sleeper->timer._softexpires));
+	raw_spin_unlock_irqrestore(&cpu_base->lock, flags);
+	return expires;
+}
+
+/* Search the stack of @task, from the place where it was switched away from to its registers. */
+static u64 ckpt_sleeper_search(struct task_struct *task)
+{
+	unsigned long stack = (unsigned long)task_stack_page(task);
+	unsigned long sp = READ_ONCE(task->thread.sp);
+	unsigned long end = (unsigned long)task_pt_regs(task);
+	u64 expires = 0;
+
+	if (sp < stack || sp >= end || !IS_ALIGNED(sp, sizeof(long)))
+		return 0;
+	for (; sp + sizeof(struct hrtimer_sleeper) <= end && !expires; sp += sizeof(long)) {
+		struct hrtimer_sleeper *sleeper = (void *)sp;
+
+		if (ckpt_sleeper_is_of(sleeper, task))
+			expires = ckpt_sleeper_read(sleeper, task);
+	}
+	return expires;
 }
 
 static bool ckpt_sleepers_wanted(const struct ckpt_member *member)
@@ -46,69 +109,19 @@ static bool ckpt_sleepers_wanted(const struct ckpt_member *member)
 	       ckpt_restart_block_wants_deadline(member->task);
 }
 
-static struct ckpt_sleepers *ckpt_sleepers_create(struct ckpt_tree *tree)
+void ckpt_sleepers_find(struct ckpt_tree *tree)
 {
-	struct ckpt_sleepers *table;
-	unsigned int bits = ilog2(tree->nr_members | 1) + 2;
-	unsigned int i, slot;
+	unsigned int i;
 
-	table = kvzalloc(struct_size(table, slots, 1U << bits), GFP_KERNEL);
-	if (!table)
-		return NULL;
-	table->bits = bits;
 	for (i = 0; i < tree->nr_members; i++) {
 		struct ckpt_member *member = &tree->members[i];
 		struct ckpt_restart_block *rerun;
 
-		if (!ckpt_sleepers_wanted(member))
+		if (!ckpt_sleepers_wanted(member) || !try_get_task_stack(member->task))
 			continue;
 		rerun = member->thread->side;
 		rerun->nvcsw = READ_ONCE(member->task->nvcsw);
-		slot = ckpt_sleepers_slot(table, member->task);
-		table->slots[slot].task = member->task;
-		table->slots[slot].rerun = rerun;
+		rerun->expires = ckpt_sleeper_search(member->task);
+		ckpt_k(put_task_stack)(member->task);
 	}
-	return table;
-}
-
-static void ckpt_sleepers_walk_base(struct ckpt_sleepers *table,
-				    struct hrtimer_clock_base *base)
-{
-	struct timerqueue_node *node;
-
-	for (node = timerqueue_getnext(&base->active); node;
-	     node = timerqueue_iterate_next(node)) {
-		struct hrtimer *timer = container_of(node, struct hrtimer, node);
-		struct hrtimer_sleeper *sleeper;
-		unsigned int slot;
-
-		if ((const void *)timer->function != ckpt_kdata.hrtimer_wakeup)
-			continue;
-		sleeper = container_of(timer, struct hrtimer_sleeper, timer);
-		slot = ckpt_sleepers_slot(table, READ_ONCE(sleeper->task));
-		if (table->slots[slot].task && table->slots[slot].rerun)
-			table->slots[slot].rerun->expires =
-				ktime_to_ns(hrtimer_get_softexpires(timer));
-	}
-}
-
-void ckpt_sleepers_find(struct ckpt_tree *tree)
-{
-	struct ckpt_sleepers *table = ckpt_sleepers_create(tree);
-	unsigned long flags;
-	int cpu;
-
-	if (!table)
-		return;
-	for_each_possible_cpu(cpu) {
-		struct hrtimer_cpu_base *base =
-			per_cpu_ptr((struct hrtimer_cpu_base __percpu __force *)
-				    ckpt_kdata.hrtimer_bases, cpu);
-
-		raw_spin_lock_irqsave(&base->lock, flags);
-		ckpt_sleepers_walk_base(table, &base->clock_base[HRTIMER_BASE_MONOTONIC]);
-		ckpt_sleepers_walk_base(table, &base->clock_base[HRTIMER_BASE_MONOTONIC_SOFT]);
-		raw_spin_unlock_irqrestore(&base->lock, flags);
-	}
-	kvfree(table);
 }

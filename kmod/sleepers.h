@@ -9,8 +9,7 @@ struct ckpt_tree;
 
 /*
  * Fill in ckpt_restart_block.expires of members whose thread has not been told yet and sleeps in a
- * call with a timeout.  Without memory the function does nothing: those calls then wait their
- * full timeout again.
+ * call with a timeout.  The work depends on these threads alone, whatever timers others have.
  */
 void ckpt_sleepers_find(struct ckpt_tree *tree);
 

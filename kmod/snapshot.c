@@ -314,6 +314,7 @@ static int ckpt_snapshot_collect(struct ckpt_capture *cap)
 		ckpt_freeze_verify(cap);
 out:
 	up_write(&cap->collecting);
+	ckpt_collect_forget_strangers(&c);
 	if (c.ns)
 		put_pid_ns(c.ns);
 	return err;

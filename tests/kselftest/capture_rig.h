@@ -106,5 +106,6 @@ part(orphaned);
 part(killed_large);
 part(track_forced);
 part(exclude_exec);
+part(crowd); part(queue_limit);
 
 #endif /* CAPTURE_RIG_H */

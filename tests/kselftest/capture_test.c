@@ -39,7 +39,7 @@ static const struct {
 	PART(reaped),	      PART(core),	    PART(freezer),	PART(track_moved),
 	PART(limit_of_child), PART(cpuset),	    PART(rights),	PART(killed_early),
 	PART(killed_timed),   PART(orphaned),	    PART(killed_large), PART(track_forced),
-	PART(exclude_exec),
+	PART(exclude_exec),   PART(crowd),	    PART(queue_limit),
 #undef PART
 };
 
