@@ -14,6 +14,7 @@
  * or exited.
  */
 #include <linux/delay.h>
+#include <linux/sched/jobctl.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/task.h>
 #include <linux/sched/task_stack.h>
@@ -58,7 +59,11 @@ struct ckpt_freezing {
 
 bool ckpt_freeze_is_stopped(struct task_struct *task)
 {
-	return READ_ONCE(task->__state) & __TASK_STOPPED;
+	unsigned int state = READ_ONCE(task->__state);
+
+	/* a freezer takes a stopped task as it is */
+	return state & __TASK_STOPPED ||
+	       (state & TASK_FROZEN && READ_ONCE(task->jobctl) & JOBCTL_STOPPED);
 }
 
 /* True for the child of a vfork that has not called exec or exited yet. */

@@ -133,7 +133,8 @@ static int ckpt_collect_settle(struct ckpt_collect *c)
 		if (ckpt_capture_expired(c->ctx))
 			return -ETIMEDOUT;
 		if (!ckpt_thread_is_parked(member->thread)) {
-			ckpt_k(wait_task_inactive)(member->task, __TASK_STOPPED);
+			ckpt_k(wait_task_inactive)(member->task,
+						   __TASK_STOPPED | TASK_FROZEN);
 			continue;
 		}
 		err = ckpt_thread_settle(member->thread);
@@ -494,7 +495,7 @@ static void ckpt_snapshot_blame(struct ckpt_capture *cap, struct ckpt_object *ob
 {
 	if (err == -EAGAIN)
 		ckpt_refuse(cap, CKPT_R_NPROC, obj->task, 0,
-			    "fork failed: pids.max, or the cgroup is frozen");
+			    "fork failed: pids.max, or the cgroup or the machine is frozen");
 	else if (err == -ENOMEM)
 		ckpt_refuse(cap, CKPT_R_MEMORY, obj->task, 0, "fork failed");
 }
@@ -509,8 +510,8 @@ static int ckpt_snapshot_clone_all(struct ckpt_capture *cap)
 	ckpt_for_each_object(obj, id, &cap->objects, CKPT_OBJ_MM) {
 		if (!ckpt_snapshot_wants(obj))
 			continue;
-		obj->mm.clone_err = ckpt_thread_post(obj->mm.cloner, ckpt_snapshot_clone,
-						     obj);
+		obj->mm.clone_err = ckpt_thread_try_post(obj->mm.cloner,
+							 ckpt_snapshot_clone, obj);
 	}
 	ckpt_for_each_object(obj, id, &cap->objects, CKPT_OBJ_MM) {
 		if (!ckpt_snapshot_wants(obj))

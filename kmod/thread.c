@@ -22,6 +22,7 @@
 #include "trace.h"
 
 #define CKPT_SETTLE_TRIES	20000	/* x 50 us: far beyond any preemption */
+#define CKPT_FROZEN_POLL	(HZ / 50 ?: 1)
 
 struct ckpt_thread *ckpt_thread_alloc(gfp_t gfp)
 {
@@ -111,14 +112,15 @@ static bool ckpt_thread_act(struct ckpt_thread *thread)
 
 /*
  * Sleep until there is an action or the thread may leave the park; false if it was killed.  Only
- * this thread waits here, so a caller with an action for it wakes the task itself.
+ * this thread waits here, so a caller with an action for it wakes the task itself.  The thread
+ * holds no lock, so the freezers of suspend and of cgroups v1 may take it as frozen where it is.
  */
 static bool ckpt_thread_sleep(struct ckpt_thread *thread)
 {
 	bool killed = false;
 
 	for (;;) {
-		set_current_state(TASK_KILLABLE);
+		set_current_state(TASK_KILLABLE | TASK_FREEZABLE);
 		if (READ_ONCE(thread->let_go) || READ_ONCE(thread->action))
 			break;
 		killed = fatal_signal_pending(current);
@@ -400,7 +402,13 @@ struct ckpt_thread *ckpt_thread_find(struct ckpt_ctx *ctx, struct task_struct *t
 	return found;
 }
 
-int ckpt_thread_post(struct ckpt_thread *thread, ckpt_action_fn fn, void *arg)
+/* True if a freezer has the thread: nothing but that freezer wakes it. */
+static bool ckpt_thread_is_frozen(const struct ckpt_thread *thread)
+{
+	return READ_ONCE(thread->task->__state) & TASK_FROZEN;
+}
+
+int ckpt_thread_try_post(struct ckpt_thread *thread, ckpt_action_fn fn, void *arg)
 {
 	struct ckpt_ctx *ctx = thread->ctx;
 	int err = 0;
@@ -415,8 +423,22 @@ int ckpt_thread_post(struct ckpt_thread *thread, ckpt_action_fn fn, void *arg)
 		thread->action_arg = arg;
 		WRITE_ONCE(thread->action, fn);
 		wake_up_process(thread->task);
+		if (ckpt_thread_is_frozen(thread)) {
+			WRITE_ONCE(thread->action, NULL);
+			err = -EAGAIN;
+		}
 	}
 	spin_unlock(&ctx->lock);
+	return err;
+}
+
+int ckpt_thread_post(struct ckpt_thread *thread, ckpt_action_fn fn, void *arg)
+{
+	int err;
+
+	while ((err = ckpt_thread_try_post(thread, fn, arg)) == -EAGAIN)
+		if (schedule_timeout_killable(CKPT_FROZEN_POLL) && fatal_signal_pending(current))
+			return -EINTR;
 	return err;
 }
 
@@ -462,7 +484,8 @@ int ckpt_thread_settle(struct ckpt_thread *thread)
 		if (!ckpt_thread_is_parked(thread) ||
 		    __fatal_signal_pending(thread->task))
 			return -ESRCH;
-		if (ckpt_k(wait_task_inactive)(thread->task, TASK_UNINTERRUPTIBLE))
+		if (ckpt_k(wait_task_inactive)(thread->task,
+					       TASK_UNINTERRUPTIBLE | TASK_FROZEN))
 			return 0;
 		if (fatal_signal_pending(current))
 			return -EINTR;

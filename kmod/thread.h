@@ -90,9 +90,11 @@ int ckpt_thread_attach(struct ckpt_ctx *ctx, struct task_struct *task,
 struct ckpt_thread *ckpt_thread_find(struct ckpt_ctx *ctx, struct task_struct *task);
 
 /*
- * Give @thread an action without waiting; -ESRCH if it is not parked, -EBUSY if it has an action.
- * Each success needs one ckpt_thread_wait().
+ * Give @thread an action without waiting; -ESRCH if it is not parked, -EBUSY if it has an action,
+ * -EAGAIN if a freezer (suspend, cgroups v1) has it.  Each success needs one ckpt_thread_wait().
  */
+int ckpt_thread_try_post(struct ckpt_thread *thread, ckpt_action_fn fn, void *arg);
+/* The same, but wait, killable, for a freezer that has the thread to let it go. */
 int ckpt_thread_post(struct ckpt_thread *thread, ckpt_action_fn fn, void *arg);
 /*
  * Wait for the action and return its result; -ESRCH if the thread died, -EINTR if the caller is

@@ -107,5 +107,6 @@ part(killed_large);
 part(track_forced);
 part(exclude_exec);
 part(crowd); part(queue_limit);
+part(suspend); part(frozen_group);
 
 #endif /* CAPTURE_RIG_H */
