@@ -6,6 +6,8 @@
  * thread not seen before (all of them first, then one wait), until a scan finds
  * nothing new although everything was parked or stopped before it began: a thread that is told to
  * park in the middle of a fork still makes the child, after a scan that saw only the parent.
+ * Nobody on the machine can fork or exit during a scan, so while known threads have not parked
+ * those are looked at, at intervals that grow, and the tree is scanned when none is left.
  * Some states only settle while the tree runs: a vfork parent whose child has not called exec
  * yet, a group stop half done.  So an attempt that makes no progress is undone, the tree runs
  * for a moment, and the next attempt begins, until the deadline.
@@ -14,7 +16,6 @@
  * or exited.
  */
 #include <linux/delay.h>
-#include <linux/sched/jobctl.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/task.h>
 #include <linux/sched/task_stack.h>
@@ -42,29 +43,30 @@
 #define CKPT_TIMEOUT_MAX_MS	60000
 #define CKPT_RESERVE		(1UL << 20)
 
+/*
+ * The next look at threads that have not parked comes after a part of the time that they have
+ * been late, so it costs a freeze at most as much longer.
+ */
+#define CKPT_LATE_PART		8
+#define CKPT_LATE_MIN_US	100
+#define CKPT_LATE_MAX_US	10000
+
 struct ckpt_freezing {
 	struct ckpt_ctx *ctx;
 	struct ckpt_capture *cap;
 	u64 deadline;
 	u64 attempt_ns;		/* how long the next attempt may take */
+	u64 attempt_end;	/* of the current attempt */
 	u64 told;		/* ktime_get_ns() before the first thread was told, or 0 */
 	unsigned int rounds;
 	unsigned int fresh;	/* threads that this round attached */
-	unsigned int waiting;	/* threads neither parked nor stopped */
+	unsigned int waiting;	/* threads neither parked nor stopped, and leaders being reaped */
+	unsigned int late;	/* of these, the threads */
 	unsigned int stopped;	/* threads in a group stop: they do not report */
 	bool unsettled;		/* a thread must run on before it can park */
 	bool settled;		/* at the last count no thread was left that could fork */
 	bool grew;		/* this attempt found threads after its first round */
 };
-
-bool ckpt_freeze_is_stopped(struct task_struct *task)
-{
-	unsigned int state = READ_ONCE(task->__state);
-
-	/* a freezer takes a stopped task as it is */
-	return state & __TASK_STOPPED ||
-	       (state & TASK_FROZEN && READ_ONCE(task->jobctl) & JOBCTL_STOPPED);
-}
 
 /* True for the child of a vfork that has not called exec or exited yet. */
 static bool ckpt_freeze_is_vfork_child(struct task_struct *task)
@@ -241,6 +243,7 @@ static void ckpt_freeze_count(struct ckpt_freezing *run)
 	struct ckpt_tree *tree = &run->cap->tree;
 
 	run->waiting = 0;
+	run->late = 0;
 	run->stopped = 0;
 	for (i = 0; i < tree->nr_procs; i++) {
 		struct ckpt_proc *proc = &tree->procs[i];
@@ -255,7 +258,7 @@ static void ckpt_freeze_count(struct ckpt_freezing *run)
 			else if (member->thread && ckpt_freeze_is_stopped(member->task))
 				stopped++;
 			else if (!READ_ONCE(member->task->exit_state))
-				run->waiting++;
+				run->late++;
 			else
 				run->unsettled = true;	/* the task died since the scan */
 		}
@@ -265,6 +268,7 @@ static void ckpt_freeze_count(struct ckpt_freezing *run)
 		if (READ_ONCE(proc->leader->exit_state) == EXIT_DEAD)
 			run->waiting++;		/* the leader is being reaped */
 	}
+	run->waiting += run->late;
 	if (told > known)
 		run->unsettled = true;
 }
@@ -290,6 +294,30 @@ static int ckpt_freeze_wait(struct ckpt_freezing *run, unsigned long timeout)
 	cond_resched(); /* threads of this CPU park now; often nothing is left to wait for */
 	left = wait_event_killable_timeout(ctx->wq, ckpt_freeze_enough(run), timeout);
 	return left < 0 ? -EINTR : 0;
+}
+
+/*
+ * Look at the threads that have not parked until none is left, or the attempt is over. Those that
+ * were told wake the freeze when they have parked; those that exit do not.
+ */
+static int ckpt_freeze_wait_late(struct ckpt_freezing *run)
+{
+	u64 start = ktime_get_ns();
+	unsigned long us;
+	int err;
+
+	do {
+		us = clamp_t(u64, div_u64(ktime_get_ns() - start, CKPT_LATE_PART * NSEC_PER_USEC),
+			     CKPT_LATE_MIN_US, CKPT_LATE_MAX_US);
+		if (ckpt_freeze_enough(run))	/* all that would report have parked */
+			usleep_range(us, us + us / 2);
+		err = ckpt_freeze_wait(run, max(usecs_to_jiffies(us), 1UL));
+		if (err)
+			return err;
+		ckpt_freeze_count(run);
+	} while (run->late && !run->unsettled && !ckpt_capture_expired(run->ctx) &&
+		 ktime_get_ns() < run->attempt_end);
+	return 0;
 }
 
 /*
@@ -332,9 +360,7 @@ static int ckpt_freeze_round(struct ckpt_freezing *run)
 	run->settled = !run->waiting && !run->unsettled;
 	if (run->settled || run->fresh)
 		return run->settled && was_settled && !run->fresh;
-	/* the other threads do not report: look at them again soon */
-	usleep_range(100, 300);
-	return ckpt_freeze_wait(run, 1);
+	return ckpt_freeze_wait_late(run);
 }
 
 /* Free the threads that are GONE; members then point to the others only. */
@@ -433,10 +459,10 @@ static void ckpt_freeze_blame_all(struct ckpt_freezing *run, bool back)
 /* One attempt: 1 frozen, 0 not yet, or -errno. */
 static int ckpt_freeze_attempt(struct ckpt_freezing *run)
 {
-	u64 end = min(run->deadline, ktime_get_ns() + run->attempt_ns);
 	unsigned int first = run->rounds;
 	int ret;
 
+	run->attempt_end = min(run->deadline, ktime_get_ns() + run->attempt_ns);
 	run->grew = false;
 	run->settled = false;
 	do {
@@ -449,7 +475,7 @@ static int ckpt_freeze_attempt(struct ckpt_freezing *run)
 		/* only a half-done stop or a vfork is left: no use to wait on */
 		if (run->unsettled && !run->fresh && run->rounds - first > 10)
 			return 0;
-	} while (ktime_get_ns() < end);
+	} while (ktime_get_ns() < run->attempt_end);
 	return 0;
 }
 
@@ -549,62 +575,4 @@ int ckpt_capture_freeze(struct ckpt_ctx *ctx, struct ckpt_freeze *arg)
 	if (ret == -EOPNOTSUPP || ret == -EBUSY)
 		ckpt_event(ctx, CKPT_EVENT_REFUSED, 0);
 	return ret;
-}
-
-void ckpt_freeze_note(struct ckpt_capture *cap)
-{
-	struct ckpt_tree *tree = &cap->tree;
-	unsigned int i;
-
-	for (i = 0; i < tree->nr_members; i++)
-		tree->members[i].stopped = ckpt_freeze_is_stopped(tree->members[i].task);
-}
-
-/* True for a dying thread; the exec of a thread left out kills the others, not the process. */
-static bool ckpt_freeze_is_dying(const struct ckpt_member *member)
-{
-	return !member->thread || ckpt_thread_is_gone(member->thread) ||
-	       __fatal_signal_pending(member->task) ||
-	       READ_ONCE(member->task->signal->flags) & SIGNAL_GROUP_EXIT;
-}
-
-void ckpt_freeze_verify_alive(struct ckpt_capture *cap)
-{
-	struct ckpt_tree *tree = &cap->tree;
-	unsigned int i;
-
-	for (i = 0; i < tree->nr_members; i++)
-		if (ckpt_freeze_is_dying(&tree->members[i]))
-			ckpt_refuse(cap, CKPT_R_KILLED, tree->members[i].task, 0,
-				    "killed while its state was read");
-}
-
-bool ckpt_freeze_lost_any(const struct ckpt_capture *cap)
-{
-	const struct ckpt_tree *tree = &cap->tree;
-	unsigned int i;
-
-	for (i = 0; i < tree->nr_members; i++)
-		if (ckpt_freeze_is_dying(&tree->members[i]))
-			return true;
-	return false;
-}
-
-void ckpt_freeze_verify(struct ckpt_capture *cap)
-{
-	struct ckpt_tree *tree = &cap->tree;
-	unsigned int i;
-
-	for (i = 0; i < tree->nr_members; i++) {
-		struct ckpt_member *member = &tree->members[i];
-
-		if (ckpt_freeze_is_dying(member))
-			ckpt_refuse(cap, CKPT_R_KILLED, member->task, 0, "no longer frozen");
-		else if (READ_ONCE(member->task->ptrace))
-			ckpt_refuse(cap, CKPT_R_TRACED, member->task, 0, "ptrace");
-		else if (member->stopped ? !ckpt_freeze_is_stopped(member->task) :
-			 !ckpt_thread_is_parked(member->thread))
-			ckpt_refuse(cap, CKPT_R_DELIVERY, member->task, 0,
-				    "it was stopped, and is continued");
-	}
 }

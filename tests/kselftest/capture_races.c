@@ -350,9 +350,13 @@ static void aborts(void *unused)
 	wait_for_ever(unused);
 }
 
-/* How much of the core arrives; it is frozen meanwhile if there is an @fd. */
-static long core_size(int fd)
+/*
+ * How much of the core arrives. If there is an @fd, a freeze meanwhile waits so long for its end,
+ * and takes *@ret_rounds scans of the tree.
+ */
+static long core_size(int fd, unsigned int timeout_ms, unsigned int *ret_rounds)
 {
+	struct ckpt_freeze frozen = { 0 };
 	long size = 0;
 	pid_t pid;
 	FILE *f;
@@ -364,8 +368,9 @@ static long core_size(int fd)
 	sleep_ms(300);
 	if (fd >= 0) {
 		cap_target(fd, pid, 0);
-		cap_freeze(fd, 100, 1000, NULL);
+		cap_freeze(fd, timeout_ms, 10000 * slow(), &frozen);
 		cap_thaw(fd, 0, NULL);
+		*ret_rounds = frozen.rounds;
 	}
 	for (unsigned int i = 0; i < 100 * slow() && !size; i++, sleep_ms(50)) {
 		f = fopen(CORE_SIZE, "r");
@@ -381,8 +386,9 @@ static long core_size(int fd)
 part(core)
 {
 	char was[256] = "core";
-	int fd = cap_open();
+	int fd = cap_open(), other = cap_open();
 	FILE *f = fopen(CORE_PATTERN, "r");
+	unsigned int rounds = 0;
 	long whole;
 
 	if (f && fgets(was, sizeof(was), f))
@@ -392,13 +398,16 @@ part(core)
 	write_text(SINK, "#!/bin/sh\nsleep 1\nwc -c >" CORE_SIZE "\n");
 	chmod(SINK, 0755);
 	write_text(CORE_PATTERN, "|" SINK);
-	whole = core_size(-1);
+	whole = core_size(-1, 0, NULL);
 	tap_ok(whole > (long)(256 * PAGE), "a core of %ld bytes goes to a pipe", whole);
-	tap_is(core_size(fd), whole, "a freeze meanwhile does not end it");
+	tap_is(core_size(fd, 100, &rounds), whole, "a freeze meanwhile does not end it");
+	tap_is(core_size(other, slowly(20000), &rounds), whole, "nor one that waits for it");
+	tap_ok(rounds && rounds < 200, "which scans the tree %u times in that second", rounds);
 	write_text(CORE_PATTERN, was);
 	unlink(SINK);
 	unlink(CORE_SIZE);
 	close(fd);
+	close(other);
 }
 
 /* ----------------------------------------------- the freezer of cgroups v1 */
