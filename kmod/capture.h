@@ -48,6 +48,7 @@ struct ckpt_capture {
 
 	/* Memory watch while a snapshot is held. */
 	struct delayed_work watch;
+	unsigned int watch_age;		/* looks since the counters of cgroups were flushed */
 	bool watching;
 	bool has_snapshot;
 	bool track;			/* track writes to the cloned maps */

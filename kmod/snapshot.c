@@ -480,7 +480,9 @@ static int ckpt_snapshot_admit(struct ckpt_capture *cap)
 		if (!ckpt_snapshot_wants(obj))
 			continue;
 		need += ckpt_snapshot_need(obj);
-		room = ckpt_watch_room(obj->task, &reserve);
+		room = ckpt_watch_room(obj->task, false, &reserve);
+		if (room <= need + reserve)
+			room = ckpt_watch_room(obj->task, true, &reserve);
 		if (room > need + reserve)
 			continue;
 		ckpt_refuse(cap, CKPT_R_MEMORY, obj->task, 0,

@@ -12,9 +12,11 @@ struct task_struct;
 
 /*
  * Number of pages that @task's memory cgroup, its ancestors and the machine can still take;
- * *@ret_reserve is the part of these that a snapshot must not use.  May sleep.
+ * *@ret_reserve is the part of these that a snapshot must not use.  The file pages among them are
+ * known as of some moment within the last seconds, or with @flush as of now; that is expensive for
+ * the whole machine.  May sleep.
  */
-unsigned long ckpt_watch_room(struct task_struct *task, unsigned long *ret_reserve);
+unsigned long ckpt_watch_room(struct task_struct *task, bool flush, unsigned long *ret_reserve);
 
 void ckpt_watch_init(struct ckpt_capture *cap);
 /* If there is a snapshot, watch the job's memory until ckpt_watch_stop(). */
