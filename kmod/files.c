@@ -28,6 +28,7 @@
 
 #include "collect.h"
 #include "compat/ksyms.h"
+#include "compat/lsm.h"
 #include "context.h"
 #include "records.h"
 #include "thread.h"
@@ -469,10 +470,12 @@ static int ckpt_file_install(struct ckpt_ctx *ctx, struct ckpt_object *obj, s32 
 		err = PTR_ERR(file);
 		goto err_fd;
 	}
-	if (put_user(fd, ufd)) {
+	/* receive_fd() asks this, too, but would make a socket the caller's in its statistics */
+	err = ckpt_file_may_receive(file);
+	if (!err && put_user(fd, ufd))
 		err = -EFAULT;
+	if (err)
 		goto err_file;
-	}
 	fd_install(fd, file);
 	return 0;
 

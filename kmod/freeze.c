@@ -15,7 +15,9 @@
  * A vfork child runs on meanwhile: its parent can only park after the child has called exec
  * or exited.
  */
+#include <linux/cred.h>
 #include <linux/delay.h>
+#include <linux/ptrace.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/task.h>
 #include <linux/sched/task_stack.h>
@@ -92,7 +94,17 @@ static bool ckpt_freeze_is_vfork_parent(struct task_struct *task)
 
 /* ------------------------------------------------------------- attaching */
 
-/* Refuse tasks that cannot be parked, however long the freeze waits. */
+/* The rights are those of the opener: a descriptor that is passed on gives nobody more. */
+static bool ckpt_freeze_may_look(const struct ckpt_freezing *run, struct task_struct *task)
+{
+	const struct cred *cred = override_creds(run->ctx->cred);
+	bool may = ckpt_k(ptrace_may_access)(task, PTRACE_MODE_READ_REALCREDS);
+
+	revert_creds(cred);
+	return may;
+}
+
+/* Refuse tasks that cannot be parked, however long the freeze waits, or may not be. */
 static bool ckpt_freeze_refuses(struct ckpt_freezing *run, struct task_struct *task)
 {
 	if (task->signal == current->signal)
@@ -105,6 +117,8 @@ static bool ckpt_freeze_refuses(struct ckpt_freezing *run, struct task_struct *t
 		ckpt_refuse(run->cap, CKPT_R_TRACED, task, 0, "ptrace");
 	else if (!list_empty(&task->ptraced))
 		ckpt_refuse(run->cap, CKPT_R_TRACED, task, 0, "it traces another");
+	else if (!ckpt_freeze_may_look(run, task))
+		ckpt_refuse(run->cap, CKPT_R_ACCESS, task, 0, "ptrace access");
 	else
 		return false;
 	return true;

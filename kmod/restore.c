@@ -34,6 +34,9 @@ int ckpt_restore_begin(struct ckpt_ctx *ctx, struct ckpt_restore_begin *arg)
 	struct ckpt_restore *restore;
 	int i;
 
+	/* the process may have dropped its rights since it opened the device */
+	if (!ckpt_ctx_permitted())
+		return -EPERM;
 	if (ckpt_ctx_phase(ctx) != CKPT_PHASE_NEW)
 		return -EBADFD;
 	restore = kzalloc(sizeof(*restore), GFP_KERNEL_ACCOUNT);

@@ -17,12 +17,14 @@
 #include <linux/mm_inline.h>
 #include <linux/pagewalk.h>
 #include <linux/pid.h>
+#include <linux/ptrace.h>
 #include <linux/rmap.h>
 #include <linux/sched.h>
 #include <linux/sched/cputime.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/task.h>
 #include <linux/sched/task_stack.h>
+#include <linux/security.h>
 #include <linux/signal.h>
 #include <linux/static_call.h>
 #include <linux/syscalls.h>

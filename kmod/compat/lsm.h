@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * State of credentials beyond ids and capabilities: a Landlock domain, keys.
+ * Security modules: their say in what is handed over, and the state of credentials beyond ids and
+ * capabilities, a Landlock domain and keys.
  *
  * Landlock has no interface that tells whether a task is in a domain.  The blob of Landlock begins
  * with the pointer to the domain, and its size table begins with the place of the blob, once
@@ -15,6 +16,16 @@
 #include <linux/lsm_hooks.h>
 
 #include "ksyms.h"
+
+/* May the calling process be given a descriptor of @file?  0, or -errno of a security module. */
+static inline int ckpt_file_may_receive(struct file *file)
+{
+#ifdef CONFIG_SECURITY
+	return ckpt_k(security_file_receive)(file);
+#else
+	return 0;
+#endif
+}
 
 static inline bool ckpt_cred_has_landlock(const struct cred *cred)
 {

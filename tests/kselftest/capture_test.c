@@ -14,8 +14,12 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include <linux/capability.h>
 
 #include "tests/kselftest/capture_rig.h"
 
@@ -168,6 +172,29 @@ static int target_without_rights(int fd, pid_t pid)
 	return WIFEXITED(status) ? -WEXITSTATUS(status) : -255;
 }
 
+/* As a program whose rights suffice to open the device, but not to trace processes of root. */
+static int freeze_as_user(pid_t pid, bool trace)
+{
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct caps[2] = { 0 };
+	pid_t child = fork();
+	int status = 0, err, fd;
+
+	if (!child) {
+		caps[0].effective = 1U << CAP_SYS_ADMIN | 1U << CAP_DAC_OVERRIDE |
+				    (trace ? 1U << CAP_SYS_PTRACE : 0);
+		caps[0].permitted = caps[0].effective;
+		if (prctl(PR_SET_KEEPCAPS, 1) || setresgid(1000, 1000, 1000) ||
+		    setresuid(1000, 1000, 1000) || syscall(SYS_capset, &head, caps))
+			_exit(255);
+		fd = cap_open();
+		err = cap_target(fd, pid, 0) ?: cap_freeze(fd, slowly(5000), 10000 * slow(), NULL);
+		_exit(err == -EOPNOTSUPP && !recs_refused(fd, CKPT_R_ACCESS, pid) ? 254 : -err);
+	}
+	waitpid(child, &status, 0);
+	return WIFEXITED(status) ? -WEXITSTATUS(status) : -255;
+}
+
 part(rights)
 {
 	pid_t pid = spawn(just_wait, NULL);
@@ -176,6 +203,8 @@ part(rights)
 	wait_ready(1);
 	tap_is(target_without_rights(fd, pid), -EPERM, "the target is not a user's to choose");
 	tap_is(cap_target(fd, pid, 0), 0, "but who may open the device may");
+	tap_is(freeze_as_user(pid, false), -EOPNOTSUPP, "a freeze needs the right to trace");
+	tap_is(freeze_as_user(pid, true), 0, "and with it works");
 	reap(pid);
 	close(fd);
 }

@@ -147,6 +147,22 @@ static void test_begin_sizes(void)
 	close(fd);
 }
 
+/* BEGIN of a program that gave up its rights after it had opened the device. */
+static int begin_without_rights(int fd)
+{
+	struct ckpt_restore_begin begin = { .size = sizeof(begin) };
+	pid_t child = fork();
+	int status = 0;
+
+	if (!child) {
+		if (setresgid(1000, 1000, 1000) || setresuid(1000, 1000, 1000))
+			_exit(255);
+		_exit(ioctl(fd, CKPT_IOC_RESTORE_BEGIN, &begin) ? errno : 0);
+	}
+	waitpid(child, &status, 0);
+	return WIFEXITED(status) ? -WEXITSTATUS(status) : -255;
+}
+
 static void test_phases(void)
 {
 	struct ckpt_restore_begin begin = {};
@@ -164,6 +180,7 @@ static void test_phases(void)
 	tap_is(rig_command(&other, CKPT_IOC_RESTORE_WAIT, &wait), -EBADFD, "WAIT before BEGIN");
 	tap_is(rig_command(&other, CKPT_IOC_RESTORE_COMMIT, &commit), -EBADFD,
 	       "COMMIT before BEGIN");
+	tap_is(begin_without_rights(other.ctx), -EPERM, "BEGIN without the right to open");
 	tap_is(rig_command(&other, CKPT_IOC_RESTORE_BEGIN, &begin), 0, "BEGIN");
 	tap_is(rig_command(&other, CKPT_IOC_RESTORE_BEGIN, &begin), -EBADFD, "BEGIN again");
 	tap_is(rig_command(&other, CKPT_IOC_RESTORE_WAIT, &wait), -ETIMEDOUT, "WAIT for nobody");

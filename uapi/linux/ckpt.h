@@ -186,6 +186,7 @@ struct ckpt_target {
  * @nr_threads: out: threads parked or quiescent
  * @freeze_ns: out: from the first thread told to park until the last one parked
  * @rounds: out: scans until no new thread was found
+ * Refuses (ACCESS) threads that whoever opened the device could not read with ptrace(2).
  */
 struct ckpt_freeze {
 	__u32 size;
@@ -332,7 +333,7 @@ struct ckpt_pages {
  * struct ckpt_file_get - CKPT_IOC_FILE_GET: descriptors of captured files
  * @nr: entries, at most CKPT_FILE_GET_MAX; @ids: pointer to __u32 file_id (in)
  * @fds: pointer to __s32 descriptors (out, close-on-exec); they share the open file descriptions
- *	of the target: use positioned reads only
+ *	of the target: use positioned reads only; -EACCES if a security module refuses one
  */
 struct ckpt_file_get {
 	__u32 size;
@@ -357,7 +358,7 @@ struct ckpt_drop {
  * struct ckpt_restore_begin - CKPT_IOC_RESTORE_BEGIN: make the context a restore
  * @monotonic_delta_ns: added to every absolute CLOCK_MONOTONIC expiry in the
  *	records: this host's clock now minus ckpt_rec_system.monotonic_ns
- * @boottime_delta_ns: the same for CLOCK_BOOTTIME
+ * @boottime_delta_ns: the same for CLOCK_BOOTTIME.  -EPERM to callers as with CKPT_IOC_TARGET.
  */
 struct ckpt_restore_begin {
 	__u32 size;
