@@ -29,6 +29,7 @@
 #include "base/close_apart.h"
 #include "base/outcome.h"
 #include "base/proc_stat.h"
+#include "supervisor/control/confines.h"
 
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD	77	/* Linux 6.5 */
@@ -197,6 +198,7 @@ static void request_free(struct request *request)
 		if (request->next)
 			request->next->link = request->link;
 	}
+	confines_free(request->confines);
 	json_decref(request->args);
 	free((char *)request->verb);
 	free(request);

@@ -16,6 +16,7 @@
 
 #include "libckptctl/wire.h"
 
+struct confines;
 struct ctl_connection;
 struct common;
 struct jobs;
@@ -35,6 +36,7 @@ struct request {
 	int64_t came_ms;	/* CLOCK_MONOTONIC */
 	int fds[WIRE_FDS_MAX];	/* sent with it, only of root; -1: taken */
 	unsigned int nr_fds;
+	struct confines *confines;	/* of the caller, by confines_take(); NULL: not taken */
 	struct request *next, **link;	/* list of requests under way; ctl.c owns it */
 };
 

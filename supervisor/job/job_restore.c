@@ -31,6 +31,7 @@ struct job_restore {
 	bool any_rights, dry_run;
 	unsigned int node;	/* index of this node in the job; 0: home, or the only node */
 	int attach;
+	const struct confines *confines;
 	struct worker *worker;
 	struct channel *channel;
 };
@@ -101,7 +102,7 @@ static json_t *job_restore_launch(struct job_restore *r, const json_t *note)
 		return outcome_error(err, "%s: %s", r->job->state_dir, strerror(-err));
 	spec = make_spec(r, note);
 	r->attach = -1;
-	err = launch_start(r->job, spec, attach, &launch_ops, r, &r->channel);
+	err = launch_start(r->job, spec, attach, r->confines, &launch_ops, r, &r->channel);
 	json_decref(spec);
 	return err ? outcome_error(err, "the job's shim cannot be started: %s", strerror(-err)) :
 	       NULL;
@@ -219,6 +220,7 @@ static struct job_restore *job_restore_parse(struct job *job, const json_t *how)
 }
 
 int job_restore_start(struct job *job, const json_t *how, int attach,
+		      const struct confines *confines,
 		      const struct job_restore_ops *ops, void *arg)
 {
 	struct worker_spec spec = { .name = "ckptd-check", .run = job_restore_check_run };
@@ -229,6 +231,7 @@ int job_restore_start(struct job *job, const json_t *how, int attach,
 		r->ops = ops;
 		r->arg = arg;
 		r->attach = attach;
+		r->confines = confines;
 		spec.arg = r;
 		err = worker_start(&jobs_common(job->jobs)->workers, &spec, &check_ops, r,
 				   &r->worker);

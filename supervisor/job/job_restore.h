@@ -32,11 +32,13 @@ struct job_restore_ops {
 /*
  * job_restore_start() - read the manifest in a worker, then have a shim restore
  * @attach: the shim's end of a terminal's connection, taken over; -1: none
+ * @confines: as of launch_start(); lives until ops->ended()
  *
  * With dry_run nothing is started: the outcome tells whether the restore would succeed.
  * Return: 0: ops->ended() will be called; negative errno: it will not.
  */
 int job_restore_start(struct job *job, const json_t *how, int attach,
+		      const struct confines *confines,
 		      const struct job_restore_ops *ops, void *arg);
 
 /* Add the figures of one op_restore() to @sum; of "total_ns" the longest is kept. */

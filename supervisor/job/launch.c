@@ -20,9 +20,18 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/outcome.h"
 #include "base/priority.h"
+#include "libckptctl/wire.h"
 #include "shim/spec.h"
 #include "supervisor/job/rank_record.h"
+
+/* The shim to start. */
+struct launch {
+	const char *path;
+	int spec, report, attach;
+	const struct confines *confines;
+};
 
 json_t *launch_spec(const struct job *job, json_t *restore)
 {
@@ -131,23 +140,50 @@ _Noreturn static void exec_shim(const char *path, int spec, int report, int atta
 	_exit(127);
 }
 
-static int launch_spawn(const char *path, int spec, int report, int attach)
+/* Tell ckptd by the shim's connection why there is no shim. */
+static void launch_tell(int report, int err, const char *why)
+{
+	json_t *outcome = outcome_error(err, "the job cannot be put where its caller is: %s", why);
+	_cleanup_free_ char *text = json_dumps(outcome, JSON_COMPACT);
+
+	if (text)
+		wire_send(report, text, strlen(text), NULL, 0);
+	json_decref(outcome);
+}
+
+/*
+ * Runs in the child of the first fork, for which ckptd waits. It waits for nothing itself: the
+ * control group that the shim enters may be frozen.
+ */
+_Noreturn static void launch_twice(const struct launch *l)
+{
+	char why[512] = "";
+	pid_t pid = l->confines ? confines_fork(l->confines, why, sizeof(why)) : fork();
+	int err = pid < 0 ? -errno : 0;
+
+	if (!pid && l->confines)
+		err = confines_enter(l->confines, why, sizeof(why));
+	if (!err && !pid)
+		exec_shim(l->path, l->spec, l->report, l->attach);
+	if (!err || !l->confines)
+		_exit(err != 0);
+	launch_tell(l->report, err, why);
+	_exit(0);
+}
+
+static int launch_spawn(const struct launch *l)
 {
 	pid_t pid;
 	int status;
 
 	/* Report a missing shim here: the channel would only tell that the shim ended. */
-	if (access(path, X_OK))
+	if (access(l->path, X_OK))
 		return -errno;
 	pid = fork();
 	if (pid < 0)
 		return -errno;
-	if (!pid) {
-		pid = fork();
-		if (!pid)
-			exec_shim(path, spec, report, attach);
-		_exit(pid < 0);
-	}
+	if (!pid)
+		launch_twice(l);
 	while (waitpid(pid, &status, 0) < 0) {
 		if (errno != EINTR)
 			return -errno;
@@ -156,11 +192,12 @@ static int launch_spawn(const char *path, int spec, int report, int attach)
 }
 
 int launch_start(struct job *job, const json_t *spec, int attach,
-		 const struct channel_ops *ops, void *arg,
+		 const struct confines *confines, const struct channel_ops *ops, void *arg,
 		 struct channel **ret_channel)
 {
 	const struct common *common = jobs_common(job->jobs);
 	int report[2] = { -1, -1 };
+	struct launch launch;
 	int file, err;
 
 	file = memory_file(spec);
@@ -168,7 +205,10 @@ int launch_start(struct job *job, const json_t *spec, int attach,
 	if (!err && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, report))
 		err = -errno;
 	if (!err) {
-		err = launch_spawn(common->config.shim, file, report[1], attach);
+		launch = (struct launch) {
+			common->config.shim, file, report[1], attach, confines,
+		};
+		err = launch_spawn(&launch);
 		if (err)
 			log_error(&common->log, "%s: %s", common->config.shim,
 				  strerror(-err));

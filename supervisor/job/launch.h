@@ -7,6 +7,7 @@
 #define STILLPOINT_LAUNCH_H
 
 #include "supervisor/control/channel.h"
+#include "supervisor/control/confines.h"
 #include "supervisor/job/jobs.h"
 
 /*
@@ -20,10 +21,12 @@ json_t *launch_spec(const struct job *job, json_t *restore);
 /*
  * launch_start() - start the shim
  * @attach: the shim's end of a terminal's connection, taken over; -1: none
+ * @confines: where the shim and the job stand; NULL: where ckptd stands, as nobody of this node
+ *	asked. Needed only during the call.
  * @ops: gets progress, then the outcome: the job runs, or nothing of it is left
  */
 int launch_start(struct job *job, const json_t *spec, int attach,
-		 const struct channel_ops *ops, void *arg,
+		 const struct confines *confines, const struct channel_ops *ops, void *arg,
 		 struct channel **ret_channel);
 
 #endif /* STILLPOINT_LAUNCH_H */

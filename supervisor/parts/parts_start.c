@@ -149,12 +149,13 @@ static json_t *parts_start_launch(struct job *job, struct peer_question *q, cons
 	start->how = json_incref((json_t *)how);
 	job->parts->restart = job->parts->part[job->parts->node].restoring = how;
 	if (how) {
-		err = job_restore_start(job, how, -1, &restore_ops, start);
+		err = job_restore_start(job, how, -1, NULL, &restore_ops, start);
 	} else {
 		err = job_prepare(job);
 		spec = err ? NULL : launch_spec(job, NULL);
 		if (!err)
-			err = launch_start(job, spec, -1, &launch_ops, start, &start->channel);
+			err = launch_start(job, spec, -1, NULL, &launch_ops, start,
+					   &start->channel);
 		json_decref(spec);
 	}
 	if (!err) {

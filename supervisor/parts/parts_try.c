@@ -204,7 +204,7 @@ static json_t *parts_try_begin(struct jobs *jobs, struct peer_question *q, json_
 	if (!err)
 		outcome = parts_check_place(a->draft);
 	if (!err && !outcome)
-		err = job_restore_start(a->draft, how, -1, &try_ops, a);
+		err = job_restore_start(a->draft, how, -1, NULL, &try_ops, a);
 	if (!err && !outcome)
 		return NULL;
 	if (a)

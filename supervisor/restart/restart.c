@@ -375,7 +375,7 @@ static void restart_start_parts(struct restart *r)
 	if (r->attach && !socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
 		r->client = pair[0];
 	restart_times_begin(r->times, clock_monotonic_ns());
-	err = job_restore_start(r->job, r->how, pair[1], &ops, r);
+	err = job_restore_start(r->job, r->how, pair[1], r->request->confines, &ops, r);
 	if (err)
 		give_up(r, outcome_error(err, "the restart cannot be begun: %s", strerror(-err)));
 }
@@ -411,7 +411,7 @@ static void restart_try(struct restart *r)
 	int err;
 
 	restart_times_begin(r->times, clock_monotonic_ns());
-	err = job_restore_start(r->draft, r->how_tried, -1, &ops, r);
+	err = job_restore_start(r->draft, r->how_tried, -1, NULL, &ops, r);
 	if (err)
 		give_up(r, outcome_error(err, "the restart cannot be tried: %s", strerror(-err)));
 }

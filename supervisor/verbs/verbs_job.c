@@ -165,7 +165,9 @@ static json_t *parse_run(struct request *request, bool *ret_attach, json_t **ret
 			   "window", window, "created", (json_int_t)time(NULL));
 	if (record && settings)
 		json_object_set(record, "auto", settings);
-	*ret_outcome = record ? caller_add(request, mempolicy, record) : NULL;
+	*ret_outcome = record ? confines_take(request) : NULL;
+	if (record && !*ret_outcome)
+		*ret_outcome = caller_add(request, mempolicy, record);
 	if (record && !*ret_outcome)
 		*ret_outcome = add_ranks(request, ranks, record);
 	if (settings && !*ret_outcome)
@@ -282,7 +284,8 @@ static int verb_job_start(struct run *run, bool attach)
 		run->client = pair[0];
 	}
 	spec = launch_spec(run->job, NULL);
-	err = launch_start(run->job, spec, pair[1], &run_ops, run, &run->channel);
+	err = launch_start(run->job, spec, pair[1], run->request->confines, &run_ops, run,
+			   &run->channel);
 	json_decref(spec);
 	return err;
 }

@@ -25,6 +25,7 @@
 
 #include "image/reader.h"
 #include "supervisor/auto/fetching.h"
+#include "supervisor/control/confines.h"
 #include "supervisor/auto/services.h"
 #include "supervisor/job/jobs.h"
 #include "supervisor/auto/pruner.h"
@@ -314,9 +315,15 @@ static void verb_restart_begin(struct request *request)
 
 void verb_restart(struct request *request)
 {
-	json_t *outcome = NULL;
-	struct job *job = jobs_reconcile_for(request, &outcome);
+	json_t *outcome = confines_take(request);
+	struct job *job;
 
+	/* Take what confines the caller now: it may be gone when the job's images are here. */
+	if (outcome) {
+		request_answer(request, outcome);
+		return;
+	}
+	job = jobs_reconcile_for(request, &outcome);
 	json_decref(outcome);
 	if (!job || (!precheck_abandon(request, job, verb_restart_begin) &&
 		     !precheck_await_over(request, job, verb_restart_begin)))
