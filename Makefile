@@ -205,7 +205,8 @@ modules-%: $(B)/kernels/%/env FORCE
 
 # the testbed itself first, then what takes longest
 VM_LONG := $(addprefix tests/vm/,smoke.t daemon.t cr.t capture.t badluck.t restore.t mpi_programs.t)
-TESTS  ?= $(VM_LONG) $(filter-out $(VM_LONG),$(sort $(wildcard tests/vm/*.t)))
+TESTS  ?= $(VM_LONG) $(filter-out $(VM_LONG),$(sort $(wildcard tests/vm/*.t \
+	tests/security/*.t)))
 
 .PHONY: vm demo bench
 vm: modules-$(KERNEL) user

@@ -41,8 +41,11 @@ static const struct {
 };
 
 /* Namespaces that have to be ckptd's own. */
-static const char *const shared[] = {
-	"user", "pid", "pid_for_children", "time", "time_for_children", "mnt",
+static const struct {
+	const char *file, *name;
+} shared[] = {
+	{ "user", "user" }, { "pid", "PID" }, { "pid_for_children", "PID" }, { "time", "time" },
+	{ "time_for_children", "time" }, { "mnt", "mount" },
 };
 
 struct confines {
@@ -200,13 +203,13 @@ static json_t *confines_take_namespaces(const struct request *request, struct co
 	int err;
 
 	for (i = 0; i < ARRAY_SIZE(shared); i++) {
-		err = confines_ns_differs(whose, shared[i]);
+		err = confines_ns_differs(whose, shared[i].file);
 		if (err < 0)
 			return confines_gone(request, err, "ns");
 		snprintf(what, sizeof(what),
 			 "is in another %s namespace than ckptd, which the job cannot enter: "
 			 "ask from outside of the container, or run a ckptd in it",
-			 shared[i]);
+			 shared[i].name);
 		if (err)
 			return confines_refuse(request, -EPERM, what);
 	}

@@ -116,11 +116,11 @@ vm_relay() {
 	done
 }
 
-# vm_program NAME: tests/vm/NAME.py with a ckptd in the VM
+# vm_program NAME [DIR]: tests/DIR/NAME.py (DIR: vm) with a ckptd in the VM
 vm_program() {
 	local share=build/vm/$VM/share status
 	# shellcheck disable=SC2086
-	vm_relay < <(in_vm --timeout $((900 * VM_SLOW)) python3 "$top/tests/vm/$1.py" \
+	vm_relay < <(in_vm --timeout $((900 * VM_SLOW)) python3 "$top/tests/${2:-vm}/$1.py" \
 		--bin "$top/build/bin" --work "/mnt/nvme/$1" --slow "$VM_SLOW" \
 		${DAEMON_ARGS:-} 2>&1
 		echo $? >"$share/$1.status")

@@ -1,0 +1,289 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""A job is confined by what confines its caller: control groups, namespaces, rights; in a test VM.
+
+Options as of daemon.py, whose ckptd (Node) each test gets.
+"""
+import contextlib
+import ctypes
+import json
+import os
+import socket
+import struct
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../vm'))
+
+import daemon                                                               # noqa: E402
+from daemon import USER, check, equal, test, wait_for                       # noqa: E402
+
+daemon.TESTS.clear()
+
+ROOT = '/sys/fs/cgroup'
+SHOW = ('cat /proc/self/cgroup /proc/self/loginuid; echo; '
+        'grep NoNewPrivs /proc/self/status')
+COUNT = 'i=0; while :; do echo n$i; i=$((i+1)); sleep 0.1; done'
+LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+class Group:
+    """A control group (v2) with limits; removed at the end."""
+
+    def __init__(self, name, **limits):
+        self.name = f'/t{os.getpid()}-{name}'
+        self.dir = ROOT + self.name
+        with open(f'{ROOT}/cgroup.subtree_control', 'w') as f:
+            f.write('+memory +pids')
+        os.mkdir(self.dir)
+        self.set(**limits)
+
+    def set(self, **limits):
+        for name, value in limits.items():
+            with open(f'{self.dir}/{name.replace("_", ".")}', 'w') as f:
+                f.write(str(value))
+
+    def pids(self):
+        with open(f'{self.dir}/cgroup.procs') as f:
+            return [int(n) for n in f.read().split()]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *args):
+        self.set(cgroup_kill=1)
+        wait_for('the group is empty', 10, lambda: not self.pids())
+        os.rmdir(self.dir)
+
+
+def confined(node, group, *args, user=USER, nnp=True, loginuid=None):
+    """ckptctl ARGS, from the group, by a user with no_new_privs."""
+    def enter():
+        if group:
+            with open(f'{group.dir}/cgroup.procs', 'w') as f:
+                f.write('0')
+        if loginuid is not None:
+            with open('/proc/self/loginuid', 'w') as f:
+                f.write(str(loginuid))
+        os.chdir('/')
+        if nnp:
+            check(LIBC.prctl(38, 1, 0, 0, 0) == 0, 'no_new_privs')
+
+    return subprocess.run(node.argv(*args, user=user), stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True, preexec_fn=enter,
+                          timeout=60 * daemon.ARGS.slow)
+
+
+def refused(done, *words):
+    equal(done.returncode, 1, f'status ({done.stderr})')
+    for word in words:
+        check(word in done.stderr, f'{word!r} is not in {done.stderr!r}')
+
+
+def status_of(pid, name):
+    with open(f'/proc/{pid}/status') as f:
+        return next(line.split()[1] for line in f if line.startswith(name + ':'))
+
+
+def group_of(pid):
+    with open(f'/proc/{pid}/cgroup') as f:
+        return f.read().strip().split('::')[1]
+
+
+@contextlib.contextmanager
+def killing_for_memory(group):
+    """The kernel's report, with its call trace, is expected; nothing else may be in it."""
+    with open('/proc/sys/kernel/printk') as f:
+        level = f.read().split()[0]
+    subprocess.run(['dmesg', '-n', 'emerg'], check=True)
+    try:
+        yield
+    finally:
+        said = subprocess.run(['dmesg', '-c'], capture_output=True, text=True, check=True).stdout
+        subprocess.run(['dmesg', '-n', level], check=True)
+    check(f'oom_memcg={group.name}' in said, said)
+    for word in ('BUG', 'WARNING', 'KASAN', 'RIP: 0010:ckpt'):
+        check(word not in said, said)
+
+
+# ------------------------------------------------------------ control groups
+
+@test
+def run_stands_beside_caller(node):
+    """run: the job has the caller's control group, audit id and no_new_privs"""
+    with Group('a') as a:
+        done = confined(node, a, 'run', '--', 'sh', '-c', SHOW, loginuid=1234)
+        equal(done.stdout, f'0::{a.name}\n1234\nNoNewPrivs:\t1\n', done.stderr)
+        done = confined(node, a, 'run', '--', 'sh', '-c', SHOW, nnp=False)
+        check('NoNewPrivs:\t0' in done.stdout, done.stdout + done.stderr)
+        job = int(confined(node, a, 'run', '-d', '--', 'sleep', '1000').stdout)
+        # sleep, init and the shim
+        equal(len(a.pids()), 3, 'processes in the group')
+        equal({group_of(p) for p in a.pids()}, {a.name}, 'groups')
+        node.ctl('kill', str(job), 'KILL')
+
+
+@test
+def memory_limit_holds(node):
+    """run: the limit on the memory of the caller's control group kills the job"""
+    hog = 'b = bytearray(160 << 20)\nfor i in range(0, len(b), 4096): b[i] = 1\nprint("all of it")'
+    with Group('m', memory_max=80 << 20) as m:
+        with killing_for_memory(m):
+            done = confined(node, m, 'run', '--', 'python3', '-c', hog)
+        equal((done.returncode, done.stdout), (137, ''), done.stderr)
+    equal(confined(node, None, 'run', '--', 'python3', '-c', hog).stdout, 'all of it\n', 'free')
+
+
+@test
+def pids_limit_holds(node):
+    """run: the limit on processes holds for the job, and refuses one that it has no room for"""
+    forks = ('import os, time\nn = 0\ntry:\n for i in range(40):\n  if not os.fork():\n'
+             '   time.sleep(3); os._exit(0)\n  n += 1\nexcept OSError: pass\nprint(n)')
+    with Group('p', pids_max=12) as p:
+        done = confined(node, p, 'run', '--', 'python3', '-c', forks)
+        check(0 < int(done.stdout) < 12, done.stdout + done.stderr)
+        wait_for('the job has ended', 10, lambda: not p.pids())
+        # ckptctl alone fills it
+        p.set(pids_max=1)
+        refused(confined(node, p, 'run', '--', 'true'), p.name, 'pids.max')
+    equal(len(node.jobs('--all')), 1, 'jobs: what does not start leaves none')
+
+
+@test
+def restart_stands_beside_caller(node):
+    """restart: the job goes into the group of who restarts, with his no_new_privs and audit id"""
+    with Group('a') as a, Group('b') as b:
+        job = int(confined(node, a, 'run', '-d', '--', 'sh', '-c', COUNT, nnp=False).stdout)
+        node.lines(job, 3)
+        node.ctl('checkpoint', '--kill', str(job), user=USER)
+        wait_for('nothing is left in the first group', 10, lambda: not a.pids())
+        done = confined(node, b, 'restart', str(job), loginuid=77)
+        equal(done.returncode, 0, done.stderr)
+        n = node.output(job).count('\n')
+        node.lines(job, n + 3)
+        equal(a.pids(), [], 'the first group')
+        names = {p: status_of(p, 'Name') for p in b.pids()}
+        check({'sh', 'ckpt-init', 'ckpt-shim'} <= set(names.values()), names)
+        for pid in names:
+            equal(status_of(pid, 'NoNewPrivs'), '1', f'no_new_privs of {names[pid]}')
+            with open(f'/proc/{pid}/loginuid') as f:
+                equal(f.read(), '77', f'audit id of {names[pid]}')
+        # a job in a group of the user's can be checkpointed
+        node.ctl('checkpoint', str(job), user=USER)
+        node.ctl('kill', str(job), 'KILL')
+        node.wait(job)
+        equal(node.output(job).split('\n')[:3], ['n0', 'n1', 'n2'], 'output')
+
+
+@test
+def restart_refused_without_room(node):
+    """restart: no room in the caller's group refuses it, and it can be asked again from elsewhere"""
+    with Group('p', pids_max=1) as p:
+        job = int(confined(node, None, 'run', '-d', '--', 'sh', '-c', COUNT).stdout)
+        node.lines(job, 1)
+        node.ctl('checkpoint', '--kill', str(job), user=USER)
+        refused(confined(node, p, 'restart', str(job)), p.name, 'pids.max')
+        equal(node.job(job)['state'], 'saved', 'state')
+        equal(confined(node, None, 'restart', str(job)).returncode, 0, 'from elsewhere')
+        node.ctl('kill', str(job), 'KILL')
+
+
+@test
+def frozen_group(node):
+    """run: a caller's frozen group does not hold up ckptd, and the job starts when it is thawed"""
+    with Group('f') as f, socket.socket(socket.AF_UNIX) as sock:
+        ready, go = os.pipe(), os.pipe()
+        pid = os.fork()
+        if not pid:
+            with open(f'{f.dir}/cgroup.procs', 'w') as procs:
+                procs.write('0')
+            sock.connect(node.socket)
+            os.write(ready[1], b'.')
+            os.read(go[0], 1)
+            os._exit(0)
+        os.read(ready[0], 1)
+        # the socket is the child's by SO_PEERCRED: get it here by its number
+        fd = LIBC.syscall(438, LIBC.syscall(434, pid, 0), sock.fileno(), 0)
+        f.set(cgroup_freeze=1)
+        body = json.dumps({'verb': 'run', 'args': {'argv': ['true'], 'env': [],
+                                                   'cwd': '/'}}).encode()
+        os.write(fd, struct.pack('<IHHI', 0x54504b43, 1, 0, len(body)) + body)
+        wait_for('the shim', 10, lambda: len(f.pids()) == 2)
+        for _ in range(3):
+            node.ctl('ps', timeout=5)
+        f.set(cgroup_freeze=0)
+        answer = json.loads(socket.socket(fileno=os.dup(fd)).recv(1 << 16)[12:])
+        check(answer['ok'], answer)
+        os.close(fd)
+        os.write(go[1], b'.')
+        os.waitpid(pid, 0)
+
+
+# --------------------------------------------------- namespaces and sandboxes
+
+@test
+def namespaces_entered(node):
+    """run: the job is in the caller's network, UTS and cgroup namespace"""
+    names = ('net', 'uts', 'cgroup')
+    script = '; '.join(f'readlink /proc/self/ns/{n}' for n in names)
+    own = [os.readlink(f'/proc/self/ns/{n}') for n in names]
+    with Group('n') as g:
+        run = ' '.join(node.argv('run', '--', 'sh', '-c', f"'{script}'"))
+        done = subprocess.run(['sh', '-c', f'echo 0 >{g.dir}/cgroup.procs; '
+                               f'exec unshare -n -u -C sh -c "{script}; {run}"'],
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        lines = done.stdout.split()
+        equal(lines[3:], lines[:3], f'namespaces ({done.stderr})')
+        for mine, theirs in zip(own, lines):
+            check(mine != theirs, f'{mine} is not another namespace')
+
+
+@test
+def callers_refused(node):
+    """run, restart: callers that cannot be followed are refused, root too, and told why"""
+    def asks(*before):
+        return subprocess.run([*before, *node.argv('run', '--', 'true')], text=True,
+                              stdin=subprocess.DEVNULL, capture_output=True)
+
+    refused(asks('unshare', '-U', '-r'), 'user namespace')
+    refused(asks('unshare', '-p'), 'PID namespace')
+    refused(asks('unshare', '-p', '-f'), 'PID namespace')
+    refused(asks('unshare', '-T'), 'time namespace')
+    top = f'{node.base}/top'
+    os.mkdir(top)
+    subprocess.run(['mount', '--rbind', '/', top], check=True)
+    refused(asks('chroot', top), 'chroot')
+    subprocess.run(['umount', '-R', '-l', top], check=True)
+    equal(node.jobs('--all'), {}, 'jobs')
+
+
+@test
+def seccomp_refused(node):
+    """run, restart: a caller under a seccomp filter is refused"""
+    class Filter(ctypes.Structure):
+        _fields_ = [('code', ctypes.c_ushort), ('jt', ctypes.c_ubyte), ('jf', ctypes.c_ubyte),
+                    ('k', ctypes.c_uint)]
+
+    class Program(ctypes.Structure):
+        _fields_ = [('len', ctypes.c_ushort), ('filter', ctypes.POINTER(Filter))]
+
+    allow = Filter(0x06, 0, 0, 0x7fff0000)
+    program = Program(1, ctypes.pointer(allow))
+
+    def filtered():
+        check(LIBC.prctl(22, 2, ctypes.byref(program), 0, 0) == 0, 'seccomp')
+
+    job = node.shell(COUNT)
+    node.ctl('checkpoint', '--kill', str(job))
+    for args in (('run', '--', 'true'), ('restart', str(job))):
+        done = subprocess.run(node.argv(*args), stdin=subprocess.DEVNULL, capture_output=True,
+                              text=True, preexec_fn=filtered)
+        refused(done, 'seccomp')
+    # all else can be asked from a sandbox
+    equal(subprocess.run(node.argv('ps'), stdin=subprocess.DEVNULL, capture_output=True,
+                         preexec_fn=filtered).returncode, 0, 'ps')
+
+
+if __name__ == '__main__':
+    sys.exit(daemon.main())
