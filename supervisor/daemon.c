@@ -278,6 +278,10 @@ static int open_socket(struct daemon *daemon)
 	const struct ctl_options options = {
 		.reactor = common->reactor, .log = &common->log, .socket = common->config.socket,
 		.idle_timeout_ms = common->config.idle_timeout_ms, .common = common,
+		.allow_users = common->config.allow_users,
+		.allow_groups = common->config.allow_groups,
+		.socket_group = common->config.socket_group,
+		.socket_mode = common->config.socket_mode,
 		.jobs = daemon->services.jobs, .services = &daemon->services, .find = verb_find,
 	};
 

@@ -51,6 +51,8 @@ $(call unit_test,tests/unit/test_jobs_read,tests/unit/test_jobs_read.c \
 	tests/unit/keep_fixture.c,$(CKPTD_LIBS))
 $(call unit_test,tests/unit/test_job_exclude,tests/unit/test_job_exclude.c \
 	supervisor/job/job_exclude.c,$(LIB)/libshim.a $(LIB)/libbase.a -ljansson)
+$(call unit_test,tests/unit/test_access,tests/unit/test_access.c \
+	supervisor/control/access.c,)
 $(call unit_test,tests/unit/test_confines,tests/unit/test_confines.c \
 	supervisor/control/confines_parse.c,)
 $(call unit_test,tests/unit/test_worker,tests/unit/test_worker.c,$(CKPTD_LIBS))

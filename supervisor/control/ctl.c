@@ -29,6 +29,7 @@
 #include "base/close_apart.h"
 #include "base/outcome.h"
 #include "base/proc_stat.h"
+#include "supervisor/control/access.h"
 #include "supervisor/control/confines.h"
 
 #ifndef SO_PEERPIDFD
@@ -64,6 +65,7 @@ struct ctl_connection {
 
 struct ctl {
 	struct ctl_options options;
+	struct access access;
 	int sock;
 	struct reactor_source *source;
 	struct ctl_connection *connections;
@@ -498,6 +500,19 @@ static int ctl_is_full(const struct ctl *ctl, const struct ucred *peer, int sock
 	return -EBUSY;
 }
 
+/* Return: 0, or -EPERM: the peer may not use ckptd, and has been told. */
+static int ctl_is_allowed(const struct ctl *ctl, const struct ucred *peer, int sock)
+{
+	if (access_allows(&ctl->access, peer, sock))
+		return 0;
+	turn_away(sock, outcome_error(-EPERM,
+				      "user %u may not use ckptd on this node: allow_users and "
+				      "allow_groups of ckptd.conf name neither this user nor a "
+				      "group of this user",
+				      (unsigned int)peer->uid));
+	return -EPERM;
+}
+
 static int connection_open(struct ctl *ctl, int sock)
 {
 	struct ctl_connection *c = calloc(1, sizeof(*c));
@@ -507,6 +522,8 @@ static int connection_open(struct ctl *ctl, int sock)
 	if (c)
 		err = getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &c->peer, &len) ?
 		      -errno : 0;
+	if (!err)
+		err = ctl_is_allowed(ctl, &c->peer, sock);
 	if (!err)
 		err = ctl_is_full(ctl, &c->peer, sock);
 	if (!err)
@@ -580,7 +597,7 @@ static int remove_dead(const char *path)
 	return unlink(path) ? -errno : 0;
 }
 
-static int ctl_listen_on(const char *path)
+static int ctl_listen_on(const char *path, mode_t mode, gid_t group)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
 	int sock, err;
@@ -595,7 +612,7 @@ static int ctl_listen_on(const char *path)
 	if (sock < 0)
 		return -errno;
 	if (bind(sock, (struct sockaddr *)&addr, sizeof(addr)) ||
-	    chmod(path, 0666) || listen(sock, 64)) {
+	    chown(path, (uid_t)-1, group) || chmod(path, mode) || listen(sock, 64)) {
 		err = -errno;
 		close(sock);
 		return err;
@@ -606,20 +623,28 @@ static int ctl_listen_on(const char *path)
 int ctl_open(const struct ctl_options *options, struct ctl **ret_ctl)
 {
 	struct ctl *ctl = calloc(1, sizeof(*ctl));
+	id_t group = (id_t)-1;	/* the socket keeps its group */
 	int err;
 
 	if (!ctl)
 		return -ENOMEM;
 	ctl->options = *options;
-	ctl->sock = ctl_listen_on(options->socket);
-	err = ctl->sock < 0 ? ctl->sock :
-	      reactor_fd(options->reactor, ctl->sock, EPOLLIN, on_listener, ctl,
-			 &ctl->source);
+	ctl->sock = -1;
+	err = access_open(&ctl->access, options->allow_users, options->allow_groups);
+	if (!err && options->socket_group)
+		err = access_id(options->socket_group, ACCESS_GROUPS, &group);
+	if (!err)
+		ctl->sock = ctl_listen_on(options->socket, options->socket_mode, (gid_t)group);
+	if (!err)
+		err = ctl->sock < 0 ? ctl->sock :
+		      reactor_fd(options->reactor, ctl->sock, EPOLLIN, on_listener, ctl,
+				 &ctl->source);
 	if (err) {
 		log_error(options->log, "%s: %s", options->socket, err == -ENOTSOCK ?
 			  "it is there and is no socket" : strerror(-err));
 		if (ctl->sock >= 0)
 			close(ctl->sock);
+		access_close(&ctl->access);
 		free(ctl);
 		return err;
 	}
@@ -643,5 +668,6 @@ void ctl_close(struct ctl *ctl)
 		connection_close(ctl->connections);
 	unlink(ctl->options.socket);
 	close(ctl->sock);
+	access_close(&ctl->access);
 	free(ctl);
 }

@@ -17,6 +17,10 @@ struct ctl_options {
 	const struct log *log;
 	const char *socket;		/* path; a dead ckptd's socket there is removed */
 	unsigned int idle_timeout_ms;	/* close a connection without a request; 0: never */
+	/* lists of access.h; NULL: nobody by this list, both NULL: everybody */
+	const char *allow_users, *allow_groups;
+	const char *socket_group;	/* NULL: ckptd's own */
+	mode_t socket_mode;
 	/* passed to requests; ctl.c does not use them */
 	struct common *common;
 	struct jobs *jobs;

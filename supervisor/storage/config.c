@@ -24,6 +24,7 @@
 #include "image/writer.h"
 #include "base/duration.h"
 #include "hosts/hosts.h"
+#include "supervisor/control/access.h"
 #include "engine/op/op_args.h"
 
 #define FILE_MAX	65536
@@ -33,8 +34,8 @@
 
 /* Kinds whose values are strings come first: config_done() frees all below NUMBER. */
 enum kind {
-	PATH, NAME, ADDRESS, KEY, NUMBER, MILLISECONDS, BASES, LEVEL, SECONDS, SIZE, MEMORY, PORT,
-	SWITCH
+	PATH, NAME, ADDRESS, KEY, USERS, GROUPS, GROUP, NUMBER, MILLISECONDS, BASES, LEVEL, SECONDS,
+	SIZE, MEMORY, PORT, SWITCH, MODE
 };
 
 static const struct setting {
@@ -44,6 +45,10 @@ static const struct setting {
 	const char *value;	/* default; NULL: none, or made by config_init() */
 } settings[] = {
 	{ "socket", PATH, offsetof(struct config, socket), "/run/stillpoint/ckptd.sock" },
+	{ "socket_group", GROUP, offsetof(struct config, socket_group), NULL },
+	{ "socket_mode", MODE, offsetof(struct config, socket_mode), "0666" },
+	{ "allow_users", USERS, offsetof(struct config, allow_users), NULL },
+	{ "allow_groups", GROUPS, offsetof(struct config, allow_groups), NULL },
 	{ "state_dir", PATH, offsetof(struct config, state_dir), "/var/lib/stillpoint/jobs" },
 	{ "image_dir", PATH, offsetof(struct config, image_dir), CONFIG_IMAGES_DEFAULT },
 	{ "image_dir_shared", SWITCH, offsetof(struct config, image_dir_shared), "yes" },
@@ -82,6 +87,9 @@ static const char *const allowed[] = {
 	[NAME] = "letters, digits, '.', '_' and '-', at most 63",
 	[ADDRESS] = "* or an address without a port",
 	[KEY] = "an absolute path, or keyring:NAME",
+	[USERS] = "* or users of this machine, as alice,1002",
+	[GROUPS] = "* or groups of this machine, as hpc,2000",
+	[GROUP] = "a group of this machine, or its number",
 	[NUMBER] = "a number, at most 4294967295",
 	[MILLISECONDS] = "milliseconds, at most 3600000",
 	[BASES] = "a number, at most 15",
@@ -91,6 +99,7 @@ static const char *const allowed[] = {
 	[MEMORY] = "bytes, as 48M, at least 32M",
 	[PORT] = "a number, at most 65535",
 	[SWITCH] = "yes or no",
+	[MODE] = "an octal mode, as 0660: read and write alone",
 };
 
 static int set_string(char **field, const char *value)
@@ -122,6 +131,36 @@ static int set_switch(bool *field, const char *value)
 	if (strcmp(value, "yes") && strcmp(value, "no"))
 		return -EINVAL;
 	*field = !strcmp(value, "yes");
+	return 0;
+}
+
+static int set_users(char **field, const char *value, enum access_kind kind)
+{
+	struct access_list list;
+	int err = access_parse(value, kind, &list);
+
+	if (err)
+		return err;
+	access_done(&list);
+	return set_string(field, value);
+}
+
+static int set_group(char **field, const char *value)
+{
+	id_t id;
+
+	return access_id(value, ACCESS_GROUPS, &id) ? -EINVAL : set_string(field, value);
+}
+
+static int set_mode(unsigned int *field, const char *value)
+{
+	unsigned long mode;
+	char *end;
+
+	mode = strtoul(value, &end, 8);
+	if (end == value || *end || *value == '-' || mode & ~0666UL)
+		return -EINVAL;
+	*field = (unsigned int)mode;
 	return 0;
 }
 
@@ -188,6 +227,12 @@ int config_set(struct config *config, const char *name, const char *value)
 	case KEY:
 		return image_key_source_ok(value) && strlen(value) < PATH_MAX / 2 ?
 		       set_string(field, value) : -EINVAL;
+	case USERS:
+		return set_users(field, value, ACCESS_USERS);
+	case GROUPS:
+		return set_users(field, value, ACCESS_GROUPS);
+	case GROUP:
+		return set_group(field, value);
 	case NUMBER:
 		return set_number(field, value, UINT32_MAX);
 	case MILLISECONDS:
@@ -206,6 +251,8 @@ int config_set(struct config *config, const char *name, const char *value)
 		return set_number(field, value, UINT16_MAX);
 	case SWITCH:
 		return set_switch(field, value);
+	case MODE:
+		return set_mode(field, value);
 	}
 	return -EINVAL;
 }

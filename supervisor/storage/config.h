@@ -3,6 +3,10 @@
  * Configuration of ckptd: key = value lines, '#' starts a comment.
  *
  *	socket = /run/stillpoint/ckptd.sock
+ *	socket_group = GROUP			of the socket; default: that of ckptd
+ *	socket_mode = MODE			of the socket, octal; 0666
+ *	allow_users = LIST			who may use the socket: access.h; default, if
+ *	allow_groups = LIST			neither is set: everybody
  *	state_dir = /var/lib/stillpoint/jobs	this node's running jobs
  *	image_dir = /var/lib/stillpoint/images	jobs and their generations
  *	image_dir_shared = yes|no		no: each node of the hosts file has its own
@@ -55,6 +59,9 @@
 
 struct config {
 	char *socket;
+	char *socket_group;		/* NULL: ckptd's */
+	unsigned int socket_mode;
+	char *allow_users, *allow_groups;	/* NULL: not set */
 	char *state_dir;
 	char *image_dir;
 	bool image_dir_shared;		/* by all nodes of the hosts file */

@@ -178,7 +178,7 @@ def restart_stands_beside_caller(node):
 
 @test
 def restart_refused_without_room(node):
-    """restart: no room in the caller's group refuses it, and it can be asked again from elsewhere"""
+    """restart: no room in the caller's group refuses it; it can be asked again from elsewhere"""
     with Group('p', pids_max=1) as p:
         job = int(confined(node, None, 'run', '-d', '--', 'sh', '-c', COUNT).stdout)
         node.lines(job, 1)
@@ -191,7 +191,7 @@ def restart_refused_without_room(node):
 
 @test
 def frozen_group(node):
-    """run: a caller's frozen group does not hold up ckptd, and the job starts when it is thawed"""
+    """run: a frozen group of the caller does not hold up ckptd; the job starts when it thaws"""
     with Group('f') as f, socket.socket(socket.AF_UNIX) as sock:
         ready, go = os.pipe(), os.pipe()
         pid = os.fork()
@@ -283,6 +283,45 @@ def seccomp_refused(node):
     # all else can be asked from a sandbox
     equal(subprocess.run(node.argv('ps'), stdin=subprocess.DEVNULL, capture_output=True,
                          preexec_fn=filtered).returncode, 0, 'ps')
+
+
+# ------------------------------------------------------------- who may connect
+
+def has_settings(node, **settings):
+    node.leave()
+    node.settings = settings
+    node.start()
+
+
+@test
+def allowed_users(node):
+    """ckptd: allow_users and allow_groups let in whom they name, and root; others hear why"""
+    done = confined(node, None, 'ps')
+    equal(done.returncode, 0, f'by default everybody may ({done.stderr})')
+    has_settings(node, allow_users='1,daemon')
+    refused(confined(node, None, 'run', '--', 'true'), 'allow_users', 'allow_groups', str(USER))
+    refused(confined(node, None, 'ps'), 'allow_users')
+    node.ctl('ps')
+    equal(node.ctl('ps', user=1).returncode, 0, 'a user of the list')
+    has_settings(node, allow_users='1', allow_groups=f'daemon,{USER}')
+    equal(confined(node, None, 'ps').returncode, 0, 'by the group')
+    has_settings(node, allow_groups='daemon')
+    refused(confined(node, None, 'ps'), 'allow_groups')
+    done = subprocess.run(['setpriv', '--reuid', '5000', '--regid', '5000', '--groups', '7,1',
+                           *node.argv('ps')], stdin=subprocess.DEVNULL, capture_output=True)
+    equal(done.returncode, 0, f'by a supplementary group ({done.stderr})')
+    has_settings(node, allow_users='*')
+    equal(confined(node, None, 'ps').returncode, 0, 'everybody')
+
+
+@test
+def socket_of_group(node):
+    """ckptd: the socket has socket_group and socket_mode"""
+    has_settings(node, socket_group='daemon', socket_mode='0660')
+    st = os.stat(node.socket)
+    equal((st.st_gid, st.st_mode & 0o777), (1, 0o660), 'group and mode')
+    refused(confined(node, None, 'ps'), 'Permission denied')
+    node.ctl('ps')
 
 
 if __name__ == '__main__':

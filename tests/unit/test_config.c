@@ -31,6 +31,10 @@ static void test_defaults(void **state)
 	assert_string_equal(config.socket, "/run/stillpoint/ckptd.sock");
 	assert_string_equal(config.key, "/etc/stillpoint/key");
 	assert_int_equal(config.log_level, LOG_LEVEL_INFO);
+	assert_int_equal(config.socket_mode, 0666);
+	assert_null(config.allow_users);
+	assert_null(config.allow_groups);
+	assert_null(config.socket_group);
 	assert_int_equal(config.max_pause_ms, 0);
 	assert_int_equal(config.node_mtbf_s, 365 * 86400);
 	assert_false(retention_is_rule(&config.retain));
@@ -108,6 +112,13 @@ static void test_bad(void **state)
 		{ "max_pause_ms = 3600001\n", -EINVAL, 1 },
 		{ "store_encrypt = maybe\n", -EINVAL, 1 },
 		{ "encryption_key = relative\n", -EINVAL, 1 },
+		{ "socket_mode = 0777\n", -EINVAL, 1 },
+		{ "socket_mode = 8\n", -EINVAL, 1 },
+		{ "socket_group = no-such-group-here\n", -EINVAL, 1 },
+		{ "allow_users = root,no-such-user-here\n", -EINVAL, 1 },
+		{ "allow_users = root nobody\n", -EINVAL, 1 },
+		{ "allow_users = *,root\n", -EINVAL, 1 },
+		{ "allow_groups = root,\n", -EINVAL, 1 },
 		{ "encryption_key = keyring:\n", -EINVAL, 1 },
 		{ "encryption_key = keyring:a b\n", -EINVAL, 1 },
 		{ "retain_keep = -1\n", -EINVAL, 1 },
@@ -151,6 +162,12 @@ static void test_said(void **state)
 	} rows[] = {
 		{ "log_level = loud",
 		"log_level: loud is no value for it (error, warning, info or debug)" },
+		{ "allow_users = no-such-user-here",
+		  "allow_users: no-such-user-here is no value for it (* or users of this "
+		  "machine, as alice,1002)" },
+		{ "socket_mode = 777",
+		  "socket_mode: 777 is no value for it (an octal mode, as 0660: read and write "
+		  "alone)" },
 		{ "key = k", "key: k is no value for it (an absolute path)" },
 		{ "store_port = 65536",
 		"store_port: 65536 is no value for it (a number, at most 65535)" },
