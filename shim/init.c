@@ -31,6 +31,7 @@
 #include <unistd.h>
 
 #include "libckptctl/wire.h"
+#include "shim/confine.h"
 #include "shim/labels.h"
 #include "shim/members.h"
 #include "shim/pages.h"
@@ -329,6 +330,10 @@ static json_t *bring_up(const struct shim_init *init, const json_t *go,
 	if (outcome)
 		return outcome;
 	if (!init->shim->spec.restore) {
+		int err = confine_self((void *)&init->shim->spec);
+
+		if (err)
+			return shim_init_failed(err, "the session keyring and capabilities");
 		restore_spread(init->shim);
 		return members_start(init->shim, json_object_get(go, "env"), init->launch,
 				     ret_members);

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "engine/op/op.h"
+#include "shim/confine.h"
 #include "base/outcome.h"
 
 #define LAST_PID	"/proc/sys/kernel/ns_last_pid"
@@ -189,6 +190,8 @@ json_t *restore_images(const struct shim *shim, engine_progress_fn progress, voi
 		.nr_externals = nr > 0 ? (unsigned int)nr : 0,
 		.shm_dir = shim->spec.host_ns ? NULL : "/dev/shm",
 		.any_rights = shim->spec.any_rights,
+		.enter = confine_self,
+		.enter_arg = (void *)&shim->spec,
 	};
 	json_t *outcome;
 

@@ -57,13 +57,14 @@ static int spec_unpack(struct shim_spec *s, char *why, size_t size)
 	int uid, gid, host_ns = 0, window = 0, mask = 022, main_pid = 0;
 	int any_rights = 0, nice = 0;
 	json_t *ranks = NULL;
+	json_int_t bounding = -1;	/* all */
 	json_error_t error;
 	int err;
 
 	if (json_unpack_ex(s->json, &error, 0,
 			   "{s:I, s:s, s:s, s:s, s:i, s:i, s:o, s:b, s:[sss], s?i, s?o, s?o, s?s, "
 			   "s?i, s?o, s?o, s?i, s?b, s?[II], s?o, s?o, s?s, s?i, "
-			   "s?o !}",
+			   "s?o, s?I !}",
 			   "job", &s->job, "state_dir", &s->state_dir, "image_dir", &s->image_dir,
 			   "key", &s->key, "uid", &uid, "gid", &gid, "groups", &groups, "host_ns",
 			   &host_ns, "stdio", &s->stdio[0], &s->stdio[1], &s->stdio[2], "window",
@@ -71,7 +72,8 @@ static int spec_unpack(struct shim_spec *s, char *why, size_t size)
 			   "limits", &limits, "restore", &s->restore, "main_pid", &main_pid,
 			   "any_rights", &any_rights, "log_len", &s->log_len[0], &s->log_len[1],
 			   "old_logs", &s->old_logs, "ranks", &ranks, "encryption_key",
-			   &s->encryption_key, "nice", &nice, "sched", &s->sched)) {
+			   &s->encryption_key, "nice", &nice, "sched", &s->sched,
+			   "bounding", &bounding)) {
 		snprintf(why, size, "bad specification: %s", error.text);
 		return -EINVAL;
 	}
@@ -81,6 +83,7 @@ static int spec_unpack(struct shim_spec *s, char *why, size_t size)
 	s->window = (unsigned int)window;
 	s->umask = (mode_t)mask;
 	s->nice = nice;
+	s->bounding = (uint64_t)bounding;
 	s->main_pid = main_pid;
 	s->any_rights = any_rights;
 	s->argv = string_list(argv);

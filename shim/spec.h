@@ -9,6 +9,7 @@
 
 #include <jansson.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/resource.h>
 #include <sys/types.h>
 
@@ -40,6 +41,7 @@ struct shim_spec {
 	mode_t umask;
 	int nice;			/* of the job's processes, if there is no @sched */
 	const json_t *sched;		/* their scheduling, base/scheduling.h; NULL: ckptd's */
+	uint64_t bounding;	/* capability bounding set of the job */
 	bool has_limits;
 	struct rlimit limits[RLIM_NLIMITS];
 	/* restore */

@@ -35,6 +35,8 @@ struct op_env {
 	bool descendants;	/* dump: the descendants of the pids, not the pids themselves */
 	bool any_rights;	/* restore: asked for by root, not by a job's owner */
 	pid_t beside;		/* restore: as in struct restore_options */
+	int (*enter)(void *arg);	/* restore, as in struct restore_options; or NULL */
+	void *enter_arg;
 	int (*frozen)(void *arg);	/* dump, as in struct dump_options; or NULL */
 	void *frozen_arg;
 	int (*captured)(void *arg);	/* dump, as in struct dump_options; or NULL */

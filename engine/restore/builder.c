@@ -78,8 +78,12 @@ static int begin_restore(struct building *g)
  */
 static int builder_begin(struct building *g)
 {
-	int ret;
+	const struct restore_options *o = g->b->options;
+	int ret = o->enter ? o->enter(o->enter_arg) : 0;
 
+	if (ret)
+		return error_fail(&g->error, ret,
+				  "the tree's session keyring or capabilities: %s", strerror(-ret));
 	ret = kdev_open(&g->dev, &g->error);
 	if (!ret)
 		ret = check_node(g);

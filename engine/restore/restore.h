@@ -35,6 +35,11 @@ struct restore_options {
 				 * tree gets its clocks, and an entry of /dev/shm that exists
 				 * already is an error; 0: none
 				 */
+	int (*enter)(void *arg);	/* called with the caller's rights in the process that makes
+					 * the tree, before all else: takes away what the tree must
+					 * not have. Negative errno: the restore fails. Or NULL
+					 */
+	void *enter_arg;
 	bool dry_run;		/* read, verify, plan, check this node; create nothing */
 	struct path_map *map;	/* paths that lie elsewhere by now (path_map.h); NULL: none */
 	const char *shm_dir;	/* where carried /dev/shm content goes; NULL: /dev/shm */

@@ -353,6 +353,11 @@ json_t *confines_take(struct request *request)
 	return NULL;
 }
 
+uint64_t confines_bounding(const struct confines *c)
+{
+	return c->bounding;
+}
+
 /* ------------------------------------------------------------------ enter */
 
 /* Why the kernel does not let a process into a control group. */

@@ -48,4 +48,7 @@ pid_t confines_fork(const struct confines *confines, char *why, size_t size);
  */
 int confines_enter(const struct confines *confines, char *why, size_t size);
 
+/* The caller's capability bounding set, which the shim gives to the job (shim/confine.h). */
+uint64_t confines_bounding(const struct confines *confines);
+
 #endif /* STILLPOINT_CONFINES_H */

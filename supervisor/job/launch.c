@@ -191,7 +191,7 @@ static int launch_spawn(const struct launch *l)
 	return status ? -EAGAIN : 0;
 }
 
-int launch_start(struct job *job, const json_t *spec, int attach,
+int launch_start(struct job *job, json_t *spec, int attach,
 		 const struct confines *confines, const struct channel_ops *ops, void *arg,
 		 struct channel **ret_channel)
 {
@@ -200,6 +200,9 @@ int launch_start(struct job *job, const json_t *spec, int attach,
 	struct launch launch;
 	int file, err;
 
+	if (confines)
+		json_object_set_new(spec, "bounding",
+				    json_integer((json_int_t)confines_bounding(confines)));
 	file = memory_file(spec);
 	err = file < 0 ? file : 0;
 	if (!err && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, report))

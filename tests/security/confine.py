@@ -6,6 +6,7 @@ Options as of daemon.py, whose ckptd (Node) each test gets.
 """
 import contextlib
 import ctypes
+import functools
 import json
 import os
 import socket
@@ -86,6 +87,15 @@ def status_of(pid, name):
         return next(line.split()[1] for line in f if line.startswith(name + ':'))
 
 
+def names_of(pids):
+    """{pid: name} of those that are there."""
+    names = {}
+    for pid in pids:
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            names[pid] = status_of(pid, 'Name')
+    return names
+
+
 def group_of(pid):
     with open(f'/proc/{pid}/cgroup') as f:
         return f.read().strip().split('::')[1]
@@ -163,9 +173,9 @@ def restart_stands_beside_caller(node):
         n = node.output(job).count('\n')
         node.lines(job, n + 3)
         equal(a.pids(), [], 'the first group')
-        names = {p: status_of(p, 'Name') for p in b.pids()}
+        names = names_of(b.pids())
         check({'sh', 'ckpt-init', 'ckpt-shim'} <= set(names.values()), names)
-        for pid in names:
+        for pid in (p for p in names if names[p] != 'sleep'):
             equal(status_of(pid, 'NoNewPrivs'), '1', f'no_new_privs of {names[pid]}')
             with open(f'/proc/{pid}/loginuid') as f:
                 equal(f.read(), '77', f'audit id of {names[pid]}')
@@ -250,12 +260,62 @@ def callers_refused(node):
     refused(asks('unshare', '-p'), 'PID namespace')
     refused(asks('unshare', '-p', '-f'), 'PID namespace')
     refused(asks('unshare', '-T'), 'time namespace')
+    refused(asks('unshare', '-m'), 'mount namespace')
     top = f'{node.base}/top'
     os.mkdir(top)
     subprocess.run(['mount', '--rbind', '/', top], check=True)
     refused(asks('chroot', top), 'chroot')
     subprocess.run(['umount', '-R', '-l', top], check=True)
     equal(node.jobs('--all'), {}, 'jobs')
+
+
+def keyring_of_ckptd():
+    """In ckptd: a session keyring with a key of root's, as a daemon that got one at its start."""
+    LIBC.syscall(250, 1, None)
+    check(LIBC.syscall(248, b'user', b'secret-of-root', b'x' * 32, 32, -3) > 0, 'add_key')
+
+
+FIND_KEY = ('import ctypes; l = ctypes.CDLL(None); '
+            'print("found" if l.syscall(249, b"user", b"secret-of-root", None, 0) > 0 else "none", '
+            'flush=True)')
+
+
+@test
+def keyring_and_capabilities(node):
+    """run, restart: no key of ckptd's session keyring, and the caller's capability bounding set"""
+    node.leave()
+    preset, subprocess.Popen = subprocess.Popen, functools.partial(
+        subprocess.Popen, preexec_fn=keyring_of_ckptd)
+    try:
+        node.start()
+    finally:
+        subprocess.Popen = preset
+    with open(f'/proc/{node.daemon.pid}/status') as f:
+        check('CapBnd' in f.read(), 'status')
+    equal(node.ctl('run', '--', 'python3', '-c', FIND_KEY).stdout, b'none\n', 'key of root')
+    script = f'i=0; while :; do python3 -c \'{FIND_KEY}\'; grep CapBnd /proc/self/status; done'
+    limited = ['setpriv', '--bounding-set', '-sys_admin,-net_raw', *node.argv()]
+    full = int(status_of('self', 'CapBnd'), 16)
+    less = f'CapBnd:\t{full & ~(1 << 21) & ~(1 << 13):016x}'
+    done = subprocess.run([*limited, 'run', '-d', '--', 'sh', '-c', script],
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    job = int(done.stdout)
+    node.lines(job, 4)
+    equal(set(node.output(job).split('\n')[:4]), {'none', less}, 'run')
+    node.ctl('kill', str(job), 'KILL')
+    # a job of all capabilities is restarted with less
+    job = node.shell(script)
+    node.lines(job, 4)
+    check(less not in node.output(job), 'the caller here has all')
+    node.ctl('checkpoint', '--kill', str(job))
+    n = node.output(job).count('\n')
+    done = subprocess.run([*limited, 'restart', str(job)], stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True)
+    equal(done.returncode, 0, done.stderr)
+    node.lines(job, n + 6)
+    lines = node.output(job).split('\n')
+    equal(set(lines[n + 2:n + 6]), {'none', less}, f'restart ({lines[n:]})')
+    node.ctl('kill', str(job), 'KILL')
 
 
 @test

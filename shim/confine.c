@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Rights and keys of ckptd that a job must not have; see confine.h.
+ *
+ * A new job takes this on in its init, a restored one in each process that makes a tree: init
+ * itself still reads the image's keys, which may be in the keyring that is left here.
+ */
+#include "shim/confine.h"
+
+#include <errno.h>
+#include <linux/keyctl.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+int confine_self(void *arg)
+{
+	const struct shim_spec *spec = arg;
+	unsigned long cap;
+
+	/* ENOSYS: a kernel without keyrings */
+	if (syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) < 0 && errno != ENOSYS)
+		return -errno;
+	for (cap = 0; cap < 64; cap++) {
+		if (!(spec->bounding >> cap & 1) && prctl(PR_CAPBSET_READ, cap) == 1 &&
+		    prctl(PR_CAPBSET_DROP, cap))
+			return -errno;
+	}
+	return 0;
+}
