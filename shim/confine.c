@@ -8,10 +8,15 @@
 #include "shim/confine.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/keyctl.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "base/cleanup.h"
 
 int confine_self(void *arg)
 {
@@ -27,4 +32,17 @@ int confine_self(void *arg)
 			return -errno;
 	}
 	return 0;
+}
+
+int confine_next_exec(const struct shim_spec *spec)
+{
+	_cleanup_free_ char *text = NULL;
+	_cleanup_fd_ int fd = -1;
+
+	if (!spec->apparmor)
+		return 0;
+	if (asprintf(&text, "exec %s", spec->apparmor) < 0)
+		return -ENOMEM;
+	fd = open("/proc/self/attr/apparmor/exec", O_WRONLY | O_CLOEXEC);
+	return fd < 0 || write(fd, text, strlen(text)) < 0 ? -errno : 0;
 }

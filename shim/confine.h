@@ -18,4 +18,7 @@
  */
 int confine_self(void *spec);
 
+/* Have the next execve(2) of this process put it under the owner's AppArmor profile, if any. */
+int confine_next_exec(const struct shim_spec *spec);
+
 #endif /* STILLPOINT_SHIM_CONFINE_H */

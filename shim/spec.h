@@ -42,6 +42,7 @@ struct shim_spec {
 	int nice;			/* of the job's processes, if there is no @sched */
 	const json_t *sched;		/* their scheduling, base/scheduling.h; NULL: ckptd's */
 	uint64_t bounding;	/* capability bounding set of the job */
+	const char *apparmor;	/* profile of the job's first processes; NULL: the shim's */
 	bool has_limits;
 	struct rlimit limits[RLIM_NLIMITS];
 	/* restore */

@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "shim/confine.h"
 #include "shim/pages.h"
 #include "base/priority.h"
 #include "base/scheduling.h"
@@ -187,6 +188,9 @@ _Noreturn static void become_job(const struct shim *shim, const struct start *st
 	err = set_environment(shim, start);
 	if (err)
 		shim_start_fail(report, err, "environment");
+	err = confine_next_exec(spec);
+	if (err)
+		shim_start_fail(report, err, "AppArmor profile");
 	argv = start->index < 0 ? NULL : ranks_argv(&spec->ranks, (unsigned int)start->index);
 	if (!argv)
 		argv = spec->argv;

@@ -58,6 +58,7 @@ struct confines {
 	bool no_new_privs;
 	uint64_t bounding;		/* capability bounding set */
 	char loginuid[16];		/* "": ckptd's own, or the kernel has none */
+	char *apparmor;			/* profile; NULL: ckptd's own, or there is none */
 };
 
 /* ------------------------------------------------------------------ files */
@@ -290,6 +291,23 @@ static json_t *confines_take_loginuid(const struct request *request, struct conf
 	return NULL;
 }
 
+static json_t *confines_take_apparmor(const struct request *request, struct confines *c,
+				      const char *whose)
+{
+	_cleanup_free_ char *own = proc_text("self", "attr/apparmor/current"), *theirs = NULL;
+
+	if (!own)
+		return NULL;		/* AppArmor is not in use */
+	theirs = proc_text(whose, "attr/apparmor/current");
+	if (!theirs)
+		return confines_gone(request, -errno, "attr/apparmor/current");
+	confines_parse_profile(own);
+	confines_parse_profile(theirs);
+	if (strcmp(own, theirs))
+		c->apparmor = take_ptr(theirs);
+	return NULL;
+}
+
 /* ------------------------------------------------------------------- take */
 
 static struct confines *confines_new(pid_t pid)
@@ -312,6 +330,7 @@ void confines_free(struct confines *c)
 
 	if (!c)
 		return;
+	free(c->apparmor);
 	if (c->v2 >= 0)
 		close(c->v2);
 	while (c->nr_tasks)
@@ -340,6 +359,7 @@ json_t *confines_take(struct request *request)
 		  confines_check_root(request, whose) ?:
 		  confines_take_status(request, c, whose) ?:
 		  confines_take_loginuid(request, c, whose) ?:
+		  confines_take_apparmor(request, c, whose) ?:
 		  confines_take_groups(request, c, whose);
 	/* Only now is it sure that all of that was the caller's. */
 	if (!outcome && syscall(SYS_pidfd_send_signal, pidfd, 0, NULL, 0))
@@ -353,9 +373,21 @@ json_t *confines_take(struct request *request)
 	return NULL;
 }
 
-uint64_t confines_bounding(const struct confines *c)
+json_t *confines_check_restart(const struct request *request)
 {
-	return c->bounding;
+	if (!request->confines->apparmor)
+		return NULL;
+	return outcome_error(-EPERM,
+			     "%s: process %d, which asks, is under the AppArmor profile %s, which "
+			     "no restored process can be put under: ask from a shell without it",
+			     request->verb, (int)request->pid, request->confines->apparmor);
+}
+
+void confines_tell(const struct confines *c, json_t *spec)
+{
+	json_object_set_new(spec, "bounding", json_integer((json_int_t)c->bounding));
+	if (c->apparmor)
+		json_object_set_new(spec, "apparmor", json_string(c->apparmor));
 }
 
 /* ------------------------------------------------------------------ enter */

@@ -6,6 +6,7 @@
  *	control groups		of v2, and of each hierarchy of v1
  *	namespaces		network, UTS, IPC, cgroup
  *	no_new_privs, audit id (loginuid), capability bounding set
+ *	AppArmor profile (of a new job; a restart is refused)
  *
  * All of it is read from the kernel, of the process that connected. A caller that cannot be
  * followed is refused: one in another user, PID, time or mount namespace than ckptd, in a
@@ -48,7 +49,14 @@ pid_t confines_fork(const struct confines *confines, char *why, size_t size);
  */
 int confines_enter(const struct confines *confines, char *why, size_t size);
 
-/* The caller's capability bounding set, which the shim gives to the job (shim/confine.h). */
-uint64_t confines_bounding(const struct confines *confines);
+/* Refuse to restart a job for a caller whose AppArmor profile no restored process can get. */
+json_t *confines_check_restart(const struct request *request);
+
+/*
+ * confines_tell() - put what the shim gives to the job into its specification (shim/spec.h)
+ *
+ * "bounding", the capability bounding set, and "apparmor", the profile if it is not ckptd's.
+ */
+void confines_tell(const struct confines *confines, json_t *spec);
 
 #endif /* STILLPOINT_CONFINES_H */

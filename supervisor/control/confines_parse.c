@@ -179,3 +179,13 @@ int confines_cgroup_dir(const char *mountinfo, const struct confines_cgroup *cgr
 	}
 	return -ENOENT;
 }
+
+void confines_parse_profile(char *text)
+{
+	char *mode;
+
+	text[strcspn(text, "\n")] = '\0';
+	mode = strrchr(text, '(');
+	if (mode && mode > text + 1 && mode[-1] == ' ' && text[strlen(text) - 1] == ')')
+		mode[-1] = '\0';
+}

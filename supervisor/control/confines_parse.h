@@ -63,4 +63,7 @@ const char *confines_cgroup_path(const struct confines_cgroup *cgroups, int nr,
 int confines_cgroup_dir(const char *mountinfo, const struct confines_cgroup *cgroup, char *ret_dir,
 			size_t size);
 
+/* Cut a text of /proc/PID/attr/apparmor/current to the profile's name, without its mode. */
+void confines_parse_profile(char *text);
+
 #endif /* STILLPOINT_CONFINES_PARSE_H */

@@ -201,8 +201,7 @@ int launch_start(struct job *job, json_t *spec, int attach,
 	int file, err;
 
 	if (confines)
-		json_object_set_new(spec, "bounding",
-				    json_integer((json_int_t)confines_bounding(confines)));
+		confines_tell(confines, spec);
 	file = memory_file(spec);
 	err = file < 0 ? file : 0;
 	if (!err && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, report))

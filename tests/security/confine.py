@@ -318,6 +318,42 @@ def keyring_and_capabilities(node):
     node.ctl('kill', str(job), 'KILL')
 
 
+PROFILE = """profile stillpoint_t flags=(attach_disconnected) {
+  file, signal, network, unix, ptrace, capability,
+  deny /etc/hostname r,
+}
+"""
+
+
+@test
+def apparmor_profile(node):
+    """run: the job is under the caller's AppArmor profile; restart: such a caller is refused"""
+    where = '/proc/self/attr/apparmor/current'
+    if not os.path.exists('/sbin/apparmor_parser') or not os.path.exists(where):
+        print('# no AppArmor here: nothing is tested')
+        return
+    if not os.path.isdir('/sys/kernel/security/apparmor'):
+        subprocess.run(['mount', '-t', 'securityfs', 'none', '/sys/kernel/security'], check=True)
+    subprocess.run(['apparmor_parser', '-r', '-K'], input=PROFILE.encode(), check=True)
+    script = f'cat {where}; cat /etc/hostname || echo denied'
+
+    def profile():
+        with open('/proc/self/attr/apparmor/exec', 'w') as f:
+            f.write('exec stillpoint_t')
+
+    def asks(*args):
+        return subprocess.run(node.argv(*args), stdin=subprocess.DEVNULL, capture_output=True,
+                              text=True, preexec_fn=profile)
+    done = asks('run', '--', 'sh', '-c', script)
+    equal(done.stdout, 'stillpoint_t (enforce)\ndenied\n', done.stderr)
+    equal(node.ctl('run', '--', 'cat', where).stdout, b'unconfined\n', 'without a profile')
+    job = node.shell(COUNT)
+    node.ctl('checkpoint', '--kill', str(job))
+    refused(asks('restart', str(job)), 'stillpoint_t')
+    node.ctl('restart', str(job))
+    node.ctl('kill', str(job), 'KILL')
+
+
 @test
 def seccomp_refused(node):
     """run, restart: a caller under a seccomp filter is refused"""

@@ -100,12 +100,32 @@ static void test_dir(void **state)
 	assert_int_equal(confines_cgroup_dir(MOUNTS, &group, small, sizeof(small)), -ENAMETOOLONG);
 }
 
+static void profile_is(const char *text, const char *want)
+{
+	char copy[64];
+
+	strcpy(copy, text);
+	confines_parse_profile(copy);
+	assert_string_equal(copy, want);
+}
+
+static void test_profile(void **state)
+{
+	profile_is("unconfined\n", "unconfined");
+	profile_is("/usr/bin/man (enforce)\n", "/usr/bin/man");
+	profile_is("a b (x)//&c (complain)\n", "a b (x)//&c");
+	profile_is("odd(name)", "odd(name)");
+	profile_is("", "");
+	profile_is("(enforce)", "(enforce)");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_status),
 		cmocka_unit_test(test_cgroups),
 		cmocka_unit_test(test_dir),
+		cmocka_unit_test(test_profile),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
