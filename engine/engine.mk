@@ -44,6 +44,8 @@ $(call unit_test,tests/unit/test_dump_base,tests/unit/test_dump_base.c tests/uni
 
 $(call unit_test,tests/unit/test_plan,tests/unit/test_plan.c tests/unit/stream.c,\
 	$(LIB)/libengine.a $(LIB)/libbase.a)
+$(call unit_test,tests/unit/test_asker,tests/unit/test_asker.c tests/unit/stream.c,\
+	$(LIB)/libengine.a $(LIB)/libbase.a)
 $(call unit_test,tests/unit/test_cpu,tests/unit/test_cpu.c,$(LIB)/libengine.a $(LIB)/libbase.a)
 $(call unit_test,tests/unit/test_cow,tests/unit/test_cow.c,$(LIB)/libengine.a $(LIB)/libbase.a)
 $(call unit_test,tests/unit/test_restore_memory,tests/unit/test_restore_memory.c \

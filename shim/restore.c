@@ -192,6 +192,7 @@ json_t *restore_images(const struct shim *shim, engine_progress_fn progress, voi
 		.any_rights = shim->spec.any_rights,
 		.enter = confine_self,
 		.enter_arg = (void *)&shim->spec,
+		.asker = shim->spec.asker,
 	};
 	json_t *outcome;
 

@@ -63,15 +63,16 @@ static int spec_unpack(struct shim_spec *s, char *why, size_t size)
 
 	if (json_unpack_ex(s->json, &error, 0,
 			   "{s:I, s:s, s:s, s:s, s:i, s:i, s:o, s:b, s:[sss], s?i, s?o, s?o, s?s, "
-			   "s?i, s?o, s?o, s?i, s?b, s?[II], s?o, s?o, s?s, s?i, "
+			   "s?i, s?o, s?o, s?i, s?b, s?o, s?[II], s?o, s?o, s?s, s?i, "
 			   "s?o, s?I, s?s !}",
 			   "job", &s->job, "state_dir", &s->state_dir, "image_dir", &s->image_dir,
 			   "key", &s->key, "uid", &uid, "gid", &gid, "groups", &groups, "host_ns",
 			   &host_ns, "stdio", &s->stdio[0], &s->stdio[1], &s->stdio[2], "window",
 			   &window, "argv", &argv, "env", &env, "cwd", &s->cwd, "umask", &mask,
 			   "limits", &limits, "restore", &s->restore, "main_pid", &main_pid,
-			   "any_rights", &any_rights, "log_len", &s->log_len[0], &s->log_len[1],
-			   "old_logs", &s->old_logs, "ranks", &ranks, "encryption_key",
+			   "any_rights", &any_rights, "asker", &s->asker,
+			   "log_len", &s->log_len[0], &s->log_len[1], "old_logs",
+			   &s->old_logs, "ranks", &ranks, "encryption_key",
 			   &s->encryption_key, "nice", &nice, "sched", &s->sched,
 			   "bounding", &bounding, "apparmor", &s->apparmor)) {
 		snprintf(why, size, "bad specification: %s", error.text);

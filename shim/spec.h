@@ -47,7 +47,8 @@ struct shim_spec {
 	struct rlimit limits[RLIM_NLIMITS];
 	/* restore */
 	json_t *restore;	/* arguments of op_restore() for each image; NULL: run */
-	bool any_rights;	/* root asked for any_rights of op_restore() */
+	bool any_rights;	/* of op_restore(): root asks */
+	const json_t *asker;	/* of op_restore(); NULL: root asks, or nobody is known to */
 	pid_t main_pid;
 	json_int_t log_len[2];	/* the logs are cut to these */
 	/*

@@ -222,7 +222,7 @@ static int plan_tasks(struct plan *plan, struct ckpt_error *error)
 	return ret ? ret : plan_sharing(plan, error);
 }
 
-int plan_make(const struct state *state, bool any_rights, struct plan **ret_plan,
+int plan_make(const struct state *state, const struct asker *asker, struct plan **ret_plan,
 	      struct ckpt_error *error)
 {
 	struct plan *plan;
@@ -237,7 +237,7 @@ int plan_make(const struct state *state, bool any_rights, struct plan **ret_plan
 	plan->first_root = PLAN_NONE;
 	ret = plan_tasks(plan, error);
 	if (!ret) {
-		plan_owner(plan, any_rights, error);
+		plan_owner(plan, asker, error);
 		ret = error_refused(error, "restore");
 	}
 	if (ret) {

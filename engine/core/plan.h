@@ -13,6 +13,7 @@
 #define STILLPOINT_PLAN_H
 
 #include "base/error.h"
+#include "engine/core/asker.h"
 #include "engine/core/engine.h"
 #include "engine/core/state.h"
 
@@ -69,20 +70,21 @@ struct plan {
 
 /**
  * plan_make() - plan the restore of a tree
- * @any_rights: a tree with rights beyond its owner's is built by root, not refused
+ * @asker: who asks; a tree with rights beyond his is refused, and becomes his.  NULL: root asks,
+ *	for anything: a tree with rights beyond those of its first process is built by root
  * @error: gets the refusals
  *
  * Return: 0; -EOPNOTSUPP with refusals; -ENOMEM; -EBADMSG for a tree without a
  * process that could go on.
  */
-int plan_make(const struct state *state, bool any_rights, struct plan **ret_plan,
+int plan_make(const struct state *state, const struct asker *asker, struct plan **ret_plan,
 	      struct ckpt_error *error);
 struct plan *plan_free(struct plan *plan);	/* returns NULL */
 
 /* For plan.c: plan how tasks share tables while the tree is built. */
 int plan_sharing(struct plan *plan, struct ckpt_error *error);
-/* For plan.c: find the owner; refuse a tree with rights beyond the owner's. */
-void plan_owner(struct plan *plan, bool any_rights, struct ckpt_error *error);
+/* For plan.c: find the owner; refuse a tree with rights beyond those of @asker. */
+void plan_owner(struct plan *plan, const struct asker *asker, struct ckpt_error *error);
 
 /* Add a refusal about a process of the tree. */
 __attribute__((format(printf, 4, 5)))

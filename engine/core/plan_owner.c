@@ -2,11 +2,10 @@
 /*
  * The owner of a tree, and the rights that the restore needs.
  *
- * The owner is the user of the first root process.  If that user is not root, the whole
- * tree is built with the owner's rights, so an image that asks for more (another user, a
- * foreign group, a capability) is refused: no image can grant rights that its owner does
- * not have, unless root itself asks for the restore.  Root's trees may hold anything that
- * root may do.
+ * The owner is who asks for the restore (asker.h).  The whole tree is built with his rights, and
+ * an image that asks for more (another user, a foreign group, a capability) is refused.  If root
+ * asks, the owner is the user of the first root process; a tree that holds more than its first
+ * process is then built by root.
  *
  * The builder keeps CAP_CHECKPOINT_RESTORE (numbers of processes) and other capabilities
  * only if some record needs them; each task drops them all before it enters.  Limits, nice
@@ -27,51 +26,10 @@
 #define POLICY_FIFO	1
 #define POLICY_RR	2
 
-static bool has_group(const struct plan_owner *owner, gid_t gid)
-{
-	if (gid == owner->gid)
-		return true;
-	for (unsigned int i = 0; i < owner->nr_groups; i++)
-		if (owner->groups[i] == gid)
-			return true;
-	return false;
-}
-
 static const uint32_t *groups_of(const struct state_thread *thread, unsigned int *ret_nr)
 {
 	*ret_nr = thread->groups ? thread->groups->nr : 0;
 	return thread->groups ? (const uint32_t *)(thread->groups + 1) : NULL;
-}
-
-static void check_thread(const struct plan_owner *owner, const struct state_thread *thread,
-			 struct ckpt_error *error)
-{
-	const struct ckpt_creds *c = &thread->rec->creds;
-	const uint32_t *groups;
-	unsigned int nr;
-
-	if (c->uid != owner->uid || c->euid != owner->uid || c->suid != owner->uid ||
-	    c->fsuid != owner->uid)
-		plan_refuse(error, CKPT_R_PERMISSION, thread->proc,
-			    "thread %d: users %u, %u, %u, owner %u", thread->rec->tid,
-			    c->uid, c->euid, c->suid, owner->uid);
-	if (!has_group(owner, c->gid) || !has_group(owner, c->egid) ||
-	    !has_group(owner, c->sgid) || !has_group(owner, c->fsgid))
-		plan_refuse(error, CKPT_R_PERMISSION, thread->proc,
-			    "thread %d: groups %u, %u, %u", thread->rec->tid,
-			    c->gid, c->egid, c->sgid);
-	if (c->cap_permitted || c->cap_effective || c->cap_inheritable || c->cap_ambient)
-		plan_refuse(error, CKPT_R_PERMISSION, thread->proc,
-			    "thread %d: capabilities %#llx", thread->rec->tid,
-			    (unsigned long long)(c->cap_permitted | c->cap_inheritable));
-	groups = groups_of(thread, &nr);
-	for (unsigned int i = 0; i < nr; i++)
-		if (!has_group(owner, groups[i])) {
-			plan_refuse(error, CKPT_R_PERMISSION, thread->proc,
-				    "thread %d: supplementary group %u", thread->rec->tid,
-				    groups[i]);
-			break;
-		}
 }
 
 static const struct state_thread *first_thread(const struct plan *plan)
@@ -120,30 +78,48 @@ static void become_root(struct plan_owner *owner)
 	owner->nr_groups = 0;
 }
 
-static void check_all(struct plan *plan, bool any_rights, struct ckpt_error *error)
+/*
+ * Find out whose the tree is.  Whoever asks says so, not the image; only if root asks, who may give
+ * anything to anybody, the image's first process does.  True: the tree holds more than that owner
+ * may have, and is to be built by root.
+ */
+static bool find_owner(struct plan *plan, const struct asker *asker,
+		       const struct state_thread *first, struct ckpt_error *error)
 {
 	struct plan_owner *owner = &plan->owner;
 	struct ckpt_error found = { 0 };
-	const struct state *state = plan->state;
+	struct asker of_first;
+	bool more;
 
-	for (unsigned int i = 0; i < state->nr_threads && owner->uid; i++)
-		check_thread(owner, &state->threads[i], any_rights ? &found : error);
-	if (found.nr_refusals)
-		become_root(owner);
+	owner->uid = asker ? asker->uid : first->rec->creds.uid;
+	owner->gid = first->rec->creds.gid;
+	owner->groups = groups_of(first, &owner->nr_groups);
+	if (asker) {
+		/* the groups, too, are his, or the tree is refused */
+		asker_check(asker, plan->state, error);
+		return false;
+	}
+	of_first = (struct asker) {
+		.uid = owner->uid, .gid = owner->gid, .groups = (gid_t *)owner->groups,
+		.nr_groups = owner->nr_groups,
+	};
+	if (owner->uid)
+		asker_check(&of_first, plan->state, &found);
+	more = found.nr_refusals;
 	error_done(&found);
+	return more;
 }
 
-void plan_owner(struct plan *plan, bool any_rights, struct ckpt_error *error)
+void plan_owner(struct plan *plan, const struct asker *asker, struct ckpt_error *error)
 {
 	const struct state *state = plan->state;
 	const struct state_thread *first = first_thread(plan);
 	struct plan_owner *owner = &plan->owner;
+	bool more;
 
 	if (!first)		/* all roots are zombies: plan.c has failed already */
 		return;
-	owner->uid = first->rec->creds.uid;
-	owner->gid = first->rec->creds.gid;
-	owner->groups = groups_of(first, &owner->nr_groups);
+	more = find_owner(plan, asker, first, error);
 	owner->keep_caps = CAP_BIT(CAP_CHECKPOINT_RESTORE);
 	owner->nice = INT_MAX;
 	owner->oom_score_adj = INT_MAX;
@@ -151,7 +127,8 @@ void plan_owner(struct plan *plan, bool any_rights, struct ckpt_error *error)
 		owner->bounding |= state->threads[i].rec->creds.cap_bounding;
 	for (unsigned int i = 0; i < state->nr_threads; i++)
 		needs_of(owner, &state->threads[i]);
-	check_all(plan, any_rights, error);
+	if (more)
+		become_root(owner);
 	for (unsigned int i = 0; i < state->nr_procs; i++)
 		if (state->procs[i].rec->state != CKPT_PROC_ZOMBIE &&
 		    state->procs[i].rec->oom_score_adj < owner->oom_score_adj)

@@ -9,7 +9,8 @@
  * place: the buffer must be 8-byte aligned and outlive the model.
  *
  * Users of the model do not change it.  The exceptions are the "user" words, which
- * belong to the holder of the model, and the paths that path_map_apply() replaces.
+ * belong to the holder of the model, the paths that path_map_apply() replaces, and the values in
+ * the buffer that asker_lower() lowers.
  */
 #ifndef STILLPOINT_STATE_H
 #define STILLPOINT_STATE_H

@@ -274,7 +274,7 @@ static int check_plan(struct dump *d)
 {
 	struct ckpt_error found = { 0 };
 	struct plan *plan = NULL;
-	int ret = plan_make(d->cap.state, true, &plan, &found);
+	int ret = plan_make(d->cap.state, NULL, &plan, &found);
 
 	for (unsigned int i = 0; i < found.nr_refusals; i++) {
 		struct error_refusal refusal = found.refusals[i];

@@ -33,7 +33,12 @@ struct op_env {
 	unsigned int nr_living;
 	const char *shm_dir;	/* the job's /dev/shm; NULL: none */
 	bool descendants;	/* dump: the descendants of the pids, not the pids themselves */
-	bool any_rights;	/* restore: asked for by root, not by a job's owner */
+	/*
+	 * dump, restore: who asks, as of op_asker.h; or, if root does, NULL and @any_rights.  With
+	 * neither the operation fails: a caller must not forget to say it.
+	 */
+	const json_t *asker;
+	bool any_rights;
 	pid_t beside;		/* restore: as in struct restore_options */
 	int (*enter)(void *arg);	/* restore, as in struct restore_options; or NULL */
 	void *enter_arg;

@@ -7,6 +7,7 @@
  */
 #include "base/error.h"
 #include "engine/op/op_args.h"
+#include "engine/op/op_asker.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -25,8 +26,16 @@ struct restore_args {
 	const char *job;
 	json_int_t generation;
 	struct path_map *map;
+	struct asker asker;
 	json_t *notes;		/* texts, in order */
 };
+
+static void restore_args_done(struct restore_args *args)
+{
+	path_map_destroy(args->map);
+	op_asker_done(&args->asker);
+	free(args->pids);
+}
 
 /* Put both lists of the subset into one array, args->pids. */
 static json_t *op_restore_take_subset(struct restore_args *args, const json_t *roots,
@@ -158,9 +167,10 @@ json_t *op_restore(const struct op_env *env, json_t *json, pid_t *ret_roots,
 	json_t *outcome = op_restore_parse(json, &args);
 
 	*ret_nr_roots = 0;
+	if (!outcome)
+		outcome = op_asker_take(env, true, &args.asker, &o->asker);
 	if (outcome || op_key_load(env, false, &key, &outcome)) {
-		path_map_destroy(args.map);
-		free(args.pids);
+		restore_args_done(&args);
 		return outcome;
 	}
 	args.notes = json_array();
@@ -169,7 +179,6 @@ json_t *op_restore(const struct op_env *env, json_t *json, pid_t *ret_roots,
 	o->key = key;
 	o->beside = env->beside;
 	o->shm_dir = env->shm_dir;
-	o->any_rights = env->any_rights;
 	o->enter = env->enter;
 	o->enter_arg = env->enter_arg;
 	o->externals = env->externals;
@@ -180,9 +189,8 @@ json_t *op_restore(const struct op_env *env, json_t *json, pid_t *ret_roots,
 	if (!outcome)
 		outcome = op_restore_run(o, args.notes, ret_roots, ret_nr_roots);
 	image_key_destroy(key);
-	path_map_destroy(args.map);
 	json_decref(args.notes);
-	free(args.pids);
+	restore_args_done(&args);
 	return outcome;
 }
 

@@ -46,6 +46,7 @@ struct restore {
 	size_t len;
 	struct state *state;
 	struct plan *plan;
+	struct asker own;	/* this process, if it asks for itself and is not root */
 };
 
 /* ---------------------------------------------------------------- reading */
@@ -114,6 +115,36 @@ static int open_image(struct restore *r)
 	return 0;
 }
 
+/* This process, which is not root, asks for itself. */
+static int restore_ask_self(struct restore *r)
+{
+	int nr = getgroups(0, NULL);
+
+	r->own = (struct asker) { .uid = geteuid(), .gid = getegid() };
+	r->own.groups = nr < 0 ? NULL : calloc((size_t)nr + 1, sizeof(*r->own.groups));
+	if (!r->own.groups)
+		return error_fail(r->error, -ENOMEM, "out of memory");
+	nr = getgroups(nr, r->own.groups);
+	if (nr < 0)
+		return error_fail(r->error, -errno, "getgroups: %s", strerror(errno));
+	r->own.nr_groups = (unsigned int)nr;
+	return 0;
+}
+
+static int restore_plan(struct restore *r)
+{
+	const struct asker *asker = r->options->asker;
+	int ret = 0;
+
+	if (!asker && geteuid() != 0) {
+		ret = restore_ask_self(r);
+		asker = &r->own;
+	}
+	if (!ret && asker && asker->has_limits)
+		asker_lower(asker, r->state, r->options->note, r->options->note_arg);
+	return ret ? ret : plan_make(r->state, asker, &r->plan, r->error);
+}
+
 static int read_image(struct restore *r)
 {
 	int ret = open_image(r);
@@ -126,21 +157,7 @@ static int read_image(struct restore *r)
 		ret = restore_take_subset(r);
 	if (!ret && r->options->map)
 		ret = path_map_apply(r->options->map, r->state, r->error);
-	return ret ? ret : plan_make(r->state, r->options->any_rights && geteuid() == 0, &r->plan,
-				     r->error);
-}
-
-/* Refuse a caller that is neither root nor the owner: no image may give it others' rights. */
-static int check_caller(struct restore *r)
-{
-	uid_t owner = r->plan->owner.uid;
-	const struct state_proc *root = r->plan->tasks[r->plan->first_root].proc;
-
-	if (geteuid() != 0 && geteuid() != owner)
-		plan_refuse(r->error, CKPT_R_PERMISSION, root,
-			    "the image belongs to user %u, the caller is user %u", owner,
-			    geteuid());
-	return error_refused(r->error, "restore");
+	return ret ? ret : restore_plan(r);
 }
 
 /* ---------------------------------------------------------------- building */
@@ -272,8 +289,6 @@ static int restore_run(struct restore *r, pid_t *ret_roots, unsigned int max_roo
 
 	ret = read_image(r);
 	if (!ret)
-		ret = check_caller(r);
-	if (!ret)
 		ret = numbers_check(r->state, r->plan, r->error);
 	if (ret)
 		return ret;
@@ -328,6 +343,7 @@ int restore_tree(const struct restore_options *options, pid_t *ret_roots,
 	plan_free(r.plan);
 	state_free(r.state);
 	free(r.stream);
+	free(r.own.groups);
 	image_close(r.reader);
 	error_done(&own_error);
 	return ret;

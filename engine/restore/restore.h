@@ -11,6 +11,7 @@
 #define STILLPOINT_RESTORE_H
 
 #include "base/error.h"
+#include "engine/core/asker.h"
 #include "engine/core/engine.h"
 
 struct image_key;
@@ -29,7 +30,11 @@ struct restore_options {
 	enum restore_pidns pidns;
 	enum engine_files files;
 	bool accept_changed;	/* go on although tracked files were rewritten */
-	bool any_rights;	/* asked for by root: give rights beyond the owner's, too */
+	/*
+	 * The tree becomes his, and gets no more than he has (asker.h).  NULL: root asks, if
+	 * this process is root's; else this process itself, whose limits the kernel enforces.
+	 */
+	const struct asker *asker;
 	const struct restore_subset *subset;	/* restore_subset.h; NULL: all of the image */
 	pid_t beside;		/* a process of the same job, restored here from another image: the
 				 * tree gets its clocks, and an entry of /dev/shm that exists

@@ -29,6 +29,7 @@ struct job_restore {
 	json_t *images;		/* array of args with a directory, one for each image */
 	json_t *env;		/* for the ranks' MPI library; NULL: none */
 	bool any_rights, dry_run;
+	json_t *asker;		/* op_asker.h; NULL: root asks */
 	unsigned int node;	/* index of this node in the job; 0: home, or the only node */
 	int attach;
 	const struct confines *confines;
@@ -46,6 +47,7 @@ static void job_restore_finish(struct job_restore *r, json_t *outcome)
 	json_decref(r->args);
 	json_decref(r->images);
 	json_decref(r->env);
+	json_decref(r->asker);
 	free(r);
 	ops->ended(outcome, arg);
 }
@@ -79,6 +81,7 @@ static json_t *make_spec(const struct job_restore *r, const json_t *note)
 	json_object_set(json_object_get(spec, "ranks"), "failed", json_object_get(note, "failed"));
 	json_object_set(json_object_get(spec, "ranks"), "env", r->env);
 	json_object_set_new(spec, "any_rights", json_boolean(r->any_rights));
+	json_object_set(spec, "asker", r->asker);
 	json_object_set_new(spec, "log_len",
 			    json_pack("[O, O]", json_object_get(note, "out"),
 				      json_object_get(note, "err")));
@@ -149,6 +152,7 @@ static json_t *job_restore_check_run(struct channel_reporter *reporter, void *ar
 		.progress = channel_report_progress,
 		.progress_arg = reporter,
 		.any_rights = r->any_rights,
+		.asker = r->asker,
 	};
 	json_t *outcome = job_images(r->job, r->node, r->args, &env);
 
@@ -212,9 +216,11 @@ static struct job_restore *job_restore_parse(struct job *job, const json_t *how)
 		json_object_set_new(r->args, "files", json_string(files));
 	json_object_set(r->args, "map_path", map);	/* NULL: not set */
 	r->env = json_incref(json_object_get(how, "env"));
+	r->asker = json_incref(json_object_get(how, "asker"));
 	if (r->args)
 		return r;
 	json_decref(r->env);
+	json_decref(r->asker);
 	free(r);
 	return NULL;
 }
@@ -243,6 +249,7 @@ int job_restore_start(struct job *job, const json_t *how, int attach,
 	if (r) {
 		json_decref(r->args);
 		json_decref(r->env);
+		json_decref(r->asker);
 	}
 	free(r);
 	return err;

@@ -8,6 +8,7 @@
  *
  *	{"generation": N, "accept_changed": bool, "any_rights": bool, "files": "keep" |
  *	 "track" | "carry" | "ignore" (optional), "dry_run": bool,
+ *	 "asker": who asks, as of op_asker.h, unless "any_rights" says that root does,
  *	 "map_path": as of op_restore() (optional),
  *	 "env": as of shim/ranks.h (optional)}
  */

@@ -447,7 +447,8 @@ static json_t *restart_prepare(struct restart *r, json_t *ranks)
 	return NULL;
 }
 
-static struct restart *restart_parse(struct request *request, struct job *job, json_t **ret_outcome)
+static struct restart *restart_parse(struct request *request, struct job *job, json_t *asker,
+				     json_t **ret_outcome)
 {
 	int accept = 0, dry_run = 0, node_lost = 0, attach = 0;
 	json_t *nodes = NULL, *map = NULL, *env = NULL, *paths = NULL, *ranks;
@@ -483,6 +484,7 @@ static struct restart *restart_parse(struct request *request, struct job *job, j
 	r->how = json_pack("{s:I, s:b, s:b, s:b}", "generation", generation,
 			   "accept_changed", accept, "any_rights", request->uid == 0,
 			   "dry_run", dry_run);
+	json_object_set(r->how, "asker", asker);
 	if (files)
 		json_object_set_new(r->how, "files", json_string(files));
 	json_object_set(r->how, "env", env);
@@ -562,7 +564,7 @@ json_t *restart_start(struct request *request, struct job *job,
 		      void *arg)
 {
 	json_t *outcome = NULL;
-	struct restart *r = restart_parse(request, job, &outcome);
+	struct restart *r = restart_parse(request, job, options->asker, &outcome);
 
 	if (!r)
 		return outcome ? outcome : outcome_error(-ENOMEM, "no memory for a restart");

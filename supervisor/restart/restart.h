@@ -18,6 +18,7 @@ struct restart_options {
 	json_int_t run;	/* the highest run number known, not counting the record's */
 	json_t *of_run; /* run of the generation's images; NULL: not known. The restart holds a
 			   reference while it lasts */
+	json_t *asker;	/* who asks, op_asker.h; NULL: root.  The restart takes a reference */
 	bool deep;	/* fetch.h; for nodes that have image directories of their own */
 	struct restart_times *times;	/* the caller's; outlives the restart */
 };

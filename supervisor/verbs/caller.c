@@ -108,13 +108,61 @@ json_t *caller_add(const struct request *request, const json_t *mempolicy, json_
 	json_decref(limits);
 	if (request->uid)
 		return outcome_error(err,
-				     "run: the resource limits and scheduling of process %d, "
+				     "%s: the resource limits and scheduling of process %d, "
 				     "which connected to ckptd, cannot be read: %s",
-				     (int)request->pid,
+				     request->verb, (int)request->pid,
 				     err == -ESRCH ? "it has ended" : strerror(-err));
 	log_warning(&request->common->log,
 		    "a job of root gets ckptd's resource limits and scheduling: those of process "
 		    "%d cannot be read: %s",
 		    (int)request->pid, strerror(-err));
+	return NULL;
+}
+
+/* The OOM score adjustment of the caller; it stays the caller while @pidfd can be signalled. */
+static int caller_oom(const struct request *request, json_int_t *ret_adj)
+{
+	_cleanup_fd_ int pidfd = request_pidfd(request);
+	char path[48];
+	int adj, n = 0;
+	FILE *file;
+
+	if (pidfd < 0)
+		return pidfd;
+	snprintf(path, sizeof(path), "/proc/%d/oom_score_adj", (int)request->pid);
+	file = fopen(path, "re");
+	if (file) {
+		n = fscanf(file, "%d", &adj);
+		fclose(file);
+	}
+	if (n != 1)
+		return -ESRCH;
+	*ret_adj = adj;
+	return caller_is_there(request, pidfd);
+}
+
+json_t *caller_asker(const struct request *request, json_t **ret_asker)
+{
+	json_t *asker, *outcome;
+	json_int_t adj = 0;
+	int err;
+
+	*ret_asker = NULL;
+	if (!request->uid)
+		return NULL;
+	asker = json_pack("{s:I, s:I, s:o}", "uid", (json_int_t)request->uid, "gid",
+			  (json_int_t)request->gid, "groups", caller_groups(request));
+	outcome = caller_add(request, NULL, asker);
+	err = outcome ? 0 : caller_oom(request, &adj);
+	if (err)
+		outcome = outcome_error(err, "%s: the OOM score of process %d, which connected to "
+					"ckptd, cannot be read: %s", request->verb,
+					(int)request->pid, strerror(-err));
+	if (outcome) {
+		json_decref(asker);
+		return outcome;
+	}
+	json_object_set_new(asker, "oom_score_adj", json_integer(adj));
+	*ret_asker = asker;
 	return NULL;
 }

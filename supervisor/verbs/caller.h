@@ -25,4 +25,13 @@ json_t *caller_groups(const struct request *request);
  */
 json_t *caller_add(const struct request *request, const json_t *mempolicy, json_t *record);
 
+/*
+ * caller_asker() - tell who asks for a restart: the bounds of what it may give (op_asker.h)
+ * @ret_asker: a new reference; NULL: root, who has no bounds
+ *
+ * Return: NULL, or an outcome: a user's process that connected has ended, and nobody can tell any
+ * more what it might do.
+ */
+json_t *caller_asker(const struct request *request, json_t **ret_asker);
+
 #endif /* STILLPOINT_CALLER_H */

@@ -35,6 +35,7 @@
 #include "supervisor/restart/precheck.h"
 #include "supervisor/restart/restart_times.h"
 #include "supervisor/restart/restart.h"
+#include "supervisor/verbs/caller.h"
 
 /* State of a request before its restart begins, and between its first and second try. */
 struct attempt {
@@ -47,6 +48,7 @@ struct attempt {
 	json_t *steps;		/* steps of the fetches; NULL: none */
 	json_t *of_run;		/* run of the generation fetched last; NULL: not known */
 	json_t *first;		/* images that a fetch under way wants; NULL: all */
+	json_t *asker;		/* who asks, op_asker.h; NULL: root */
 	struct restart_times times;
 };
 
@@ -65,6 +67,7 @@ static void attempt_free(struct attempt *a)
 	json_decref(a->steps);
 	json_decref(a->first);
 	json_decref(a->of_run);
+	json_decref(a->asker);
 	free(a);
 }
 
@@ -172,6 +175,7 @@ static void verb_restart_go_on(struct attempt *a, struct job *job)
 	static const struct restart_ops ops = { on_restart_fetched, on_restarted };
 	const struct restart_options options = {
 		.run = a->run, .of_run = a->of_run, .deep = a->deep, .times = &a->times,
+		.asker = a->asker,
 	};
 	json_t *refused = restart_start(a->request, job, &options, &ops, a);
 
@@ -302,6 +306,7 @@ static void attempt_start(struct attempt *a)
 static void verb_restart_begin(struct request *request)
 {
 	struct attempt *a = calloc(1, sizeof(*a));
+	json_t *refused;
 
 	if (!a) {
 		request_answer(request, NULL);
@@ -310,7 +315,11 @@ static void verb_restart_begin(struct request *request)
 	a->request = request;
 	a->times.asked = (uint64_t)request->came_ms * 1000000;
 	a->asked = json_integer_value(json_object_get(request->args, "generation"));
-	attempt_start(a);
+	refused = caller_asker(request, &a->asker);
+	if (refused)
+		attempt_answer(a, refused, -1);
+	else
+		attempt_start(a);
 }
 
 void verb_restart(struct request *request)

@@ -36,7 +36,7 @@ struct fixture {
 	struct state *state;
 	struct plan *plan;
 	struct ckpt_error error;
-	bool any_rights;
+	const struct asker *asker;
 	int ret;
 };
 
@@ -97,7 +97,7 @@ static void make(struct fixture *f)
 
 	if (state_parse(f->stream.buf, f->stream.len, &f->state, &why))
 		fail_msg("%s", why.text);
-	f->ret = plan_make(f->state, f->any_rights, &f->plan, &f->error);
+	f->ret = plan_make(f->state, f->asker, &f->plan, &f->error);
 }
 
 static void done(struct fixture *f)
@@ -507,8 +507,10 @@ static void test_owner_realtime(void **arg)
 	}
 }
 
-static void exceed(void (*spoil)(struct ckpt_creds *c), bool root, bool expected)
+/* User 1000 of group 0 asks for a tree of user 1000, or of root, in which one process has more. */
+static void exceed(void (*spoil)(struct ckpt_creds *c), bool root)
 {
+	static const struct asker asker = { .uid = 1000 };
 	static const struct made_up procs[] = {
 		{ 100, 0, 0, 0, 1, 1, 1, 1 }, { 110, 100, 0, 0, 2, 2, 2, 1 },
 	};
@@ -521,13 +523,16 @@ static void exceed(void (*spoil)(struct ckpt_creds *c), bool root, bool expected
 		c->uid = c->euid = c->suid = c->fsuid = root ? 0 : 1000;
 	}
 	spoil(&thread_rec(&f, 110)->creds);
+	f.asker = &asker;
 	make(&f);
-	assert_int_equal(refused(&f, CKPT_R_PERMISSION, 110), expected);
+	assert_int_equal(f.ret, -EOPNOTSUPP);
+	assert_true(refused(&f, CKPT_R_PERMISSION, 110));
+	assert_int_equal(refused(&f, CKPT_R_PERMISSION, 100), root);
 	error_done(&f.error);
 	plan_free(f.plan);
 	state_free(f.state);
 	f.plan = NULL;
-	f.any_rights = true;		/* root asks: then root builds it */
+	f.asker = NULL;			/* root asks: then root builds it */
 	make(&f);
 	assert_int_equal(f.ret, 0);
 	assert_int_equal(f.plan->owner.uid, 0);
@@ -542,14 +547,36 @@ static void spoil_ambient(struct ckpt_creds *c) { c->cap_ambient = 1; }
 
 static void test_exceed(void **arg)
 {
-	exceed(spoil_euid, false, true);
-	exceed(spoil_suid, false, true);
-	exceed(spoil_gid, false, true);
-	exceed(spoil_cap, false, true);
-	exceed(spoil_ambient, false, true);
-	exceed(spoil_suid, true, false);
-	exceed(spoil_gid, true, false);
-	exceed(spoil_cap, true, false);
+	for (int root = 0; root <= 1; root++) {
+		exceed(spoil_euid, root);
+		exceed(spoil_suid, root);
+		exceed(spoil_gid, root);
+		exceed(spoil_cap, root);
+		exceed(spoil_ambient, root);
+	}
+}
+
+/* Who asks is the owner, whoever the image says that it belongs to. */
+static void test_owner_asks(void **arg)
+{
+	static const struct made_up procs[] = { { 100, 0, 0, 0, 1, 1, 1, 1 } };
+	static const struct asker asker = { .uid = 1000 }, other = { .uid = 1001 };
+	struct ckpt_creds *c;
+	struct fixture f;
+
+	describe(&f, procs, 1);
+	c = &thread_rec(&f, 100)->creds;
+	c->uid = c->euid = c->suid = c->fsuid = 1000;
+	f.asker = &other;
+	make(&f);
+	assert_true(refused(&f, CKPT_R_PERMISSION, 100));
+	error_done(&f.error);
+	state_free(f.state);
+	f.asker = &asker;
+	make(&f);
+	check(&f);
+	assert_int_equal(f.plan->owner.uid, 1000);
+	done(&f);
 }
 
 /* ---------------------------------------------------------------- rejected */
@@ -605,6 +632,7 @@ int main(void)
 		cmocka_unit_test(test_owner),
 		cmocka_unit_test(test_owner_realtime),
 		cmocka_unit_test(test_exceed),
+		cmocka_unit_test(test_owner_asks),
 		cmocka_unit_test(test_zombie_parent),
 		cmocka_unit_test(test_numbers),
 	};
