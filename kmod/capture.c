@@ -139,6 +139,7 @@ static void ckpt_capture_free(struct ckpt_ctx *ctx)
 		ckpt_capture_undo(ctx);
 	ckpt_objects_free(&cap->objects);
 	ckpt_tree_free(&cap->tree);
+	ckpt_owner_free(&cap->owner);
 	ckpt_records_destroy(cap->refusals);
 	ctx->capture = NULL;
 	kfree(cap);
@@ -172,7 +173,9 @@ int ckpt_capture_target(struct ckpt_ctx *ctx, struct ckpt_target *arg)
 		goto err_free;
 	}
 	ckpt_records_reset(ctx->records);
-	err = ckpt_tree_init(&cap->tree, arg, ctx);
+	err = ckpt_owner_init(&cap->owner, arg, ctx);
+	if (!err)
+		err = ckpt_tree_init(&cap->tree, arg, ctx);
 	if (!err)
 		err = ckpt_refuse_verdict(cap);
 	if (err)

@@ -16,6 +16,7 @@
 
 #include "context.h"
 #include "objects.h"
+#include "owner.h"
 #include "tree.h"
 
 struct ckpt_records;
@@ -28,6 +29,7 @@ struct task_struct;
 struct ckpt_capture {
 	struct ckpt_ctx *ctx;
 	struct ckpt_tree tree;
+	struct ckpt_owner owner;	/* for whom the tree is captured */
 	struct ckpt_objects objects;	/* filled by the snapshot; files are let go at the thaw */
 
 	struct ckpt_records *refusals;

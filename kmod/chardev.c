@@ -66,7 +66,7 @@ static int ckpt_cmd_info(struct ckpt_ctx *ctx, union ckpt_arg *arg)
 	info->max_threads = CKPT_MAX_THREADS;
 	info->max_pause_ms = CKPT_MAX_PAUSE_MS;
 	info->features = CKPT_FEAT_SNAPSHOT | CKPT_FEAT_SHARE | CKPT_FEAT_EVENTS |
-			 CKPT_FEAT_DEADLINES | CKPT_FEAT_TTY_PEEK;
+			 CKPT_FEAT_DEADLINES | CKPT_FEAT_TTY_PEEK | CKPT_FEAT_OWNER;
 	if (IS_ENABLED(CONFIG_MEM_SOFT_DIRTY))
 		info->features |= CKPT_FEAT_TRACK;
 	ckpt_arch_info(info);
@@ -103,7 +103,8 @@ CKPT_CMD_FN(restore_commit, restore_commit)
 
 static const struct ckpt_cmd ckpt_cmds[] = {
 	CKPT_CMD(INFO, info, ckpt_info, .beside = true),
-	CKPT_CMD(TARGET, capture_target, ckpt_target, .flags = CKPT_TARGET_DESCENDANTS),
+	CKPT_CMD(TARGET, capture_target, ckpt_target,
+		 .flags = CKPT_TARGET_DESCENDANTS | CKPT_TARGET_OWNED),
 	CKPT_CMD(FREEZE, capture_freeze, ckpt_freeze),
 	CKPT_CMD(SNAPSHOT, capture_snapshot, ckpt_snapshot,
 		 .flags = CKPT_SNAPSHOT_NO_COW | CKPT_SNAPSHOT_DRY | CKPT_SNAPSHOT_TRACK),

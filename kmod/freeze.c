@@ -120,7 +120,7 @@ static bool ckpt_freeze_refuses(struct ckpt_freezing *run, struct task_struct *t
 	else if (!ckpt_freeze_may_look(run, task))
 		ckpt_refuse(run->cap, CKPT_R_ACCESS, task, 0, "ptrace access");
 	else
-		return false;
+		return ckpt_owner_refuses(run->cap, task);
 	return true;
 }
 
@@ -577,6 +577,8 @@ int ckpt_capture_freeze(struct ckpt_ctx *ctx, struct ckpt_freeze *arg)
 		return ret;
 
 	ret = ckpt_freeze_all(&run, arg->max_pause_ms * NSEC_PER_MSEC);
+	if (ret == 1 && !run.cap->nr_refusals)
+		ckpt_owner_check(run.cap);
 	if (ret == 1 && !run.cap->nr_refusals)
 		ret = ckpt_freeze_succeed(&run, arg);
 	if (!ret && !run.cap->nr_refusals)

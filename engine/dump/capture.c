@@ -75,6 +75,24 @@ static bool worth_a_retry(int ret, const struct ckpt_error *error, unsigned int 
 	return ret == -EBUSY && passes_by_itself(error);
 }
 
+/* Have the kernel refuse what the owner could not trace. */
+static int capture_owner(const struct capture *cap, const struct asker *owner,
+			 struct ckpt_target *target, struct ckpt_error *error)
+{
+	if (!owner)
+		return 0;
+	if (!(cap->dev->info.features & CKPT_FEAT_OWNER))
+		return error_fail(error, -EOPNOTSUPP,
+				  "the kernel module cannot hold a job to the rights of its owner: "
+				  "load its newer version");
+	target->flags |= CKPT_TARGET_OWNED;
+	target->owner_uid = owner->uid;
+	target->owner_gid = owner->gid;
+	target->nr_owner_groups = owner->nr_groups;
+	target->owner_groups = (uintptr_t)owner->groups;
+	return 0;
+}
+
 static int name_target(struct capture *cap, const struct capture_options *o,
 		       struct ckpt_error *error)
 {
@@ -85,10 +103,15 @@ static int name_target(struct capture *cap, const struct capture_options *o,
 		.nr_exclude = o->nr_excludes,
 		.exclude = (uintptr_t)o->excludes,
 	};
-	int ret = kdev_target(cap->dev, &target);
+	int ret = capture_owner(cap, o->owner, &target, error);
 
-	if (!ret)
-		return 0;
+	if (ret)
+		return ret;
+	ret = kdev_target(cap->dev, &target);
+	if (!ret && o->targeted)
+		ret = o->targeted(o->frozen_arg, error);
+	if (!ret || ret == -ESTALE)	/* named, and right or not */
+		return ret;
 	ret = kdev_refusals(cap->dev, ret, "dump", error);
 	if (ret == -ESRCH && error && !error->nr_refusals) {
 		struct error_refusal gone = { .reason = CKPT_R_NO_PROCESS, .pid = o->roots[0] };

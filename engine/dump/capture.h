@@ -10,6 +10,7 @@
 #define STILLPOINT_CAPTURE_H
 
 #include "base/error.h"
+#include "engine/core/asker.h"
 #include "engine/core/kdev.h"
 #include "engine/core/state.h"
 
@@ -22,6 +23,7 @@ struct capture_options {
 	const pid_t *roots;
 	unsigned int nr_roots;
 	bool descendants;
+	const struct asker *owner;	/* refuse what is not his; NULL: the caller may all */
 	const struct ckpt_exclude *excludes;	/* pids and tids as we see them */
 	unsigned int nr_excludes;
 	bool in_place;			/* no snapshot: memory is read while frozen */
@@ -34,6 +36,12 @@ struct capture_options {
 	 * with findings in @error, and is called again if another attempt is made for them.
 	 */
 	int (*check)(struct capture *cap, struct ckpt_error *error);
+	/*
+	 * Called when the roots are named, and whenever they are named anew.  From then on they are
+	 * held, so that a root that is found to be the right process now was it when it was named.
+	 * -ESTALE with @error: it is not.  NULL: no call.
+	 */
+	int (*targeted)(void *arg, struct ckpt_error *error);
 	int (*frozen)(void *arg);	/* called between freeze and snapshot; NULL: no call */
 	void *frozen_arg;
 };

@@ -284,6 +284,12 @@ static void dump_identify(struct dump *d, uint64_t started)
 	if (root) {
 		identity.uid = root->threads[0].rec->creds.euid;
 		identity.gid = root->threads[0].rec->creds.egid;
+	}
+	if (d->options->owner) {
+		identity.uid = d->options->owner->uid;
+		identity.gid = d->options->owner->gid;
+	}
+	if (root) {
 		image_set(d->img, "command", root->rec->comm);
 	}
 	if (d->stats.pages_excluded) {
@@ -518,6 +524,7 @@ static int dump_run(struct dump *d, kdev_open_fn open)
 		.roots = o->roots,
 		.nr_roots = o->nr_roots,
 		.descendants = o->descendants || roots_are_inits(o),
+		.owner = o->owner,
 		.excludes = o->excludes,
 		.nr_excludes = o->nr_excludes,
 		.in_place = d->frozen_to_end,
@@ -530,6 +537,7 @@ static int dump_run(struct dump *d, kdev_open_fn open)
 				d->frozen_to_end ? 0 : MAX_PAUSE_MS,
 		.check = dump_sockets_check,
 		.frozen = o->dry_run ? NULL : o->frozen,
+		.targeted = o->targeted,
 		.frozen_arg = o->frozen_arg,
 	};
 	int ret = dump_externals_open(d);

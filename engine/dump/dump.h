@@ -10,6 +10,7 @@
 #define STILLPOINT_DUMP_H
 
 #include "base/error.h"
+#include "engine/core/asker.h"
 #include "engine/core/engine.h"
 
 struct image_key;
@@ -46,6 +47,11 @@ struct dump_options {
 	const pid_t *roots;
 	unsigned int nr_roots;
 	bool descendants;	/* the roots' descendants, not the roots themselves */
+	/*
+	 * The dump is for this user: it is refused if the tree has a process that he could not
+	 * trace, and the image is his.  NULL: root asks, who may take anything.
+	 */
+	const struct asker *owner;
 	const char *dir;	/* image directory; must not exist or be empty; parent must exist */
 	const struct image_key *key;	/* with a secret: the image is encrypted */
 	uint64_t generation;	/* recorded; 0 for a plain dump */
@@ -94,6 +100,11 @@ struct dump_options {
 	 * then in no image.  A negative errno ends the dump.  NULL: no call.
 	 */
 	int (*frozen)(void *arg);
+	/*
+	 * Called, with the same argument, when the kernel holds the roots: are they still the
+	 * processes that the caller means? -ESTALE with a text: no.  NULL: no call.
+	 */
+	int (*targeted)(void *arg, struct ckpt_error *error);
 	void *frozen_arg;
 	/*
 	 * For a caller that dumps several trees together.  captured() is called when this

@@ -43,6 +43,7 @@ struct op_env {
 	int (*enter)(void *arg);	/* restore, as in struct restore_options; or NULL */
 	void *enter_arg;
 	int (*frozen)(void *arg);	/* dump, as in struct dump_options; or NULL */
+	int (*targeted)(void *arg, struct ckpt_error *error);
 	void *frozen_arg;
 	int (*captured)(void *arg);	/* dump, as in struct dump_options; or NULL */
 	int (*stored)(void *arg);

@@ -8,6 +8,7 @@
  */
 #include "base/error.h"
 #include "engine/op/op_args.h"
+#include "engine/op/op_asker.h"
 #include "engine/op/op_mpi.h"
 
 #include <dirent.h>
@@ -31,6 +32,7 @@ struct dump_args {
 	struct dump_options options;
 	pid_t pids[OP_ROOTS_MAX];
 	struct ckpt_exclude *excludes;	/* of the environment, then of the arguments; malloc */
+	struct asker owner;
 };
 
 static json_t *parse_pids(json_t *pids, struct dump_args *args)
@@ -305,7 +307,10 @@ json_t *op_dump(const struct op_env *env, json_t *json)
 
 	if (!outcome && o->dir)
 		outcome = op_dump_check_directory(o->dir);
+	if (!outcome)
+		outcome = op_asker_take(env, false, &args.owner, &o->owner);
 	if (outcome || (!o->dry_run && op_key_load(env, true, &key, &outcome))) {
+		op_asker_done(&args.owner);
 		free(args.excludes);
 		return outcome;
 	}
@@ -319,6 +324,7 @@ json_t *op_dump(const struct op_env *env, json_t *json)
 	o->progress = env->progress;
 	o->progress_arg = env->progress_arg;
 	o->frozen = env->frozen;
+	o->targeted = env->targeted;
 	o->frozen_arg = env->frozen_arg;
 	o->captured = env->captured;
 	o->stored = env->stored;
@@ -334,6 +340,7 @@ json_t *op_dump(const struct op_env *env, json_t *json)
 	if (!env->nr_living)
 		op_mpi_explain(outcome);
 	image_key_destroy(key);
+	op_asker_done(&args.owner);
 	free(args.excludes);
 	return outcome;
 }

@@ -282,6 +282,8 @@ static struct checkpoint *checkpoint_new(struct job *job, const struct job_check
 		checkpoint_free(c);
 		return NULL;
 	}
+	if (o->any_rights)
+		json_object_set_new(c->args, "any_rights", json_true());
 	if (o->files)
 		json_object_set_new(c->args, "files", json_string(o->files));
 	build_upon(c, o);

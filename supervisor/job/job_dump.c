@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "shim/identity.h"
 #include "shim/ranks.h"
 #include "supervisor/job/coord_record.h"
 #include "supervisor/job/job_externals.h"
@@ -52,6 +53,7 @@ struct job_dump {
 	bool stored;		/* the image is in its place */
 	bool counts;		/* the worker was told to go on after that */
 	bool aborted;
+	bool any_rights;	/* root asked: the tree may hold more than the owner has */
 	uint64_t silent_ns, quiesce_ns;
 	/* in the worker */
 	struct externals externals;
@@ -63,6 +65,21 @@ struct job_dump {
 };
 
 /* ----------------------------------------------------------- in the worker */
+
+/*
+ * The kernel holds the process of that number: is it the job's init? The number came from the loop
+ * of ckptd, and the init may have ended since.
+ */
+static int on_targeted(void *arg, struct ckpt_error *error)
+{
+	const struct job_dump *d = arg;
+	struct identity id;
+
+	if (!identity_read(d->job->state_dir, &id) && id.init_alive && id.init == d->job->init)
+		return 0;
+	return error_fail(error, -ESTALE, "job %lld has just ended: process %d is not its init any "
+			  "more", (long long)d->job->id, (int)d->job->init);
+}
 
 /* The tree stands still: drain its output into the logs, and make the note for the manifest. */
 static int on_frozen(void *arg)
@@ -228,7 +245,10 @@ static json_t *dump_run(struct channel_reporter *reporter, void *arg)
 		.progress = channel_report_progress,
 		.progress_arg = reporter,
 		.frozen = on_frozen,
+		.targeted = on_targeted,
 		.frozen_arg = d,
+		.any_rights = d->any_rights || !d->job->uid,
+		.asker = d->job->record,
 		.captured = job_dump_on_captured,
 		.stored = d->hold[1] >= 0 ? job_dump_on_stored : NULL,
 		.commits = on_commit,
@@ -392,7 +412,9 @@ int job_dump_start(struct job *job, const struct job_dump_options *options,
 	d->node = job->parts ? (int)job->node_index : -1;
 	d->ops = ops;
 	d->arg = arg;
-	d->args = json_incref(options->args);
+	d->args = json_copy(options->args);
+	d->any_rights = json_is_true(json_object_get(options->args, "any_rights"));
+	json_object_del(d->args, "any_rights");
 	d->silent_ns = options->silent_ns;
 	d->quiesce_ns = options->quiesce_ns;
 	d->hold[0] = d->hold[1] = -1;

@@ -24,7 +24,11 @@ struct job_dump_ops {
 };
 
 struct job_dump_options {
-	json_t *args;		/* of op_dump(); the dump keeps a reference: do not change it */
+	/*
+	 * As of op_dump(), copied; and "any_rights": true if root asks, so that the tree may hold
+	 * more than the job's owner has.  It is in here because it goes to the other nodes, too.
+	 */
+	json_t *args;
 	bool held;
 	uint64_t silent_ns;	/* time until the ranks were silent; for the image's note */
 	uint64_t quiesce_ns;	/* time since the checkpoint was asked for; 0: not asked here */

@@ -28,6 +28,7 @@ struct job_checkpoint_options {
 	bool stop_and_copy;
 	bool full, incremental;	/* overrides the configuration; neither: as configured */
 	bool automatic;		/* taken by ckptd itself: nobody waits for it */
+	bool any_rights;	/* root asks: the job may hold more than its owner has */
 	int max_pause_ms;	/* -1: as configured */
 	int quiesce_ms;		/* 0: as configured */
 	const char *files;	/* NULL: the default */

@@ -53,6 +53,7 @@ static json_t *verb_checkpoint_parse(const struct request *request,
 	o->kill = kill;
 	o->dry_run = dry_run;
 	o->stop_and_copy = copy;
+	o->any_rights = request->uid == 0;
 	o->full = incremental == 0;
 	o->incremental = incremental == 1;
 	return NULL;

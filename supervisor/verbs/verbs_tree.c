@@ -55,6 +55,9 @@ static json_t *op_run(struct channel_reporter *reporter, void *arg)
 		.progress = channel_report_progress,
 		.progress_arg = reporter,
 		.memory = t->request->common->config.pipeline_memory,
+		/* by pid or directory: root's alone, root_only() */
+		.any_rights = !t->job || !t->request->uid || !t->job->uid,
+		.asker = t->job ? t->job->record : NULL,
 	};
 	struct externals externals;
 	json_t *outcome = t->job ? job_externals_open(t->job, &externals, &env) : NULL;

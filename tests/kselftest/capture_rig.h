@@ -108,5 +108,6 @@ part(track_forced);
 part(exclude_exec);
 part(crowd); part(queue_limit);
 part(suspend); part(frozen_group);
+part(owned);
 
 #endif /* CAPTURE_RIG_H */

@@ -212,7 +212,8 @@ static int fake_command(struct kdev *dev, unsigned long command, void *arg)
 	must(*(__u32 *)arg == _IOC_SIZE(command));
 	switch (command) {
 	case CKPT_IOC_TARGET:
-		fake.nr_excludes = ((struct ckpt_target *)arg)->nr_exclude;
+		fake.target = *(struct ckpt_target *)arg;
+		fake.nr_excludes = fake.target.nr_exclude;
 		return 0;
 	case CKPT_IOC_FREEZE:
 		return fake_freeze(arg);

@@ -43,6 +43,7 @@ struct fake_kernel {
 	/* what happened */
 	unsigned int opened, closed, freezes, pagemaps, reads, live_reads, pages_read, nr_excludes;
 	bool frozen, thawed, killed, dropped;
+	struct ckpt_target target;	/* the last one */
 	enum ckpt_reason refused;	/* what is read; 0: records */
 	size_t read_pos;
 };

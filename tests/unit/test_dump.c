@@ -547,6 +547,49 @@ static int act_in_pause(void *arg)
 	return 0;
 }
 
+static int targeted(void *arg, struct ckpt_error *error)
+{
+	int *ret = arg;
+
+	assert_int_equal(fake.freezes, 0);
+	return *ret ? error_fail(error, *ret, "another process") : 0;
+}
+
+/* The kernel is told who asks; a module that cannot hold the tree to his rights gets no tree. */
+static void test_owner(void **state)
+{
+	struct scratch *s = *state;
+	struct dump_options options = dump_options_for(s);
+	gid_t groups[] = { 50, 100 };
+	const struct asker owner = {
+		.uid = 1000, .gid = 1001, .groups = groups, .nr_groups = 2,
+	};
+	struct image_reader *r = NULL;
+	int wrong = -ESTALE;
+
+	make_tree(s);
+	options.owner = &owner;
+	dump_fails(s, &options, -EOPNOTSUPP, 0);
+	assert_int_equal(fake.freezes, 0);
+	fake.features |= CKPT_FEAT_OWNER;
+	options.targeted = targeted;
+	options.frozen_arg = &wrong;
+	dump_fails(s, &options, -ESTALE, 0);
+	assert_int_equal(fake.freezes, 0);
+	wrong = 0;
+	dump_ok(&options, NULL);
+	assert_int_equal(fake.target.flags & CKPT_TARGET_OWNED, CKPT_TARGET_OWNED);
+	assert_int_equal(fake.target.owner_uid, 1000);
+	assert_int_equal(fake.target.owner_gid, 1001);
+	assert_int_equal(fake.target.nr_owner_groups, 2);
+	assert_ptr_equal((void *)(uintptr_t)fake.target.owner_groups, groups);
+	assert_true(fake.target.owner_caps == 0);
+	assert_int_equal(image_open(options.dir, s->key, NULL, &r, NULL), 0);
+	assert_int_equal(image_manifest(r)->identity.uid, 1000);
+	image_close(r);
+	fake_close_files();
+}
+
 static void test_shm_dir(void **state)
 {
 	const struct ckpt_exclude low = { CKPT_EXCLUDE_RANGE, getpid(), LOW, 2 * LOW };
@@ -616,6 +659,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_expires_late, scratch_setup, scratch_teardown),
 		cmocka_unit_test_setup_teardown(test_failures, scratch_setup, scratch_teardown),
 		cmocka_unit_test_setup_teardown(test_shm_dir, scratch_setup, scratch_teardown),
+		cmocka_unit_test_setup_teardown(test_owner, scratch_setup, scratch_teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

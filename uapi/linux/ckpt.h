@@ -82,6 +82,7 @@
 #include <linux/types.h>
 
 #include <linux/ckpt_cpu.h>
+#include <linux/ckpt_target.h>
 
 #define CKPT_DEVICE		"/dev/ckpt"
 #define CKPT_API		1	/* raised when an old caller would break */
@@ -101,6 +102,7 @@ enum ckpt_reason {
 #define CKPT_FEAT_DEADLINES	(1ULL << 3)	/* timed waits keep their deadline */
 #define CKPT_FEAT_TRACK		(1ULL << 4)	/* CKPT_SNAPSHOT_TRACK, CKPT_RUN_CLEAN */
 #define CKPT_FEAT_TTY_PEEK	(1ULL << 5)	/* CKPT_IOC_TTY_PEEK */
+#define CKPT_FEAT_OWNER		(1ULL << 6)	/* CKPT_TARGET_OWNED */
 
 /**
  * struct ckpt_info - CKPT_IOC_INFO: features and limits of this module and kernel
@@ -131,51 +133,6 @@ struct ckpt_info {
 };
 
 /* --------------------------------------------------------------- capture */
-
-#define CKPT_TARGET_DESCENDANTS	(1U << 0)	/* the roots' descendants, not the roots */
-#define CKPT_EXCLUDE_MAX	(1U << 18)	/* enough for a node with a thousand MPI ranks */
-
-enum ckpt_exclude_kind {
-	CKPT_EXCLUDE_RANGE = 1,		/* memory [start, end) of pid: no mapping is recorded */
-	CKPT_EXCLUDE_FD = 2,		/* descriptor start of pid: not recorded */
-	CKPT_EXCLUDE_THREAD = 3,	/* thread start of pid: neither frozen nor recorded */
-};
-
-/**
- * struct ckpt_exclude - one thing left out of a capture
- * @kind: enum ckpt_exclude_kind
- * @pid: process, in the caller's PID namespace; 0: every process of the tree
- * @start: address, descriptor or tid; @end: end address (exclusive) of a range, else 0
- *
- * An excluded thing is not looked at; an exclusion that is not possible is refused (EXCLUDE).
- */
-struct ckpt_exclude {
-	__u32 kind;
-	__s32 pid;
-	__u64 start;
-	__u64 end;
-};
-
-/**
- * struct ckpt_target - CKPT_IOC_TARGET: what to capture
- * @flags: CKPT_TARGET_*
- * @nr_roots: number of roots, 1 to 1024
- * @nr_exclude: number of exclusions, at most CKPT_EXCLUDE_MAX
- * @roots: pointer to __s32 pids in the caller's PID namespace; the target is these processes with
- *	all their descendants, which each freeze finds again
- * @exclude: pointer to struct ckpt_exclude
- *
- * Makes the context a capture.  Refuses kernel threads, init, the caller and
- * its ancestors.  -EPERM to a caller that could not open the device (any more).
- */
-struct ckpt_target {
-	__u32 size;
-	__u32 flags;
-	__u32 nr_roots;
-	__u32 nr_exclude;
-	__u64 roots;
-	__u64 exclude;
-};
 
 /**
  * struct ckpt_freeze - CKPT_IOC_FREEZE: park every thread of the target

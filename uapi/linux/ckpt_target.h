@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
+/*
+ * The target of a capture: which tree, without what, and for whom.
+ *
+ * Included by ckpt.h, whose rules for argument structures hold.
+ */
+#ifndef _UAPI_LINUX_CKPT_TARGET_H
+#define _UAPI_LINUX_CKPT_TARGET_H
+
+#include <linux/types.h>
+
+#define CKPT_TARGET_DESCENDANTS	(1U << 0)	/* the roots' descendants, not the roots */
+#define CKPT_TARGET_OWNED	(1U << 1)	/* refuse what the owner could not trace */
+#define CKPT_EXCLUDE_MAX	(1U << 18)	/* enough for a node with a thousand MPI ranks */
+
+enum ckpt_exclude_kind {
+	CKPT_EXCLUDE_RANGE = 1,		/* memory [start, end) of pid: no mapping is recorded */
+	CKPT_EXCLUDE_FD = 2,		/* descriptor start of pid: not recorded */
+	CKPT_EXCLUDE_THREAD = 3,	/* thread start of pid: neither frozen nor recorded */
+};
+
+/**
+ * struct ckpt_exclude - one thing left out of a capture
+ * @kind: enum ckpt_exclude_kind
+ * @pid: process, in the caller's PID namespace; 0: every process of the tree
+ * @start: address, descriptor or tid; @end: end address (exclusive) of a range, else 0
+ *
+ * An excluded thing is not looked at; an exclusion that is not possible is refused (EXCLUDE).
+ */
+struct ckpt_exclude {
+	__u32 kind;
+	__s32 pid;
+	__u64 start;
+	__u64 end;
+};
+
+/**
+ * struct ckpt_target - CKPT_IOC_TARGET: what to capture
+ * @flags: CKPT_TARGET_*
+ * @nr_roots: number of roots, 1 to 1024
+ * @nr_exclude: number of exclusions, at most CKPT_EXCLUDE_MAX
+ * @roots: pointer to __s32 pids in the caller's PID namespace; the target is these processes with
+ *	all their descendants, which each freeze finds again
+ * @exclude: pointer to struct ckpt_exclude
+ * @owner_uid: with CKPT_TARGET_OWNED: the user for whom the tree is captured, in the caller's user
+ *	namespace, as all of these; without it the fields from here on are 0
+ * @owner_gid: his group
+ * @nr_owner_groups: number of his supplementary groups, at most 65536
+ * @owner_groups: pointer to __u32 group ids
+ * @owner_caps: capabilities that he has, CAP_ bits; 0 for an ordinary user
+ *
+ * Makes the context a capture.  Refuses kernel threads, init, the caller and
+ * its ancestors.  -EPERM to a caller that could not open the device (any more).
+ *
+ * With CKPT_TARGET_OWNED each freeze refuses (OWNER) every thread that the owner could not trace,
+ * by the rule of ptrace(2): another user, a group that he has not, a capability beyond his,
+ * another user namespace, memory that is not dumpable.  File system ids and supplementary groups
+ * are held to the same.  The thread is refused before it is told to park, where that is seen; the
+ * answer that counts is given when all threads are frozen, and cannot change their credentials.
+ */
+struct ckpt_target {
+	__u32 size;
+	__u32 flags;
+	__u32 nr_roots;
+	__u32 nr_exclude;
+	__u64 roots;
+	__u64 exclude;
+	__u32 owner_uid;
+	__u32 owner_gid;
+	__u32 nr_owner_groups;
+	__u32 pad;
+	__u64 owner_groups;
+	__u64 owner_caps;
+};
+
+#endif /* _UAPI_LINUX_CKPT_TARGET_H */
