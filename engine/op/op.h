@@ -39,6 +39,7 @@ struct op_env {
 	 */
 	const json_t *asker;
 	bool any_rights;
+	uid_t viewer;		/* show, diff: the user who asks; 0: root, who may see all */
 	pid_t beside;		/* restore: as in struct restore_options */
 	int (*enter)(void *arg);	/* restore, as in struct restore_options; or NULL */
 	void *enter_arg;
@@ -99,11 +100,14 @@ json_t *op_doctor(const struct op_env *env, json_t *args);
  * If the secret of an encrypted image is missing, the note is missing, and "locked" says why.
  */
 json_t *op_describe(const struct op_env *env, json_t *args);
-/* Show the content of an image. @args: dir, records, runs */
+/*
+ * Show the content of an image. @args: dir, records, runs: both tell addresses, and are refused
+ * (-EACCES) for an image with a process that env->viewer could not trace.
+ */
 json_t *op_show(const struct op_env *env, json_t *args);
 /* Check an image for damage. @args: dir, deep, generation, job */
 json_t *op_verify(const struct op_env *env, json_t *args);
-/* Compare two images. @args: dir, other */
+/* Compare two images. @args: dir, other. Refused as op_show() with addresses. */
 json_t *op_diff(const struct op_env *env, json_t *args);
 
 #endif /* STILLPOINT_OP_H */

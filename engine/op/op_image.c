@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "image/foreign.h"
 #include "image/key.h"
 #include "image/reader.h"
 #include "image/show.h"
@@ -144,9 +145,28 @@ json_t *op_describe(const struct op_env *env, json_t *json)
 	return outcome;
 }
 
-static json_t *op_image_show(const char *dir, const struct image_key *key,
-			     unsigned int flags)
+/* NULL, or a refusal: the image tells addresses of a process that is not the viewer's. */
+static json_t *op_image_check_viewer(const struct op_env *env, struct image_reader *reader,
+				     const char *dir)
 {
+	struct ckpt_error error = {};
+	pid_t pid = 0;
+	int ret = env->viewer ? image_foreign(reader, env->viewer, &pid) : 0;
+
+	if (ret < 0) {
+		error_set(&error, ret, "%s: %s", error_path_tail(dir), image_reader_error(reader));
+		return op_image_failed(dir, ret, &error);
+	}
+	if (!ret)
+		return NULL;
+	return outcome_error(-EACCES, "%s: process %d is not yours alone, and its addresses are "
+			     "shown to root only", error_path_tail(dir), (int)pid);
+}
+
+static json_t *op_image_show(const struct op_env *env, const char *dir,
+			     const struct image_key *key, unsigned int flags)
+{
+	json_t *refused = NULL;
 	struct ckpt_error error = {};
 	struct image_reader *reader;
 	json_t *result = NULL;
@@ -155,8 +175,13 @@ static json_t *op_image_show(const char *dir, const struct image_key *key,
 	err = image_open_locked(dir, key, NULL, &reader, &error);
 	if (err)
 		return op_image_failed(dir, err, &error);
-	err = image_show_json(reader, flags, &result, &error);
+	if (flags)
+		refused = op_image_check_viewer(env, reader, dir);
+	if (!refused)
+		err = image_show_json(reader, flags, &result, &error);
 	image_close(reader);
+	if (refused)
+		return refused;
 	/* only ckptd needs the record, which holds the job's environment: long, perhaps private */
 	json_object_del(json_object_get(result, "properties"), "record");
 	return err ? op_image_failed(dir, err, &error) : outcome_ok(result);
@@ -175,7 +200,7 @@ json_t *op_show(const struct op_env *env, json_t *json)
 		return outcome_error(-EINVAL, "show: bad arguments: %s", why.text);
 	if (op_key_load(env, false, &key, &outcome))
 		return outcome;
-	outcome = op_image_show(dir, key, (records ? IMAGE_SHOW_RECORDS : 0) |
+	outcome = op_image_show(env, dir, key, (records ? IMAGE_SHOW_RECORDS : 0) |
 				 (runs ? IMAGE_SHOW_RUNS : 0));
 	image_key_destroy(key);
 	return outcome;
@@ -240,14 +265,18 @@ json_t *op_diff(const struct op_env *env, json_t *json)
 		where = other;
 		err = image_open(other, key, NULL, &b, &error);
 	}
-	if (!err) {
+	if (!err)
+		outcome = op_image_check_viewer(env, a, dir) ?:
+			  op_image_check_viewer(env, b, other);
+	if (!err && !outcome) {
 		err = image_diff_json(a, b, &result, &error);
 		where = image_reader_error(a)[0] ? dir : other;
 		if (err && (image_reader_error(a)[0] || image_reader_error(b)[0]))
 			error_set(&error, err, "%s: %.170s", error_path_tail(where),
 					image_reader_error(where == dir ? a : b));
 	}
-	outcome = err ? op_image_failed(where, err, &error) : outcome_ok(result);
+	if (!outcome)
+		outcome = err ? op_image_failed(where, err, &error) : outcome_ok(result);
 	image_close(b);
 	image_close(a);
 	image_key_destroy(key);

@@ -36,6 +36,7 @@ static json_t *image_run(struct channel_reporter *reporter, void *arg)
 		.secret = r->request->common->config.encryption_key,
 		.progress = channel_report_progress,
 		.progress_arg = reporter,
+		.viewer = r->request->uid,
 	};
 
 	return r->op(&env, r->args);
