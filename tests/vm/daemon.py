@@ -1284,17 +1284,26 @@ def run_below(node, *before, user=None):
 
 @test
 def scheduling_over_a_restart(node):
-    """a job has the scheduling of whoever ran it, and after a restart again, not the restarter's"""
-    for before, user, want in (
-            (('taskset', '1', 'nice', '-n', '5'), None, ('0', 5, os.SCHED_OTHER)),
-            (('taskset', '2', 'nice', '-n', '5'), USER, ('1', 5, os.SCHED_OTHER)),
-            (('nice', '-n', '-5', 'chrt', '--batch', '0'), USER, (None, -5, os.SCHED_BATCH)),
-            (('chrt', '--rr', '3'), USER, (None, 0, os.SCHED_RR))):
+    """a job has the scheduling of whoever ran it, and after a restart again, not the restarter's;
+    a user who restarts it gets no better one than he may set"""
+    for before, user, want, by_user in (
+            (('taskset', '1', 'nice', '-n', '5'), None, ('0', 5, os.SCHED_OTHER), None),
+            (('taskset', '2', 'nice', '-n', '5'), USER, ('1', 5, os.SCHED_OTHER),
+             (5, os.SCHED_OTHER)),
+            (('nice', '-n', '-5', 'chrt', '--batch', '0'), USER, (None, -5, os.SCHED_BATCH),
+             (0, os.SCHED_BATCH)),
+            (('chrt', '--rr', '3'), USER, (None, 0, os.SCHED_RR), (0, os.SCHED_OTHER))):
         job, pid = run_below(node, *before, user=user)
         was = scheduling_of(pid())
         equal((was[0] if want[0] else None, *was[1:]), want, f'{before}')
         node.ctl('checkpoint', '--kill', str(job), user=user)
-        node.ctl('restart', str(job), user=user)
+        if by_user:
+            node.ctl('restart', f'{job}:1', user=user)
+            equal(scheduling_of(wait_for('the process', 10, pid))[1:], by_user,
+                  f'{before} restarted by the user')
+            node.ctl('kill', str(job), 'KILL')
+            node.wait(job)
+        node.ctl('restart', f'{job}:1')
         equal(scheduling_of(wait_for('the process', 10, pid)), was, f'{before} after a restart')
         node.ctl('kill', str(job), 'KILL')
 
