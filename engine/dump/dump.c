@@ -165,6 +165,8 @@ static int dump_frozen(struct dump *d)
 	d->frozen_at = (uint64_t)time(NULL);
 	if (!ret)
 		ret = dump_in_place_take(d);
+	if (!ret && d->options->many_nodes)
+		ret = dump_shared_flush(d);
 	if (!ret)
 		ret = dump_records_ttys(d);
 	if (!ret && d->hold)
@@ -452,6 +454,8 @@ static int dump_captured(struct dump *d, uint64_t started)
 		ret = dump_frozen(d);
 	if (!ret)
 		ret = dump_hold(d, d->options->captured, "the checkpoint was given up");
+	if (!ret)
+		ret = dump_shared_watch(d);
 	if (!ret && !d->frozen_to_end)
 		ret = dump_thaw(d);
 	if (ret)

@@ -74,7 +74,11 @@ struct dump_options {
 	uint64_t memory;	/* for writing the image: as in struct image_options */
 	enum engine_files files;
 	uint64_t files_max;	/* ENGINE_FILES_KEEP: bytes kept at most; 0: DUMP_FILES_MAX */
-	bool many_nodes;	/* trees on other nodes, too: nothing is kept or watched */
+	/*
+	 * Other nodes have trees of the job, too: what is not only appended to is watched, not
+	 * kept.  captured() must return only when all of them are captured.
+	 */
+	bool many_nodes;
 	/* The job's private /dev/shm, as the caller sees it; it is carried whole.  NULL: none */
 	const char *shm_dir;
 	const struct engine_external *externals;

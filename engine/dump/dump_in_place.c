@@ -11,7 +11,8 @@
  *
  * The kernel gives a page of a shared mapping a new time of modification only when the page
  * is written for the first time since its last write-back.  So a mapped file that is watched is
- * written back in the pause, before its time is recorded.
+ * written back in the pause, before its time is recorded.  dump_shared.c has the rest for files
+ * of a job over several nodes, of which none is kept.
  */
 #include "base/error.h"
 #include "engine/dump/dump_run.h"
@@ -25,6 +26,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 /*
@@ -32,6 +34,9 @@
  * not kept: the hash of its end tells most programs that rewrite it.
  */
 #define LOG_KEPT_MAX	(64ULL << 20)
+
+#define TICK_NS		12000000	/* longer than a tick at 100 Hz, the step of files' times */
+#define CLOCKS_APART	60U	/* seconds that the clocks of a file server and ours may differ */
 
 /* Can the tree change bytes of the file that it has already written? */
 static bool in_place_can(const struct dump *d, const struct dump_inode *inode)
@@ -95,7 +100,7 @@ static void in_place_plan(struct dump_probe *p, struct dump_inode *inode, uint64
 	struct dump *d = p->d;
 	uint64_t size = in_place_bytes(p, inode);
 
-	if (d->options->files != ENGINE_FILES_KEEP || size > *room ||
+	if (d->options->files != ENGINE_FILES_KEEP || d->options->many_nodes || size > *room ||
 	    dump_place(d, inode->file)->handle) {
 		/* a long log is cut, as one that is opened for appending */
 		inode->watched = inode->maps_write || !inode->at_end;
@@ -117,11 +122,7 @@ int dump_in_place_plan(struct dump *d)
 
 	if (!found)
 		return error_fail(d->error, -ENOMEM, "out of memory");
-	/*
-	 * A file that trees on other nodes write, too, is not of one moment here: they are frozen
-	 * at others, and on a network file system what they wrote need not be seen yet.
-	 */
-	if (d->options->files == ENGINE_FILES_IGNORE || d->options->many_nodes) {
+	if (d->options->files == ENGINE_FILES_IGNORE) {
 		free(found);
 		return 0;
 	}
@@ -171,6 +172,33 @@ static int in_place_clone(struct dump_probe *p, struct dump_inode *inode)
 	return 0;
 }
 
+void dump_in_place_settle(const struct dump *d)
+{
+	const struct timespec tick = { .tv_nsec = TICK_NS };
+	struct timespec now;
+
+	if (d->options->kill || clock_gettime(CLOCK_REALTIME, &now))
+		return;
+	for (unsigned int i = 0; i < d->nr_inodes; i++) {
+		const struct dump_inode *inode = &d->inodes[i];
+		uint64_t window = dump_shared_may(inode->file->rec) ? CLOCKS_APART : 1;
+
+		if (inode->watched &&
+		    inode->watched_mtime_ns / 1000000000ULL + window >= (uint64_t)now.tv_sec) {
+			nanosleep(&tick, NULL);
+			return;
+		}
+	}
+}
+
+void dump_in_place_watch_log(struct dump *d, struct dump_inode *inode)
+{
+	d->stats.files.nr[DUMP_FATE_GROWS]--;
+	d->stats.files.bytes[DUMP_FATE_GROWS] -= inode->file->rec->size;
+	inode->watched = true;
+	in_place_tell(d, inode, DUMP_FATE_WATCHED);
+}
+
 /* Write back a watched file, and record its size and time as they are then. */
 static int in_place_watch(struct dump *d, struct dump_inode *inode)
 {
@@ -185,6 +213,7 @@ static int in_place_watch(struct dump *d, struct dump_inode *inode)
 	if (fstat(fd, &st))
 		return error_fail(d->error, -errno, "cannot watch %s: %s", inode->file->path,
 				  strerror(errno));
+	inode->watched_size = (uint64_t)st.st_size;
 	inode->watched_mtime_ns = (uint64_t)st.st_mtim.tv_sec * 1000000000ULL +
 				  (uint64_t)st.st_mtim.tv_nsec;
 	return 0;
@@ -209,6 +238,8 @@ int dump_in_place_take(struct dump *d)
 			cannot = dev;
 		in_place_tell(d, inode, inode->clone >= 0 ? DUMP_FATE_CLONED : DUMP_FATE_COPIED);
 	}
+	if (!ret && !d->options->many_nodes)
+		dump_in_place_settle(d);
 	return ret;
 }
 

@@ -13,6 +13,7 @@
  *	dump_tty.c	terminals: settings and unread bytes
  *	dump_files.c	inodes: what to do with each, descriptors
  *	dump_in_place.c	files that the tree can write in place: kept, or watched
+ *	dump_shared.c	files that the nodes of a job may share
  *	dump_prepare.c	files' data made ready before the freeze
  *	dump_content.c	contents of inodes and of /dev/shm
  *	dump_exclude.c	memory that a process excluded by its own table
@@ -63,7 +64,7 @@ struct dump_inode {
 	bool at_end;		/* … or stands at the end of the file */
 	bool kept;		/* the tree can write in place; the image has the content */
 	bool watched;		/* the tree can write in place, and the content is not kept */
-	uint64_t watched_mtime_ns;
+	uint64_t watched_size, watched_mtime_ns;
 	bool open;		/* some descriptor of the tree leads to it */
 	bool exec;		/* mapped executable */
 	bool deleted;		/* one description of it has no name any more */
@@ -191,6 +192,21 @@ int dump_files_get(struct dump *d);		/* in the pause */
 int dump_in_place_plan(struct dump *d);
 /* In the pause, after dump_files_get(): clone kept files, note the times of watched ones. */
 int dump_in_place_take(struct dump *d);
+/*
+ * Before the tree runs on: let so much time pass that a write after the thaw gets a later time
+ * than any that was recorded of a watched file.
+ */
+void dump_in_place_settle(const struct dump *d);
+/* A file was taken for a log and told as one, but has to be watched. */
+void dump_in_place_watch_log(struct dump *d, struct dump_inode *inode);
+/* May other nodes have the file, too, as far as its file system tells? */
+bool dump_shared_may(const struct ckpt_rec_file *rec);
+/*
+ * Jobs over several nodes, in the pause: write back what the tree wrote to files that nodes may
+ * share, before captured(); record sizes and times of watched files after it.
+ */
+int dump_shared_flush(struct dump *d);
+int dump_shared_watch(struct dump *d);
 /* Dry run: tell of kept files; nobody knows yet whether they can be cloned. */
 void dump_in_place_foresee(struct dump *d);
 /* Before the freeze: write back what the pause would have to, and read what it will copy. */

@@ -243,7 +243,7 @@ static int track_record(struct dump *d, const struct dump_inode *inode,
 	if (!track)
 		return error_fail(d->error, -ENOMEM, "out of memory");
 	track->file_id = file->rec->id;
-	track->size = rec->size;
+	track->size = inode->watched ? inode->watched_size : rec->size;
 	track->mtime_ns = inode->watched ? inode->watched_mtime_ns : rec->mtime_ns;
 	track->dev = rec->dev;
 	track->ino = rec->ino;

@@ -26,7 +26,7 @@
 #define PATH_SHOWN	96	/* bytes of a path in a detail with a long text */
 
 #define WATCHED_CHANGED \
-	"written since, and its content was not kept (files_max, or --files track)"
+	"written since, and its content was not kept (files_max, --files track, several nodes)"
 
 /* Shorten a path for a text: its end says most, "..." stands for the rest. */
 static const char *reopen_check_shown(const char *path, char *buf, size_t size)

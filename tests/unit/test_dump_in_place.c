@@ -5,6 +5,7 @@
  */
 #include "tests/unit/dump_fixture.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,6 +30,7 @@ struct in_place {
 	uint64_t files_max;
 	bool many_nodes;
 	bool dry_run;
+	bool others;		/* another node writes at its end, until all are captured */
 };
 
 static void overwrite(const struct engine_progress *progress, void *arg)
@@ -37,6 +39,14 @@ static void overwrite(const struct engine_progress *progress, void *arg)
 
 	if (!strcmp(progress->phase, "dump"))
 		assert_int_equal(pwrite(*fd, AFTER, strlen(AFTER), 0), strlen(AFTER));
+}
+
+/* All nodes are captured: what another one has written is seen here now. */
+static int in_place_others(void *arg)
+{
+	const int *fd = arg;
+
+	return pwrite(*fd, "+", 1, strlen(BEFORE)) == 1 ? 0 : -EIO;
 }
 
 static void in_place_dump(const struct scratch *s, const struct in_place *in,
@@ -68,6 +78,8 @@ static void in_place_dump(const struct scratch *s, const struct in_place *in,
 	options.dry_run = in->dry_run;
 	options.progress = overwrite;
 	options.progress_arg = &other;
+	options.captured = in->others ? in_place_others : NULL;
+	options.hold_arg = &other;
 	dump_ok(&options, ret_stats);
 	close(other);
 }
@@ -100,6 +112,8 @@ static enum dump_fate in_place_fate(const struct scratch *s, const struct in_pla
 		file = state_file_find(state, F_FILE);
 		*ret_track = file->track ? file->track->flags : 0;
 		*ret_content = file->blob;
+		if (*ret_track & ENGINE_TRACK_WATCHED)
+			assert_int_equal(file->track->size, strlen(BEFORE) + in->others);
 		if (file->blob) {
 			assert_int_equal(file->blob->size, strlen(BEFORE));
 			assert_int_equal(image_blob_read(r, file->blob->blob, 0, buf,
@@ -184,8 +198,25 @@ static void test_left_alone(void **arg)
 			DUMP_FATE__COUNT, 0);
 	expect_not_kept(*arg, &(struct in_place){ O_RDWR, .files = ENGINE_FILES_IGNORE },
 			DUMP_FATE__COUNT, 0);
-	expect_not_kept(*arg, &(struct in_place){ O_RDWR, .files = ENGINE_FILES_KEEP,
+	expect_not_kept(*arg, &(struct in_place){ O_RDWR, .files = ENGINE_FILES_IGNORE,
 						  .many_nodes = true }, DUMP_FATE__COUNT, 0);
+}
+
+static void test_many_nodes(void **arg)
+{
+	struct in_place in = { O_RDWR, .files = ENGINE_FILES_KEEP, .many_nodes = true };
+
+	expect_not_kept(*arg, &in, DUMP_FATE_WATCHED, ENGINE_TRACK_WATCHED);
+	in.others = true;
+	expect_not_kept(*arg, &in, DUMP_FATE_WATCHED, ENGINE_TRACK_WATCHED);
+	/* it looks like a log from here, and is none if others write it, too */
+	in.flags = O_WRONLY;
+	in.pos = strlen(BEFORE);
+	expect_not_kept(*arg, &in, DUMP_FATE_WATCHED, ENGINE_TRACK_WATCHED);
+	in.others = false;
+	expect_not_kept(*arg, &in, DUMP_FATE_GROWS, 0);
+	in.flags |= O_APPEND;
+	expect_not_kept(*arg, &in, DUMP_FATE_GROWS, 0);
 }
 
 static void test_dry_run(void **arg)
@@ -207,7 +238,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_setup, scratch_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(test_kept), TEST(test_watched), TEST(test_grows), TEST(test_left_alone),
-		TEST(test_dry_run),
+		TEST(test_many_nodes), TEST(test_dry_run),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
