@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "mpi-glue/collective.h"
+#include "mpi-glue/file_above.h"
 #include "mpi/calls.h"
 
 /*
@@ -83,8 +84,13 @@ LOWER_TEXT int PMPI_File_close(MPI_File *fh)
 {
 	GLUE_COLLECTIVE(MPI_File_close, counter_of_file(*fh));
 	MPI_File real = real_file(*fh);
-	int rc = lower_MPI_File_close(&real);
+	struct vfile *desc = (struct vfile *)vobj_file(*fh);
+	int rc;
 
+	/* before the library may remove the file: MPI_MODE_DELETE_ON_CLOSE */
+	if (desc)
+		file_above_close(desc);
+	rc = lower_MPI_File_close(&real);
 	if (rc) {
 		collective_failed(&mark, counter_of_file(*fh), rc);
 		return fail_file(*fh, rc, CALL_MPI_File_close);

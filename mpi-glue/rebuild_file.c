@@ -5,7 +5,8 @@
  * below the present directory. All members of a file's communicator open the files in the order
  * of the communicators' identities, and on one communicator in the order of the first opening.
  *
- * The files' contents are not handled here: they are kept with the checkpoint, or not.
+ * The files' contents are not handled here: the dump keeps or watches them, as it finds the
+ * descriptors of file_above.h.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -13,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "mpi-glue/file_above.h"
 #include "mpi-glue/rebuild.h"
 #include "mpi/calls.h"
 
@@ -113,11 +115,18 @@ LOWER_TEXT int rebuild_ask_files(char *ret_why, size_t size)
 		struct vfile *file = file_at(i);
 		const char *why = file ? rebuild_file_refused(file) : NULL;
 		MPI_File real;
+		int rc;
 
 		if (!file)
 			continue;
 		if (why) {
 			snprintf(ret_why, size, "MPI_File_open: %s: %s", end_of(file->name), why);
+			return -ENOTSUP;
+		}
+		rc = file_above_open(file, file_path(name_here(file)));
+		if (rc) {
+			snprintf(ret_why, size, "MPI_File_open: %s: it cannot be opened anew, as a "
+				 "checkpoint needs: %s", end_of(file->name), strerror(-rc));
 			return -ENOTSUP;
 		}
 		real = real_file(virt_file(&file->obj));
@@ -157,6 +166,7 @@ LOWER_TEXT static int open_again(struct vfile *file)
 	if (rc)
 		return rc;
 	file->obj.real = (uintptr_t)real;
+	file_above_found(file);
 	if (file->datarep)
 		rc = lower_MPI_File_set_view(real, file->disp, real_dtype(file->etype),
 					     real_dtype(file->filetype), file->datarep, none);

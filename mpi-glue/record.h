@@ -136,6 +136,9 @@ struct vfile {
 	int atomic;
 	int splits;		/* split collectives under way */
 	bool shared;		/* its shared pointer was used */
+	/* file_above.h: descriptor + 1, 0: none; which file it leads to */
+	int above;
+	uint64_t above_dev, above_ino;
 };
 
 /*

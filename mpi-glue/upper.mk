@@ -18,6 +18,7 @@ UPPER_SOURCES := \
 	mpi-glue/errcodes.c \
 	mpi-glue/errhandler.c \
 	mpi-glue/file.c \
+	mpi-glue/file_above.c \
 	mpi-glue/gather.c \
 	mpi-glue/glue.c \
 	mpi-glue/glue_thread.c \

@@ -17,6 +17,10 @@ run() {
 slice() {
 	run --fs ext4,tmpfs --programs "$programs" --runs "${CRASH_RUNS:-1}"
 }
+# four ranks over two nodes; on one tmpfs of both nodes the file would not be of one moment
+nodes() {
+	run --fs ext4 --programs mpiio --runs "${CRASH_RUNS:-1}"
+}
 # equal is no matter of course
 spoilt() {
 	local said rc=0
@@ -37,6 +41,8 @@ elif [ "$KERNEL" != 6.1 ] && [ "${CR_SUBSET:-ci}" != long ] && [ -z "${CRASH_CON
 fi
 vm_ready
 ok "jobs restarted after a kill end as undisturbed ones" slice
+diag "$out"
+ok "a job over two nodes is not restarted with other files than it had" nodes
 diag "$out"
 ok "files that are changed behind a restart are noticed" spoilt
 finish
