@@ -180,8 +180,11 @@ int account_pages(const struct image_reader *r, struct account_maps *ret_maps)
 
 	for (i = 0; i < t->nr && !err; i++) {
 		const struct extent *e = &t->v[i];
-		struct account_map *map = account_find(&maps, e->owner);
+		struct account_map *map;
 
+		if (e->owner & IMAGE_OWNER_BLOB)	/* no memory map: a blob in pages */
+			break;
+		map = account_find(&maps, e->owner);
 		if (!map)
 			err = -ENOMEM;
 		else if (e->kind == IMAGE_EXTENT_ZERO)

@@ -185,6 +185,13 @@ int image_pages_base(struct image *img, uint64_t mm_id, uint64_t addr, uint64_t 
 	return err;
 }
 
+int image_blob_base(struct image *img, uint64_t blob_id, uint64_t offset, uint64_t nr_pages,
+		    uint64_t base_blob_id, uint64_t *ret_nr)
+{
+	return image_pages_base(img, IMAGE_OWNER_BLOB | blob_id, offset, nr_pages,
+				IMAGE_OWNER_BLOB | base_blob_id, ret_nr);
+}
+
 int image_track(struct image *img, uint64_t mm_id, uint64_t token)
 {
 	if (img->err)

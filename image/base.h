@@ -34,6 +34,15 @@ struct image_reader *image_base_reader(const struct image *img);
 int image_pages_base(struct image *img, uint64_t mm_id, uint64_t addr, uint64_t nr_pages,
 		     uint64_t base_mm_id, uint64_t *ret_nr);
 
+/*
+ * image_blob_base() - add pages of a blob that have not changed since the base
+ * @blob_id: of a blob that is kept in pages; it may have ended
+ * @base_blob_id: the blob's number there
+ * @ret_nr: as in image_pages_base()
+ */
+int image_blob_base(struct image *img, uint64_t blob_id, uint64_t offset, uint64_t nr_pages,
+		    uint64_t base_blob_id, uint64_t *ret_nr);
+
 /* From this image on, writes to the memory map are tracked under @token. */
 int image_track(struct image *img, uint64_t mm_id, uint64_t token);
 

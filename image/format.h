@@ -65,6 +65,9 @@
  *		  extents may have the same data, and are pages of their own all
  *		  the same), ZERO, REF (the same physical pages
  *		  as owner src at address where, which are DATA or ZERO there).
+ *		  A blob whose later versions may share pages with it is kept among
+ *		  the memory maps: its owner is OWNER_BLOB plus its blob_id, its
+ *		  extents are DATA, and zeros fill its last page.
  *		  Extents of one table are sorted by (owner, start) and do not
  *		  overlap.  What no extent covers is not in the image (memory) or
  *		  a hole (blob).
@@ -82,12 +85,13 @@
 
 #include <linux/types.h>
 
-#define IMAGE_VERSION		4	/* written by this code */
+#define IMAGE_VERSION		5	/* written by this code */
 #define IMAGE_VERSION_OLDEST	1	/* oldest this code can read */
 #define IMAGE_VERSION_READER	1	/* oldest reader that can read what we write, */
 #define IMAGE_VERSION_BASES	2	/* if it has bases, */
 #define IMAGE_VERSION_SECRET	3	/* if it is encrypted, */
-#define IMAGE_VERSION_GAPS	4	/* if there may be gaps between chunks */
+#define IMAGE_VERSION_GAPS	4	/* if there may be gaps between chunks, */
+#define IMAGE_VERSION_PAGED	5	/* if blobs are kept in pages */
 
 #define IMAGE_MAGIC_MANIFEST	"STPTMAN\n"
 #define IMAGE_MAGIC_FILE	"STPTFIL\n"
@@ -99,6 +103,7 @@
 #define IMAGE_CHUNK_MAX		(1U << 20)	/* raw bytes of a chunk */
 #define IMAGE_RECORD_MAX	(16U << 20)
 #define IMAGE_MANIFEST_MAX	(16U << 20)
+#define IMAGE_OWNER_BLOB	(1ULL << 63)	/* no mm_id has this bit */
 #define IMAGE_ID_BYTES		32
 #define IMAGE_KEY_ID_BYTES	16
 #define IMAGE_TAG_BYTES		16

@@ -92,8 +92,30 @@ const struct blob *index_find_blob(const struct index *ix, uint64_t id)
 	return bsearch(&key, ix->blobs, ix->nr_blobs, sizeof(key), compare_blobs);
 }
 
+/* Blobs that are kept in pages: they lie within their sizes, and refer to nothing. */
+static int check_paged(struct index *ix, struct ckpt_error *error)
+{
+	const struct extent_table *t = &ix->memory;
+
+	for (size_t i = t->nr; i-- && t->v[i].owner & IMAGE_OWNER_BLOB;) {
+		const struct extent *e = &t->v[i];
+		struct blob *b = (struct blob *)index_find_blob(ix, e->owner & ~IMAGE_OWNER_BLOB);
+
+		if (!b || e->kind != IMAGE_EXTENT_DATA ||
+		    e->start + e->len > ((b->size + IMAGE_PAGE_SIZE - 1) &
+					 ~(uint64_t)(IMAGE_PAGE_SIZE - 1)))
+			return error_set(error, -EINVAL,
+					 "blob %llu: pages at %llu are beyond its end, or no data",
+					 (unsigned long long)(e->owner & ~IMAGE_OWNER_BLOB),
+					 (unsigned long long)e->start);
+		b->paged = true;
+	}
+	return 0;
+}
+
 static int check_blobs(struct index *ix, struct ckpt_error *error)
 {
+	int err;
 	size_t i;
 
 	if (ix->nr_blobs)
@@ -108,17 +130,18 @@ static int check_blobs(struct index *ix, struct ckpt_error *error)
 					       "blob %llu is there twice",
 					       (unsigned long long)ix->blobs[i].id);
 	}
-	for (i = 0; i < ix->files.nr; i++) {
+	err = check_paged(ix, error);
+	for (i = 0; i < ix->files.nr && !err; i++) {
 		const struct extent *e = &ix->files.v[i];
 		const struct blob *b = index_find_blob(ix, e->owner);
 
-		if (!b || e->start + e->len > b->size)
+		if (!b || b->paged || e->start + e->len > b->size)
 			return error_set(error, -EINVAL,
 					       "blob %llu: data at %llu is beyond its end",
 					       (unsigned long long)e->owner,
 					       (unsigned long long)e->start);
 	}
-	return 0;
+	return err;
 }
 
 int index_check(struct index *ix, const struct extent_chunks *pages,

@@ -15,6 +15,7 @@
 struct blob {
 	uint64_t id;
 	uint64_t size;
+	bool paged;		/* its extents are among those of memory; set by the check */
 };
 
 /* Writes to a memory map are tracked from this image on. */

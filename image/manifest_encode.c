@@ -204,6 +204,8 @@ static void put_private(struct buffer *b, const struct image_manifest *m,
 
 static uint16_t oldest_reader(const struct image_manifest *m)
 {
+	if (m->paged)
+		return IMAGE_VERSION_PAGED;
 	if (m->gaps || m->nr_bases)	/* the files of bases may have gaps */
 		return IMAGE_VERSION_GAPS;
 	if (m->encrypted)

@@ -158,7 +158,8 @@ static int copy_blob(struct merge *m, uint64_t blob_id, uint64_t size, struct ck
 	uint64_t cursor = 0, offset, len;
 	int ret, err;
 
-	if (image_blob_begin(m->img, blob_id))
+	if (image_blob_begin(m->img, blob_id) ||
+	    (image_blob_paged_in(m->from, blob_id) && image_blob_in_pages(m->img)))
 		return write_failed(m, m->img->err, error);
 	while ((ret = image_blob_extent(m->from, blob_id, &cursor, &offset, &len)) == 1) {
 		err = copy_extent(m, blob_id, offset, len, error);

@@ -99,6 +99,7 @@ struct image_manifest {
 	uint16_t version;
 	bool encrypted;
 	bool gaps;			/* there may be some between chunks; not read back */
+	bool paged;			/* blobs are kept in pages; not read back */
 	bool locked;			/* the secret is missing: no keys and values */
 	uint8_t secret_id[16];		/* of the secret that encrypts it and all its bases */
 	uint8_t id[32];
@@ -209,6 +210,9 @@ int image_blob_size(struct image_reader *r, uint64_t blob_id, uint64_t *ret_size
 /* The next data extent in order; gaps between extents are holes; 1, 0 or -errno. */
 int image_blob_extent(struct image_reader *r, uint64_t blob_id, uint64_t *cursor,
 		      uint64_t *ret_offset, uint64_t *ret_len);
+
+/* Is the blob kept in pages? (image_blob_in_pages()) */
+bool image_blob_paged_in(const struct image_reader *r, uint64_t blob_id);
 
 /* Exactly len bytes, holes are zeros; -ERANGE past the end. */
 int image_blob_read(struct image_reader *r, uint64_t blob_id, uint64_t offset,

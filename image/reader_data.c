@@ -34,7 +34,8 @@ int image_mm_next(struct image_reader *r, uint64_t *mm_id)
 		else
 			hi = mid;
 	}
-	if (lo == t->nr)
+	/* behind the memory maps are blobs */
+	if (lo == t->nr || t->v[lo].owner & IMAGE_OWNER_BLOB)
 		return 0;
 	*mm_id = t->v[lo].owner;
 	return 1;
@@ -224,34 +225,53 @@ int image_blob_size(struct image_reader *r, uint64_t blob_id, uint64_t *ret_size
 	return 0;
 }
 
+/* The first extent of the blob that ends behind @pos, and the table that has it. */
+static const struct extent *blob_find(const struct image_reader *r, const struct blob *b,
+				      uint64_t pos, const struct extent_table **ret_table)
+{
+	*ret_table = b->paged ? &r->index.memory : &r->index.files;
+	return extent_table_find(*ret_table, b->paged ? IMAGE_OWNER_BLOB | b->id : b->id, pos);
+}
+
 int image_blob_extent(struct image_reader *r, uint64_t blob_id, uint64_t *cursor,
 		      uint64_t *ret_offset, uint64_t *ret_len)
 {
-	const struct extent_table *t = &r->index.files;
+	const struct blob *b = index_find_blob(&r->index, blob_id);
+	const struct extent_table *t;
 	const struct extent *e;
-	uint64_t start;
+	uint64_t start, end;
 
-	if (!index_find_blob(&r->index, blob_id))
+	if (!b)
 		return no_blob(r, blob_id);
-	e = extent_table_find(t, blob_id, *cursor);
+	e = blob_find(r, b, *cursor, &t);
 	while (e && e->kind != IMAGE_EXTENT_DATA)
-		e = extent_table_find(t, blob_id, e->start + e->len);
+		e = blob_find(r, b, e->start + e->len, &t);
 	if (!e)
 		return 0;
 	start = e->start > *cursor ? e->start : *cursor;
 	while (e + 1 < t->v + t->nr && extent_joins(e, e + 1))
 		e++;
+	end = e->start + e->len;
+	*cursor = end;
 	*ret_offset = start;
-	*ret_len = e->start + e->len - start;
-	*cursor = e->start + e->len;
-	return 1;
+	/* zeros fill the last page of a blob in pages */
+	*ret_len = (end < b->size ? end : b->size) - start;
+	return *ret_len ? 1 : 0;
+}
+
+bool image_blob_paged_in(const struct image_reader *r, uint64_t blob_id)
+{
+	const struct blob *b = index_find_blob(&r->index, blob_id);
+
+	return b && b->paged;
 }
 
 /* Read from [offset, offset + len) as much as lies in one extent or hole. */
-static int read_piece(struct image_reader *r, uint64_t blob_id, uint64_t offset,
+static int read_piece(struct image_reader *r, const struct blob *b, uint64_t offset,
 		      uint8_t *buf, size_t len, size_t *ret_len)
 {
-	const struct extent *e = extent_table_find(&r->index.files, blob_id, offset);
+	const struct extent_table *t;
+	const struct extent *e = blob_find(r, b, offset, &t);
 	const struct cached_chunk *chunk;
 	uint64_t where;
 	int err;
@@ -269,7 +289,8 @@ static int read_piece(struct image_reader *r, uint64_t blob_id, uint64_t offset,
 	where = e->where + (offset - e->start);
 	if (len > e->start + e->len - offset)
 		len = e->start + e->len - offset;
-	err = reader_cached(r, IMAGE_FILE_BLOBS, where / IMAGE_CHUNK_MAX, &chunk);
+	err = reader_cached(r, b->paged ? reader_file_of(e) : IMAGE_FILE_BLOBS,
+			    where / IMAGE_CHUNK_MAX, &chunk);
 	if (err)
 		return err;
 	memcpy(buf, chunk->raw + where % IMAGE_CHUNK_MAX, len);
@@ -293,7 +314,7 @@ int image_blob_read(struct image_reader *r, uint64_t blob_id, uint64_t offset,
 		size_t n;
 		int err;
 
-		err = read_piece(r, blob_id, offset, p, len, &n);
+		err = read_piece(r, b, offset, p, len, &n);
 		if (err)
 			return err;
 		p += n;

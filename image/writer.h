@@ -142,6 +142,14 @@ int image_pages_ref(struct image *img, uint64_t mm_id, uint64_t addr,
  * aligned pages of zeros become holes.
  */
 int image_blob_begin(struct image *img, uint64_t blob_id);
+/*
+ * image_blob_in_pages() - keep the blob that was just begun in pages, as memory is
+ *
+ * Then later images can take unchanged pages of it from this one (image_blob_base()), and this
+ * one can take them from its base.  Offsets are those of pages; only the last append may end
+ * within a page.
+ */
+int image_blob_in_pages(struct image *img);
 int image_blob_append(struct image *img, uint64_t offset, const void *data,
 		      size_t len);
 int image_blob_end(struct image *img, uint64_t size);

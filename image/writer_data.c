@@ -266,9 +266,50 @@ int image_blob_begin(struct image *img, uint64_t blob_id)
 				  "blobs: %llu begun inside another, or without an id",
 				  (unsigned long long)blob_id);
 	img->blob_open = true;
+	img->blob_paged = false;
 	img->blob_id = blob_id;
 	img->blob_end = 0;
 	return 0;
+}
+
+int image_blob_in_pages(struct image *img)
+{
+	if (img->err)
+		return img->err;
+	if (!img->blob_open || img->blob_end)
+		return image_fail(img, -EINVAL, "blobs: too late to keep one in pages");
+	img->blob_paged = true;
+	img->manifest.paged = true;
+	return 0;
+}
+
+/* Add bytes of a blob in pages; zeros fill the last page. */
+static int blob_store_pages(struct image *img, uint64_t offset, const uint8_t *p, size_t len)
+{
+	uint64_t owner = IMAGE_OWNER_BLOB | img->blob_id;
+	size_t rest = len % IMAGE_PAGE_SIZE;
+	uint8_t last[IMAGE_PAGE_SIZE] = { 0 };
+	int err = 0;
+
+	if (offset % IMAGE_PAGE_SIZE)
+		return image_fail(img, -EINVAL, "blobs: %llu: offset %llu is within a page",
+				  (unsigned long long)img->blob_id, (unsigned long long)offset);
+	img->manifest.counts.pages_data += (len + IMAGE_PAGE_SIZE - 1) / IMAGE_PAGE_SIZE;
+	if (len - rest)
+		err = writer_data_store(img, IMAGE_FILE_PAGES, owner, offset, p, len - rest);
+	if (err || !rest)
+		return err;
+	memcpy(last, p + len - rest, rest);
+	return writer_data_store(img, IMAGE_FILE_PAGES, owner, offset + len - rest, last,
+				 sizeof(last));
+}
+
+static int blob_store(struct image *img, uint64_t offset, const uint8_t *p, size_t len)
+{
+	if (img->blob_paged)
+		return blob_store_pages(img, offset, p, len);
+	img->manifest.counts.blob_data += len;
+	return writer_data_store(img, IMAGE_FILE_BLOBS, img->blob_id, offset, p, len);
 }
 
 /* The number of bytes up to the next offset where a hole may begin or end. */
@@ -308,8 +349,7 @@ int image_blob_append(struct image *img, uint64_t offset, const void *data,
 				break;
 			n += more;
 		}
-		err = writer_data_store(img, IMAGE_FILE_BLOBS, img->blob_id, offset, p, n);
-		img->manifest.counts.blob_data += n;
+		err = blob_store(img, offset, p, n);
 		offset += n;
 		p += n;
 		len -= n;

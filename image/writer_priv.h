@@ -33,6 +33,7 @@ struct image {
 	unsigned int nr_keyvals;
 
 	bool blob_open;
+	bool blob_paged;
 	uint64_t blob_id;
 	uint64_t blob_end;			/* end of the current blob's data so far */
 

@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "image/base.h"
+#include "image/merge.h"
 #include "tests/unit/chain_fixture.h"
 
 static struct image_counts counts_of(const struct scratch *s, unsigned int generation,
@@ -118,6 +119,117 @@ static void bounds(void **state)
 		chain_compare(s, m, g);
 	}
 	fail_msg("it goes on for ever");
+}
+
+#define BLOB_PAGES	300	/* more than a chunk */
+#define BLOB_SIZE	(BLOB_PAGES * PAGE + 100)	/* and a part of a page */
+
+/* A blob of image @generation: page 2 is a hole, and page @changed has another content. */
+static void blob_fill(uint8_t *blob, unsigned int changed)
+{
+	for (unsigned int i = 0; i < BLOB_PAGES; i++)
+		fill_page(blob + (size_t)i * PAGE, i == changed ? 5000 + i : 1000 + i);
+	memset(blob + 2 * PAGE, 0, PAGE);
+	memset(blob + BLOB_PAGES * PAGE, 7, 100);
+}
+
+static void blob_compare(const struct scratch *s, unsigned int generation, uint64_t id,
+			 const uint8_t *want)
+{
+	uint8_t *got = malloc(BLOB_SIZE);
+	uint64_t size, cursor = 0, offset, len, sum = 0, mm = 0;
+	struct image_reader *r;
+
+	assert_int_equal(image_open(scratch_generation(s, generation), s->key, NULL, &r, NULL), 0);
+	assert_true(image_blob_paged_in(r, id));
+	assert_int_equal(image_blob_size(r, id, &size), 0);
+	assert_int_equal(size, BLOB_SIZE);
+	assert_int_equal(image_blob_read(r, id, 0, got, BLOB_SIZE), 0);
+	assert_memory_equal(got, want, BLOB_SIZE);
+	/* also from the middle of a page to the middle of another */
+	assert_int_equal(image_blob_read(r, id, PAGE + 7, got, 2 * PAGE), 0);
+	assert_memory_equal(got, want + PAGE + 7, 2 * PAGE);
+	while (image_blob_extent(r, id, &cursor, &offset, &len) == 1)
+		sum += len;
+	assert_int_equal(sum, BLOB_SIZE - PAGE);
+	/* no memory map is one */
+	assert_int_equal(image_mm_next(r, &mm), 1);
+	assert_int_equal(image_mm_next(r, &mm), 0);
+	image_close(r);
+	assert_int_equal(image_verify(scratch_generation(s, generation), s->key, NULL, true, NULL,
+				      NULL, NULL), 0);
+	free(got);
+}
+
+/* Pages of a file's content that have not changed are not stored again. */
+static void blobs(void **state)
+{
+	const struct scratch *s = *state;
+	uint8_t *blob = malloc(BLOB_SIZE), page[PAGE];
+	struct image_counts counts;
+	struct image *img = chain_begin(s, 1);
+	struct image_merged merged;
+	unsigned int bases;
+	uint64_t nr;
+
+	fill_page(page, 77);
+	blob_fill(blob, BLOB_PAGES);
+	assert_int_equal(image_pages_add(img, 1, BASE, 1, page), 0);
+	assert_int_equal(image_blob_begin(img, 4), 0);
+	assert_int_equal(image_blob_in_pages(img), 0);
+	assert_int_equal(image_blob_append(img, 0, blob, BLOB_SIZE), 0);
+	assert_int_equal(image_blob_end(img, BLOB_SIZE), 0);
+	chain_finish(img);
+	blob_compare(s, 1, 4, blob);
+	img = chain_begin(s, 2);
+	assert_int_equal(image_base(img, scratch_generation(s, 1), 4, NULL), 0);
+	assert_int_equal(image_pages_add(img, 1, BASE, 1, page), 0);
+	blob_fill(blob, 9);
+	assert_int_equal(image_blob_begin(img, 5), 0);
+	assert_int_equal(image_blob_in_pages(img), 0);
+	assert_int_equal(image_blob_append(img, 9 * PAGE, blob + 9 * PAGE, PAGE), 0);
+	assert_int_equal(image_blob_end(img, BLOB_SIZE), 0);
+	/* the base has a hole at page 2 */
+	assert_int_equal(image_blob_base(img, 5, 0, 9, 4, &nr), 0);
+	assert_int_equal(nr, 2);
+	assert_int_equal(image_blob_base(img, 5, 3 * PAGE, 6, 4, &nr), 0);
+	assert_int_equal(nr, 6);
+	assert_int_equal(image_blob_base(img, 5, 10 * PAGE, BLOB_PAGES - 9, 4, &nr), 0);
+	assert_int_equal(nr, BLOB_PAGES - 9);
+	chain_finish(img);
+	counts = counts_of(s, 2, &bases);
+	assert_int_equal(bases, 1);
+	assert_int_equal(counts.pages_base, BLOB_PAGES - 1);
+	assert_int_equal(image_remove(scratch_generation(s, 1), NULL), 0);
+	blob_compare(s, 2, 5, blob);
+	assert_int_equal(image_merge(scratch_generation(s, 2), s->key, NULL, NULL, &merged, NULL),
+			 0);
+	assert_int_equal(counts_of(s, 2, &bases).pages_base, 0);
+	assert_int_equal(bases, 0);
+	blob_compare(s, 2, 5, blob);
+	free(blob);
+}
+
+/* In pages only from the beginning on, and only whole ones; beyond the end there is none. */
+static void blobs_bad(void **state)
+{
+	const struct scratch *s = *state;
+	static const uint8_t data[3 * PAGE] = { 1 };
+	struct image *img = chain_begin(s, 1);
+
+	assert_int_equal(image_blob_in_pages(img), -EINVAL);
+	image_destroy(img);
+	img = chain_begin(s, 1);
+	assert_int_equal(image_blob_begin(img, 4), 0);
+	assert_int_equal(image_blob_append(img, 0, data, PAGE), 0);
+	assert_int_equal(image_blob_in_pages(img), -EINVAL);
+	image_destroy(img);
+	img = chain_begin(s, 1);
+	assert_int_equal(image_blob_begin(img, 4), 0);
+	assert_int_equal(image_blob_in_pages(img), 0);
+	assert_int_equal(image_blob_append(img, 100, data + 1, 200), 0);	/* a hole */
+	assert_int_equal(image_blob_append(img, 4000, data, 200), -EINVAL);
+	image_destroy(img);
 }
 
 /* A reference's pages are found, whatever becomes of what it referred to. */
@@ -244,6 +356,8 @@ int main(void)
 		T(row),
 		T(dropped),
 		T(bounds),
+		T(blobs),
+		T(blobs_bad),
 		T(references),
 		T(damage),
 		T(refused),
