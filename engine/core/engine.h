@@ -46,6 +46,7 @@ enum engine_rec_type {
 	ENGINE_REC_EXTERNAL = 0x1004,	/* file_id: an external (stdio of the shim), by name */
 	ENGINE_REC_FILE_PLACE = 0x1005,	/* file_id: where it is to be opened instead of its path */
 	ENGINE_REC_TTY_DATA = 0x1006,	/* unread bytes of one end of a pty */
+	ENGINE_REC_BLOB_HASHES = 0x100b, /* CKPT_REC_OPTIONAL; blob N: hashes of its pages */
 	ENGINE_REC_FILE_MARK = 0x1008,	/* CKPT_REC_OPTIONAL; file_id: which inode it was */
 };
 

@@ -96,6 +96,19 @@ struct engine_rec_blob {
 	__u32 pad;
 };
 
+/*
+ * BLOB_HASHES: the content of a file, blob, is kept in pages; the blob @hashes has a struct
+ * file_hash (engine/dump/file_hashes.h) of each.  Only a later dump reads it.
+ */
+struct engine_rec_blob_hashes {
+	struct ckpt_rec_hdr hdr;
+	__u64 blob;
+	__u64 hashes;
+	__u64 dev;		/* of stat(2) */
+	__u64 ino;
+	__u64 size;		/* of the file */
+};
+
 /* TTY: a pty of the tree, by the index that FILE records carry as object */
 struct engine_rec_tty {
 	struct ckpt_rec_hdr hdr;

@@ -33,9 +33,9 @@ int content_pages(struct content *c, uint64_t mm_id, uint64_t addr, uint64_t nr_
 	return c->ops->pages(c, mm_id, addr, nr_pages, data);
 }
 
-int content_begin(struct content *c, uint64_t blob)
+int content_begin(struct content *c, uint64_t blob, bool in_pages)
 {
-	return c->ops->begin(c, blob);
+	return c->ops->begin(c, blob, in_pages);
 }
 
 int content_data(struct content *c, uint64_t offset, const void *data, size_t len)
@@ -105,9 +105,12 @@ static int image_pages(struct content *c, uint64_t mm_id, uint64_t addr,
 	return image_pages_add(((struct content_image *)c)->img, mm_id, addr, nr_pages, data);
 }
 
-static int image_begin(struct content *c, uint64_t blob)
+static int image_begin(struct content *c, uint64_t blob, bool in_pages)
 {
-	return image_blob_begin(((struct content_image *)c)->img, blob);
+	struct image *img = ((struct content_image *)c)->img;
+	int ret = image_blob_begin(img, blob);
+
+	return ret || !in_pages ? ret : image_blob_in_pages(img);
 }
 
 static int image_data(struct content *c, uint64_t offset, const void *data, size_t len)
@@ -222,9 +225,9 @@ static int hold_pages(struct content *c, uint64_t mm_id, uint64_t addr, uint64_t
 	return hold_add(c, &entry);
 }
 
-static int hold_begin(struct content *c, uint64_t blob)
+static int hold_begin(struct content *c, uint64_t blob, bool in_pages)
 {
-	struct held entry = { .kind = HELD_BEGIN, .owner = blob };
+	struct held entry = { .kind = HELD_BEGIN, .owner = blob, .len = in_pages };
 
 	return hold_add(c, &entry);
 }
@@ -293,7 +296,7 @@ int content_hold_replay(struct content *c, struct content *to)
 					    entry->len / PAGE, entry->data);
 			break;
 		case HELD_BEGIN:
-			ret = content_begin(to, entry->owner);
+			ret = content_begin(to, entry->owner, entry->len);
 			break;
 		case HELD_DATA:
 			ret = content_data(to, entry->start, entry->data, entry->len);

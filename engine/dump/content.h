@@ -17,6 +17,7 @@
 #ifndef STILLPOINT_CONTENT_H
 #define STILLPOINT_CONTENT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -27,7 +28,7 @@ struct content_ops {
 	int (*room)(struct content *c, size_t want, void **ret_buf, size_t *ret_len);
 	int (*pages)(struct content *c, uint64_t mm_id, uint64_t addr, uint64_t nr_pages,
 		     const void *data);
-	int (*begin)(struct content *c, uint64_t blob);
+	int (*begin)(struct content *c, uint64_t blob, bool in_pages);
 	int (*data)(struct content *c, uint64_t offset, const void *data, size_t len);
 	int (*end)(struct content *c, uint64_t size);
 };
@@ -43,7 +44,8 @@ struct content {
 int content_room(struct content *c, size_t want, void **ret_buf, size_t *ret_len);
 int content_pages(struct content *c, uint64_t mm_id, uint64_t addr, uint64_t nr_pages,
 		  const void *data);
-int content_begin(struct content *c, uint64_t blob);	/* one blob at a time */
+/* One blob at a time. @in_pages: as of image_blob_in_pages() */
+int content_begin(struct content *c, uint64_t blob, bool in_pages);
 int content_data(struct content *c, uint64_t offset, const void *data, size_t len);
 int content_end(struct content *c, uint64_t size);
 

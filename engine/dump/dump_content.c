@@ -9,6 +9,8 @@
  * the size of a content before (pages of zeros are not stored): when a content turns out
  * to be too large, it goes to the image together with all that was held so far.
  *
+ * Pages of a kept file that the base of the image has are not handed over (file_hashes.h).
+ *
  * A file that somebody else changes while it is read after the thaw fails the dump
  * (-EAGAIN), rather than get a torn copy; so does a log that the tree cuts.
  */
@@ -31,6 +33,7 @@ struct blob_source {
 	int fd;			/* a description of our own */
 	const char *name;
 	uint64_t size;
+	struct file_hashes *hashes;	/* of its pages; NULL: none */
 };
 
 /* One blob under way. */
@@ -44,12 +47,15 @@ struct copy {
 };
 
 /* The sink for a content: in the pause the hold, while it has room, else the image. */
-static struct content *place_for(struct dump *d, enum dump_when when, int fd)
+static struct content *place_for(struct dump *d, enum dump_when when, int fd,
+				 const struct file_hashes *hashes)
 {
 	struct stat st;
 
 	if (when != DUMP_IN_PAUSE || !d->hold)
 		return d->image;
+	if (hashes && hashes->fresh)	/* only what has changed is read */
+		return d->hold;
 	if (fstat(fd, &st) == 0 &&
 	    d->hold->bytes + (uint64_t)st.st_blocks * 512 > d->hold_limit)
 		return d->image;
@@ -108,27 +114,47 @@ static bool is_zero(const char *p, size_t len)
 	return !p[0] && !memcmp(p, p + 1, len - 1);
 }
 
-/* Hand over the bytes read, without pages of zeros; gaps are closed, as a hold keeps them, too. */
+/* Need the page not be stored: is it a hole, or does the base have it? */
+static bool copy_skips(struct copy *c, uint64_t offset, const char *page, size_t len)
+{
+	struct file_hashes *hashes = c->source->hashes;
+
+	return hashes ? file_hashes_put(hashes, offset / PAGE, page, (unsigned int)len) :
+			is_zero(page, len);
+}
+
+static int copy_begin(struct copy *c)
+{
+	if (c->blob)
+		return 0;
+	c->blob = ++c->d->last_blob;
+	return content_begin(c->to, c->blob, c->source->hashes);
+}
+
+/* Hand over the bytes read, without pages to skip; gaps are closed, as a hold keeps them, too. */
 static int copy_pages(struct copy *c, uint64_t offset, char *buf, size_t len)
 {
-	size_t from = 0, n, room = 0;
+	size_t from = 0, at = 0, n, room = 0;
 	int ret = 0;
 
-	for (; from < len && !ret; from += n) {
-		n = page_len(from, len);
-		if (is_zero(buf + from, n))
-			continue;
-		while (from + n < len && !is_zero(buf + from + n, page_len(from + n, len)))
-			n += page_len(from + n, len);
-		if (!c->blob) {
-			c->blob = ++c->d->last_blob;
-			ret = content_begin(c->to, c->blob);
+	while (at < len && !ret) {
+		n = page_len(at, len);
+		if (!copy_skips(c, offset + at, buf + at, n)) {
+			at += n;
+			if (at < len)
+				continue;
+			n = 0;
 		}
-		if (from != room)
-			memmove(buf + room, buf + from, n);
-		if (!ret)
-			ret = content_data(c->to, offset + from, buf + room, n);
-		room += (n + PAGE - 1) & ~(PAGE - 1);
+		if (at > from) {
+			ret = copy_begin(c);
+			if (from != room)
+				memmove(buf + room, buf + from, at - from);
+			if (!ret)
+				ret = content_data(c->to, offset + from, buf + room, at - from);
+			room += (at - from + PAGE - 1) & ~(PAGE - 1);
+		}
+		at += n;
+		from = at;
 	}
 	return ret;
 }
@@ -159,6 +185,8 @@ static int dump_content_copy_data(struct copy *c, uint64_t offset, uint64_t end)
 			continue;
 		if (n < 0)
 			return source_failed(c->d, c->source, -errno);
+		if (c->source->hashes && offset + (uint64_t)n < c->source->size)
+			n -= n % (ssize_t)PAGE;		/* hashes are of whole pages */
 		if (n == 0)
 			return source_failed(c->d, c->source, -EAGAIN);	/* shrank */
 		ret = copy_pages(c, offset, buf, (size_t)n);
@@ -178,14 +206,10 @@ static bool dump_content_has_nothing(int fd)
 	       fs.f_type == HUGETLBFS_MAGIC;
 }
 
-/* Copy a file into a blob; *ret_blob is 0 if there is nothing but holes. */
-static int copy_blob(struct dump *d, const struct blob_source *source, enum dump_when when,
-		     uint64_t *ret_blob)
+/* Copy the data between holes. */
+static int copy_data(struct copy *c)
 {
-	struct copy c = {
-		.d = d, .source = source, .in_pause = when == DUMP_IN_PAUSE,
-		.to = place_for(d, when, source->fd),
-	};
+	const struct blob_source *source = c->source;
 	uint64_t offset = dump_content_has_nothing(source->fd) ? source->size : 0;
 	int ret = 0;
 
@@ -197,13 +221,50 @@ static int copy_blob(struct dump *d, const struct blob_source *source, enum dump
 			break;
 		if (data < 0)		/* the file system does not tell holes */
 			data = (off_t)offset;
+		/* whole pages, whatever the blocks of the file system are */
+		data &= ~(off_t)(PAGE - 1);
+		if ((uint64_t)data < offset)
+			data = (off_t)offset;
+		if (hole >= 0)
+			hole = (off_t)(((uint64_t)hole + PAGE - 1) & ~(PAGE - 1));
 		if (hole < 0 || (uint64_t)hole > source->size)
 			hole = (off_t)source->size;
 		if ((uint64_t)data >= source->size)
 			break;
-		ret = dump_content_copy_data(&c, (uint64_t)data, (uint64_t)hole);
+		ret = dump_content_copy_data(c, (uint64_t)data, (uint64_t)hole);
 		offset = (uint64_t)hole;
 	}
+	return ret;
+}
+
+/* Copy what the base has not, as the hashes say. */
+static int copy_changed(struct copy *c)
+{
+	uint64_t page = 0, nr = 0, end;
+	int ret = 0;
+
+	while (!ret && file_hashes_differ(c->source->hashes, &page, &nr)) {
+		end = (page + nr) * PAGE;
+		ret = dump_content_copy_data(c, page * PAGE,
+					     end < c->source->size ? end : c->source->size);
+		page += nr;
+	}
+	return ret;
+}
+
+/* Copy a file into a blob; *ret_blob is 0 if there is nothing but holes. */
+static int copy_blob(struct dump *d, const struct blob_source *source, enum dump_when when,
+		     uint64_t *ret_blob)
+{
+	struct copy c = {
+		.d = d, .source = source, .in_pause = when == DUMP_IN_PAUSE,
+		.to = place_for(d, when, source->fd, source->hashes),
+	};
+	int ret = source->hashes && source->hashes->fresh ? copy_changed(&c) : copy_data(&c);
+
+	/* all of its pages may be those of the base */
+	if (!ret && source->hashes && file_hashes_any(source->hashes) && copy_begin(&c))
+		ret = sink_failed(d, c.to, -ENOMEM);
 	if (!ret && c.blob) {
 		ret = content_end(c.to, source->size);
 		if (ret)
@@ -281,7 +342,12 @@ static int dump_inode_content(struct dump *d, struct dump_inode *inode, enum dum
 	if (fd < 0)
 		return source_failed(d, &source, fd);
 	source.fd = fd;
+	source.hashes = inode->hashes;
 	ret = copy_blob(d, &source, when, &number);
+	if (!ret && inode->hashes) {
+		inode->hashes->blob = number;
+		inode->hashes->size = rec->size;
+	}
 	if (!ret)
 		ret = still_the_same(d, inode, fd);
 	if (ret)
@@ -311,6 +377,8 @@ int dump_contents(struct dump *d, enum dump_when when)
 	for (unsigned int i = 0; i < d->nr_inodes && !ret; i++)
 		if (d->inodes[i].content == when)
 			ret = dump_inode_content(d, &d->inodes[i], when);
+	if (!ret && when == DUMP_AFTER)
+		ret = dump_hashes_store(d);
 	return ret;
 }
 

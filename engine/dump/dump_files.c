@@ -254,6 +254,7 @@ void dump_files_put(struct dump *d)
 		if (d->inodes[i].clone >= 0)
 			close(d->inodes[i].clone);
 	}
+	dump_hashes_done(d);
 	free(d->inodes);
 	d->inodes = NULL;
 	d->nr_inodes = 0;

@@ -219,6 +219,15 @@ static int in_place_watch(struct dump *d, struct dump_inode *inode)
 	return 0;
 }
 
+/* Find the hashes of a kept file, which tell whether the file is still as they were read. */
+static void in_place_hashes(struct dump *d, struct dump_inode *inode)
+{
+	_cleanup_fd_ int fd = dump_reopen(inode);
+
+	if (fd >= 0)
+		inode->hashes = dump_hashes_of(d, fd, inode->file->rec->size);
+}
+
 int dump_in_place_take(struct dump *d)
 {
 	struct dump_probe p = { .d = d };
@@ -233,6 +242,7 @@ int dump_in_place_take(struct dump *d)
 			ret = in_place_watch(d, inode);
 		if (!inode->kept)
 			continue;
+		in_place_hashes(d, inode);
 		/* while the tree stands still to the end, its files need no clone */
 		if (!d->frozen_to_end && dev != cannot && in_place_clone(&p, inode))
 			cannot = dev;

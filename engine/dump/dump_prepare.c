@@ -27,7 +27,9 @@
 #define DEPTH_MAX	64U	/* generations of processes below a root */
 
 struct prepare {
-	uint64_t room;			/* bytes that may be read ahead */
+	struct dump *d;
+	uint64_t max;			/* bytes of a file that may be kept */
+	uint64_t room;			/* bytes that may be read ahead: it is not known which */
 	unsigned int nr;
 	struct { dev_t dev; ino_t ino; } seen[FILES_READY];
 };
@@ -57,10 +59,11 @@ static void prepare_file(struct prepare *p, const char *link)
 	if (fd < 0)
 		return;
 	sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER);
-	if ((uint64_t)st.st_size > p->room)
+	if ((uint64_t)st.st_size > p->max || (uint64_t)st.st_size > p->room)
 		return;
 	p->room -= (uint64_t)st.st_size;
 	posix_fadvise(fd, 0, 0, POSIX_FADV_WILLNEED);
+	dump_hashes_read(p->d, fd);
 }
 
 /* Is the descriptor open for writing, and not only for appending? */
@@ -159,8 +162,10 @@ void dump_prepare_files(struct dump *d)
 	p = calloc(1, sizeof(*p));
 	if (!p)
 		return;
-	p->room = o->files != ENGINE_FILES_KEEP ? 0 : o->files_max ? o->files_max :
-							DUMP_FILES_MAX;
+	p->d = d;
+	dump_hashes_open(d);
+	p->max = o->files != ENGINE_FILES_KEEP ? 0 : o->files_max ? o->files_max : DUMP_FILES_MAX;
+	p->room = 2 * p->max;
 	for (unsigned int i = 0; i < o->nr_roots; i++)
 		prepare_process(p, o->roots[i], 0);
 	free(p);

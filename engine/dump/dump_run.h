@@ -14,6 +14,7 @@
  *	dump_files.c	inodes: what to do with each, descriptors
  *	dump_in_place.c	files that the tree can write in place: kept, or watched
  *	dump_shared.c	files that the nodes of a job may share
+ *	file_hashes.c	hashes of kept files' pages, to share them with the base
  *	dump_prepare.c	files' data made ready before the freeze
  *	dump_content.c	contents of inodes and of /dev/shm
  *	dump_exclude.c	memory that a process excluded by its own table
@@ -32,6 +33,7 @@
 #include "engine/dump/capture.h"
 #include "engine/dump/content.h"
 #include "engine/dump/dump.h"
+#include "engine/dump/file_hashes.h"
 #include "engine/core/file_identity.h"
 
 #include <limits.h>
@@ -81,6 +83,7 @@ struct dump_inode {
 	uint8_t build_id[FILE_BUILD_ID_MAX];
 	unsigned int build_id_len;
 	int fd;			/* for dump_reopen() only; -1: none */
+	struct file_hashes *hashes;	/* of a kept file; or NULL */
 	int clone;		/* shares the blocks of a kept file as of the freeze; -1: none */
 };
 
@@ -113,6 +116,8 @@ struct dump {
 	unsigned int nr_sync;
 	struct dump_external *externals;		/* the externals, sorted by inode */
 	unsigned int nr_externals;
+	bool hashing;			/* an image before or after this one shares file pages */
+	struct file_hashes *hashes;
 	uint64_t last_blob;		/* highest blob id given out */
 	char *records;			/* our own records, collected; malloc */
 	size_t records_len;

@@ -162,6 +162,7 @@ def parse():
     parser.add_argument('--parallel', type=int, default=3)
     parser.add_argument('--cut', type=int, default=0)
     parser.add_argument('--spoil', action='store_true')
+    parser.add_argument('--incremental', action='store_true')
     parser.add_argument('--leave', action='store_true', help='remove all that was made')
     return parser.parse_args()
 
@@ -182,6 +183,8 @@ def make_nodes():
         nodes.append(Node(ARGS.work, f'n{i}'))
         nodes[-1].settings = {'mpi_dir': f'{TOP}/build/lib/mpi',
                               'lower': f'{TOP}/build/libexec/ckpt-lower'}
+        if ARGS.incremental:
+            nodes[-1].settings['incremental'] = '4'
         if count > 1:
             nodes[-1].settings.update(hosts=hosts, listen='127.0.0.1',
                                       node_key=f'{ARGS.work}/n{i}/node.key')

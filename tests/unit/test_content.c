@@ -45,8 +45,9 @@ static int check_pages(struct content *c, uint64_t mm_id, uint64_t addr, uint64_
 	return 0;
 }
 
-static int check_begin(struct content *c, uint64_t blob)
+static int check_begin(struct content *c, uint64_t blob, bool in_pages)
 {
+	assert_int_equal(in_pages, blob % 2);
 	assert_int_equal(((struct checker *)c)->blob, 0);
 	((struct checker *)c)->blob = blob;
 	return 0;
@@ -101,7 +102,7 @@ static void hold_blob(struct content *hold, uint64_t blob, size_t bytes)
 {
 	uint64_t offset = 12345;
 
-	assert_int_equal(content_begin(hold, blob), 0);
+	assert_int_equal(content_begin(hold, blob, blob % 2), 0);
 	while (bytes) {
 		size_t len;
 		void *buf;
@@ -153,7 +154,7 @@ static void test_hold_emptied(void **unused)
 
 	assert_int_equal(content_hold_create(&hold), 0);
 	hold_pages(hold, 5, 3);
-	assert_int_equal(content_begin(hold, 3), 0);
+	assert_int_equal(content_begin(hold, 3, true), 0);
 	assert_int_equal(content_room(hold, PAGE, (void **)&buf, &len), 0);
 	for (size_t i = 0; i < PAGE; i++)
 		buf[i] = (uint8_t)i;
