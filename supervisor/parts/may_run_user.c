@@ -25,6 +25,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/outcome.h"
+#include "supervisor/control/access.h"
 #include "supervisor/parts/may_run.h"
 #include "supervisor/storage/config.h"
 
@@ -82,6 +83,24 @@ static json_t *may_run_check_groups(const struct may_run_user *user, const struc
 			     "user %s is not in group %lld here, and his job has it on %s; give "
 			     "him the group here, or give %s root=yes in the hosts file",
 			     account->pw_name, (long long)bad, user->home, user->home);
+}
+
+/* True if allow_users or allow_groups, by which the socket is restricted, names the user. */
+static bool may_run_is_listed(const struct passwd *account, const struct config *config)
+{
+	_cleanup_free_ gid_t *groups = malloc(GROUPS_MAX * sizeof(*groups));
+	struct access access = { 0 };
+	int nr = GROUPS_MAX;
+	bool listed = false;
+
+	if ((!config->allow_users && !config->allow_groups) || !groups ||
+	    access_open(&access, config->allow_users, config->allow_groups))
+		return false;
+	if (getgrouplist(account->pw_name, account->pw_gid, groups, &nr) >= 0)
+		listed = access_has(&access.users, &account->pw_uid, 1) ||
+			 access_has(&access.groups, groups, (size_t)nr);
+	access_close(&access);
+	return listed;
 }
 
 /* ---------------------------------------------------------- batch step */
@@ -330,7 +349,7 @@ json_t *may_run_user_check(const struct may_run_user *user, const struct config 
 		return no;
 	if (config->may_run)
 		return may_run_hook(user, account->pw_name, config->may_run);
-	if (may_run_has_step(user->uid))
+	if (may_run_is_listed(account, config) || may_run_has_step(user->uid))
 		return NULL;
 	return outcome_error(-EPERM,
 			     "user %s may not run jobs of %s here: no batch step of his is on "

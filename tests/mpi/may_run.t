@@ -70,6 +70,15 @@ ok 'a user on his own node' bash -c 'cd / && [ "$(setpriv --reuid '$user' --regi
 	"$top/build/bin/ckptrun" "$work/n1/sock"
 
 stop 2
+start 2 --set allow_users=0,$user
+meet 1 2
+ok 'a user whom the node lists' bash -c "$(declare -f as_user both_run_as)
+	top=$top work=$work user=$user; as_user '' id -u | both_run_as $user"
+stop 2
+start 2 --set allow_users=12345 --set allow_groups=54321
+meet 1 2
+ok 'a user whom the node does not list' says 1 'no batch step of his' as_user '' true
+stop 2
 hook 'echo "$@ $CKPT_USER $CKPT_BATCH_JOB" >>'"$work/asked"
 start 2 --set may_run="$work/hook"
 meet 1 2

@@ -26,6 +26,22 @@ int parts_host(const struct parts *parts, unsigned int node)
 	return (int)node;
 }
 
+bool parts_is_node(const struct parts *parts, unsigned int host)
+{
+	return host < BOX_NODES;
+}
+
+bool parts_is_homes(const struct parts *parts, unsigned int host)
+{
+	return parts->node && !host;
+}
+
+/* Only the home asks questions. */
+unsigned int peer_question_from(const struct peer_question *question)
+{
+	return 0;
+}
+
 const char *parts_name(const struct parts *parts, unsigned int node)
 {
 	return node ? "n2" : "n1";
