@@ -27,6 +27,7 @@
 #include "shim/identity.h"
 #include "shim/ranks.h"
 #include "supervisor/job/coord_record.h"
+#include "supervisor/job/job_namespaces.h"
 #include "supervisor/job/job_externals.h"
 #include "supervisor/job/job_exclude.h"
 #include "engine/op/op.h"
@@ -258,7 +259,8 @@ static json_t *dump_run(struct channel_reporter *reporter, void *arg)
 		.many_nodes = json_array_size(json_object_get(ranks, "nodes")) > 1,
 		.note = d->note,
 	};
-	json_t *outcome = job_externals_open(d->job, &d->externals, &env);
+	json_t *outcome = job_namespaces_enter(d->job) ?:
+			  job_externals_open(d->job, &d->externals, &env);
 	int err;
 
 	if (outcome)

@@ -25,6 +25,7 @@
 #include "supervisor/checkpoint/coord_driver.h"
 #include "supervisor/job/job_externals.h"
 #include "supervisor/auto/services.h"
+#include "supervisor/job/job_namespaces.h"
 #include "supervisor/job/jobs.h"
 #include "supervisor/storage/levels_report.h"
 #include "supervisor/net/nodes.h"
@@ -60,8 +61,11 @@ static json_t *op_run(struct channel_reporter *reporter, void *arg)
 		.asker = t->job ? t->job->record : NULL,
 	};
 	struct externals externals;
-	json_t *outcome = t->job ? job_externals_open(t->job, &externals, &env) : NULL;
+	json_t *outcome = NULL;
 
+	if (t->job)
+		outcome = job_namespaces_enter(t->job) ?:
+			  job_externals_open(t->job, &externals, &env);
 	if (outcome)
 		return outcome;
 	outcome = t->op(&env, t->args);

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Namespaces that a job has from its caller; see job_namespaces.h.
+ *
+ * They are those of the job's init. Mount and PID namespaces are not entered: every job has its
+ * own, the engine expects that, and images lie where ckptd sees them.
+ */
+#include "supervisor/job/job_namespaces.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/outcome.h"
+
+json_t *job_namespaces_enter(const struct job *job)
+{
+	static const char *const names[] = { "net", "uts", "cgroup" };
+	struct stat own, theirs;
+	char path[64];
+	size_t i;
+
+	for (i = 0; job->init && i < ARRAY_SIZE(names); i++) {
+		_cleanup_fd_ int fd = -1;
+
+		snprintf(path, sizeof(path), "/proc/self/ns/%s", names[i]);
+		if (stat(path, &own))
+			continue;
+		snprintf(path, sizeof(path), "/proc/%d/ns/%s", (int)job->init, names[i]);
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+		/* The job is over: the dump itself finds that out. */
+		if (fd < 0 || fstat(fd, &theirs))
+			continue;
+		if (theirs.st_ino != own.st_ino && setns(fd, 0))
+			return outcome_error(-errno, "the %s namespace of job %lld: %s", names[i],
+					     (long long)job->id, strerror(errno));
+	}
+	return NULL;
+}
