@@ -26,9 +26,11 @@
 
 #include "base/cleanup.h"
 #include "base/outcome.h"
+#include "base/proc_stat.h"
 #include "supervisor/control/confines_parse.h"
 
 #define TEXT_MAX	(4 << 20)	/* of mountinfo; nothing else comes near */
+#define PF_EXITING	0x4		/* of the kernel's linux/sched.h */
 #define NO_LOGINUID	"4294967295"
 
 /* Namespaces that a job enters. */
@@ -342,6 +344,22 @@ void confines_free(struct confines *c)
 	free(c);
 }
 
+/*
+ * Does the process of @pidfd still run? One that is ending, or a zombie, takes signals and has
+ * files in /proc, but the kernel shows it in the root of every v1 hierarchy.
+ */
+static json_t *confines_check_alive(const struct request *request, int pidfd)
+{
+	struct proc_stat stat;
+	int err = proc_stat_read(request->pid, &stat);
+
+	if (!err && stat.flags & PF_EXITING)
+		err = -ESRCH;
+	if (!err && syscall(SYS_pidfd_send_signal, pidfd, 0, NULL, 0))
+		err = -errno;
+	return err ? confines_gone(request, err, "stat") : NULL;
+}
+
 json_t *confines_take(struct request *request)
 {
 	_cleanup_fd_ int pidfd = request_pidfd(request);
@@ -355,15 +373,16 @@ json_t *confines_take(struct request *request)
 	if (!c)
 		return outcome_error(-ENOMEM, "out of memory");
 	proc_name(request->pid, whose, sizeof(whose));
-	outcome = confines_take_namespaces(request, c, whose) ?:
+	outcome = confines_check_alive(request, pidfd) ?:
+		  confines_take_namespaces(request, c, whose) ?:
 		  confines_check_root(request, whose) ?:
 		  confines_take_status(request, c, whose) ?:
 		  confines_take_loginuid(request, c, whose) ?:
 		  confines_take_apparmor(request, c, whose) ?:
 		  confines_take_groups(request, c, whose);
 	/* Only now is it sure that all of that was the caller's. */
-	if (!outcome && syscall(SYS_pidfd_send_signal, pidfd, 0, NULL, 0))
-		outcome = confines_gone(request, -errno, "");
+	if (!outcome)
+		outcome = confines_check_alive(request, pidfd);
 	if (outcome) {
 		confines_free(c);
 		return outcome;

@@ -216,9 +216,7 @@ def frozen_group(node):
         # the socket is the child's by SO_PEERCRED: get it here by its number
         fd = LIBC.syscall(438, LIBC.syscall(434, pid, 0), sock.fileno(), 0)
         f.set(cgroup_freeze=1)
-        body = json.dumps({'verb': 'run', 'args': {'argv': ['true'], 'env': [],
-                                                   'cwd': '/'}}).encode()
-        os.write(fd, struct.pack('<IHHI', 0x54504b43, 1, 0, len(body)) + body)
+        says(fd, 'run', argv=['true'], env=[], cwd='/')
         wait_for('the shim', 10, lambda: len(f.pids()) == 2)
         for _ in range(3):
             node.ctl('ps', timeout=5)
@@ -228,6 +226,34 @@ def frozen_group(node):
         os.close(fd)
         os.write(go[1], b'.')
         os.waitpid(pid, 0)
+
+
+def says(fd, verb, **args):
+    """Send a request on a connection."""
+    body = json.dumps({'verb': verb, 'args': args}).encode()
+    os.write(fd, struct.pack('<IHHI', 0x54504b43, 1, 0, len(body)) + body)
+
+
+@test
+def caller_that_ended(node):
+    """run: a caller that has ended is refused, also as a zombie, which has no control group"""
+    for reaped in (False, True):
+        ours, theirs = socket.socketpair()
+        pid = os.fork()
+        if not pid:
+            sock = socket.socket(socket.AF_UNIX)
+            sock.connect(node.socket)
+            socket.send_fds(theirs, [b'.'], [sock.fileno()])
+            os._exit(0)
+        fd = socket.recv_fds(ours, 1, 1)[1][0]
+        os.waitid(os.P_PID, pid, os.WEXITED | (0 if reaped else os.WNOWAIT))
+        says(fd, 'run', argv=['true'], env=[], cwd='/')
+        answer = json.loads(os.read(fd, 1 << 16)[12:])
+        check(not answer['ok'] and 'has ended' in answer['error']['text'], answer)
+        os.close(fd)
+        if not reaped:
+            os.waitpid(pid, 0)
+    equal(node.jobs('--all'), {}, 'jobs')
 
 
 # --------------------------------------------------- namespaces and sandboxes
@@ -247,6 +273,39 @@ def namespaces_entered(node):
         equal(lines[3:], lines[:3], f'namespaces ({done.stderr})')
         for mine, theirs in zip(own, lines):
             check(mine != theirs, f'{mine} is not another namespace')
+
+
+@test
+def namespaces_checkpointed(node):
+    """a job in its caller's namespaces is checkpointed, and restarted in those of who restarts"""
+    names = 'echo $(readlink /proc/self/ns/net /proc/self/ns/uts /proc/self/ns/cgroup)'
+    script = f'while :; do {names}; sleep 0.1; done'
+
+    def asks(*args):
+        done = subprocess.run(['unshare', '-n', '-u', '-C', 'sh', '-c', f'{names}; exec "$@"', 'sh',
+                               *node.argv(*args)], stdin=subprocess.DEVNULL, capture_output=True,
+                              text=True)
+        equal(done.returncode, 0, done.stderr)
+        return done.stdout.split('\n')
+
+    theirs, job = asks('run', '-d', '--', 'sh', '-c', script)[:2]
+    node.lines(int(job), 3)
+    equal(set(node.output(job).split('\n')[:3]), {theirs}, 'namespaces')
+    check(b'NAMESPACE' not in node.ctl('doctor', job, check=False).stdout, 'doctor')
+    node.ctl('checkpoint', '--dry-run', job)
+    with open(f'{node.base}/jobs/{job}/shim.json') as f:
+        shim = json.load(f)['shim']
+    # as long as they are held, no others get their numbers
+    held = [os.open(f'/proc/{shim}/ns/{n}', os.O_RDONLY) for n in ('net', 'uts', 'cgroup')]
+    node.ctl('checkpoint', '--kill', job)
+    n = node.output(job).count('\n')
+    others = asks('restart', job)[0]
+    check(not set(others.split()) & set(theirs.split()), f'{others} are others than {theirs}')
+    node.lines(int(job), n + 4)
+    equal(set(node.output(job).split('\n')[n + 2:n + 4]), {others}, 'after the restart')
+    node.ctl('kill', job, 'KILL')
+    for fd in held:
+        os.close(fd)
 
 
 @test
