@@ -228,6 +228,47 @@ def frozen_group(node):
         os.waitpid(pid, 0)
 
 
+@test
+def groups_of_v1(node):
+    """run, restart: the job is in the caller's group of a v1 hierarchy; one not seen is refused"""
+    top = f'{node.base}/v1'
+    os.mkdir(top)
+    subprocess.run(['mount', '-t', 'cgroup', '-o', 'none,name=stillpoint-t', 'none', top],
+                   check=True)
+    os.mkdir(f'{top}/a b')
+
+    def enter():
+        with open(f'{top}/a b/cgroup.procs', 'w') as f:
+            f.write('0')
+
+    def asks(*args):
+        return subprocess.run(node.argv(*args), stdin=subprocess.DEVNULL, capture_output=True,
+                              text=True, preexec_fn=enter)
+    show = ['run', '--', 'grep', 'stillpoint-t', '/proc/self/cgroup']
+    line = 'name=stillpoint-t:/a b\n'
+    check(asks(*show).stdout.endswith(line), 'run')
+    job = node.shell('while :; do grep stillpoint-t /proc/self/cgroup; sleep 0.1; done')
+    node.ctl('checkpoint', '--kill', str(job))
+    n = node.output(job).count('\n')
+    equal(asks('restart', str(job)).returncode, 0, 'restart')
+    node.lines(job, n + 3)
+    check(node.output(job).endswith(line), 'group after the restart')
+    node.ctl('kill', str(job), 'KILL')
+    node.wait(job)
+    # a hierarchy that has groups lives on without a mount
+    procs = os.open(f'{top}/a b/cgroup.procs', os.O_WRONLY)
+    subprocess.run(['umount', '-l', top], check=True)
+    done = subprocess.run(node.argv(*show), stdin=subprocess.DEVNULL, capture_output=True,
+                          text=True, preexec_fn=lambda: os.write(procs, b'0'))
+    refused(done, 'name=stillpoint-t:/a b', 'ckptd does not see it')
+    os.close(procs)
+    subprocess.run(['mount', '-t', 'cgroup', '-o', 'none,name=stillpoint-t', 'none', top],
+                   check=True)
+    wait_for('the group is empty', 10, lambda: not open(f'{top}/a b/cgroup.procs').read())
+    os.rmdir(f'{top}/a b')
+    subprocess.run(['umount', top], check=True)
+
+
 def says(fd, verb, **args):
     """Send a request on a connection."""
     body = json.dumps({'verb': verb, 'args': args}).encode()
