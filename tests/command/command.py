@@ -628,7 +628,7 @@ def scheduling_gives_no_right(node):
 
 @test
 def limits_unknown(node):
-    """a user whose resource limits cannot be known starts no job"""
+    """a user whose limits, control group and namespaces cannot be known starts no job"""
     s = socket.socket(socket.AF_UNIX)
     child = os.fork()
     if not child:
@@ -640,7 +640,7 @@ def limits_unknown(node):
     request(s, 'run', {'argv': ['true'], 'env': ['PATH=/usr/bin:/bin'], 'cwd': '/'})
     got = answer(s)
     equal(got['ok'], False, f'{got}')
-    check('limits' in got['error']['text'], got['error']['text'])
+    check('has ended' in got['error']['text'], got['error']['text'])
     equal(node.jobs('--all'), {}, 'jobs')
 
 
@@ -684,8 +684,8 @@ def number_of_another_process(node):
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
     equal(got['ok'], False, f'{got}')
-    check(f'of process {child}, which' in got['error']['text'] and
-          'it has ended' in got['error']['text'], got['error']['text'])
+    check(f'process {child}, which' in got['error']['text'] and
+          'has ended' in got['error']['text'], got['error']['text'])
     equal(node.jobs('--all'), {}, 'jobs')
 
 
