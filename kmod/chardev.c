@@ -20,6 +20,7 @@
 #include "arch.h"
 #include "capture.h"
 #include "chardev.h"
+#include "compat/layout.h"
 #include "context.h"
 #include "records.h"
 #include "restore.h"
@@ -66,7 +67,9 @@ static int ckpt_cmd_info(struct ckpt_ctx *ctx, union ckpt_arg *arg)
 	info->max_threads = CKPT_MAX_THREADS;
 	info->max_pause_ms = CKPT_MAX_PAUSE_MS;
 	info->features = CKPT_FEAT_SNAPSHOT | CKPT_FEAT_SHARE | CKPT_FEAT_EVENTS |
-			 CKPT_FEAT_DEADLINES | CKPT_FEAT_TTY_PEEK | CKPT_FEAT_OWNER;
+			 CKPT_FEAT_DEADLINES | CKPT_FEAT_OWNER;
+	if (ckpt_layout_fits(CKPT_LAYOUT_N_TTY))
+		info->features |= CKPT_FEAT_TTY_PEEK;
 	if (IS_ENABLED(CONFIG_MEM_SOFT_DIRTY))
 		info->features |= CKPT_FEAT_TRACK;
 	ckpt_arch_info(info);

@@ -15,6 +15,7 @@
 
 #include "capture.h"
 #include "collect.h"
+#include "compat/layout.h"
 #include "compat/n_tty.h"
 #include "context.h"
 #include "objects.h"
@@ -92,6 +93,8 @@ int ckpt_capture_tty_peek(struct ckpt_ctx *ctx, struct ckpt_tty_peek *arg)
 		return err;
 	if (arg->pad)
 		return -EINVAL;
+	if (!ckpt_layout_fits(CKPT_LAYOUT_N_TTY))
+		return -EOPNOTSUPP;
 	obj = ckpt_object_by_id(&ctx->capture->objects, CKPT_OBJ_FILE, arg->file_id);
 	if (!obj || !obj->file.file)
 		return -ENOENT;

@@ -10,6 +10,7 @@
 
 #include "chardev.h"
 #include "compat/ksyms.h"
+#include "compat/layout.h"
 #include "events.h"
 #include "restart_block.h"
 #include "track.h"
@@ -21,6 +22,7 @@ static int __init ckpt_init(void)
 	err = ckpt_ksyms_init();
 	if (err)
 		return err;
+	ckpt_layouts_init();
 	err = ckpt_events_init();
 	if (err)
 		return err;

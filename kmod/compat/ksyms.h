@@ -8,6 +8,8 @@
 #ifndef _CKPT_COMPAT_KSYMS_H
 #define _CKPT_COMPAT_KSYMS_H
 
+#include <linux/bpf.h>
+#include <linux/btf.h>
 #include <linux/cpuset.h>
 #include <linux/fdtable.h>
 #include <linux/file.h>

@@ -16,6 +16,12 @@
 #include <linux/lsm_hooks.h>
 
 #include "ksyms.h"
+#include "layout.h"
+
+/* struct landlock_cred_security, as far as it is read. */
+struct ckpt_landlock_cred {
+	void *domain;
+};
 
 /* May the calling process be given a descriptor of @file?  0, or -errno of a security module. */
 static inline int ckpt_file_may_receive(struct file *file)
@@ -27,15 +33,18 @@ static inline int ckpt_file_may_receive(struct file *file)
 #endif
 }
 
+/* True also if nobody knows where this kernel notes it. */
 static inline bool ckpt_cred_has_landlock(const struct cred *cred)
 {
 #ifdef CONFIG_SECURITY_LANDLOCK
-	void * const *domain;
+	const struct ckpt_landlock_cred *mine;
 
 	if (!*ckpt_kdata.landlock_initialized || !cred->security)
 		return false;
-	domain = cred->security + ckpt_kdata.landlock_blob_sizes->lbs_cred;
-	return *domain;
+	if (!ckpt_layout_fits(CKPT_LAYOUT_LANDLOCK))
+		return true;
+	mine = cred->security + ckpt_kdata.landlock_blob_sizes->lbs_cred;
+	return mine->domain;
 #else
 	return false;
 #endif

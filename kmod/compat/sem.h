@@ -11,6 +11,8 @@
 #include <linux/sched.h>
 #include <linux/spinlock.h>
 
+#include "layout.h"
+
 /* The structure is the same from 2.6 to 6.12. */
 struct ckpt_sem_undo_list {
 	refcount_t refcnt;
@@ -20,14 +22,15 @@ struct ckpt_sem_undo_list {
 
 /*
  * True if the (frozen) task has operations to undo.  Threads share a list from their creation on
- * (CLONE_SYSVSEM), so the list alone says nothing.
+ * (CLONE_SYSVSEM), so the list alone says nothing; if this kernel's list is not known, having one
+ * counts.
  */
 static inline bool ckpt_task_has_sem_undo(struct task_struct *task)
 {
 #ifdef CONFIG_SYSVIPC
 	const struct ckpt_sem_undo_list *undo = (const void *)task->sysvsem.undo_list;
 
-	return undo && !list_empty(&undo->list_proc);
+	return undo && !(ckpt_layout_fits(CKPT_LAYOUT_SEM_UNDO) && list_empty(&undo->list_proc));
 #else
 	return false;
 #endif

@@ -9,5 +9,6 @@ $(call program,tests/kselftest/capture_test,\
 	tests/kselftest/capture_exclude.c tests/kselftest/capture_track.c \
 	tests/kselftest/capture_races.c tests/kselftest/capture_interrupted.c \
 	tests/kselftest/capture_killed.c tests/kselftest/capture_bounds.c \
-	tests/kselftest/capture_suspend.c tests/kselftest/capture_owner.c,\
+	tests/kselftest/capture_suspend.c tests/kselftest/capture_owner.c \
+	tests/kselftest/capture_layout.c,\
 	-static-pie -lpthread)

@@ -107,7 +107,7 @@ part(killed_large);
 part(track_forced);
 part(exclude_exec);
 part(crowd); part(queue_limit);
-part(suspend); part(frozen_group);
+part(suspend); part(frozen_group); part(layout);
 part(owned);
 
 #endif /* CAPTURE_RIG_H */

@@ -44,7 +44,7 @@ static const struct {
 	PART(limit_of_child), PART(cpuset),	    PART(rights),	PART(killed_early),
 	PART(killed_timed),   PART(orphaned),	    PART(killed_large), PART(track_forced),
 	PART(exclude_exec),   PART(crowd),	    PART(queue_limit),
-	PART(suspend),	      PART(frozen_group),
+	PART(suspend),	      PART(frozen_group),   PART(layout),
 	PART(owned),
 #undef PART
 };

@@ -139,8 +139,7 @@ struct ckpt_info {
  * @timeout_ms: deadline of the freeze itself, 1 to 60000
  * @max_pause_ms: the kernel thaws the tree this long after the first thread
  *	parked, whatever user space does; 1 to ckpt_info.max_pause_ms
- * @nr_procs: out: processes, zombies included
- * @nr_threads: out: threads parked or quiescent
+ * @nr_procs: out: processes, zombies included; @nr_threads: out: threads parked or quiescent
  * @freeze_ns: out: from the first thread told to park until the last one parked
  * @rounds: out: scans until no new thread was found
  * Refuses (ACCESS) threads that whoever opened the device could not read with ptrace(2).

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Private structures of the kernel, compared with its own description of them.
+ *
+ * The table has every field that the module reads.  Nothing but the place of a field is compared:
+ * a field that keeps its name and place and gets another meaning is not found out.  The parameter
+ * `distrust` names structures that are not to be read whatever they look like.
+ */
+#include <linux/bpf.h>
+#include <linux/btf.h>
+#include <linux/init.h>
+#include <linux/module.h>
+#include <linux/string.h>
+
+#include "ksyms.h"
+#include "layout.h"
+#include "lsm.h"
+#include "n_tty.h"
+#include "sem.h"
+
+static char *ckpt_distrust;
+module_param_named(distrust, ckpt_distrust, charp, 0444);
+MODULE_PARM_DESC(distrust, "private structures of the kernel not to be read, with commas between");
+
+static u32 ckpt_layouts_bad __ro_after_init;	/* BIT(enum ckpt_layout) */
+
+static const struct {
+	const char *type;
+	const char *lost;	/* the consequence, for the log */
+} ckpt_layouts[] = {
+	[CKPT_LAYOUT_N_TTY] = { "n_tty_data",
+				"a checkpoint with unread terminal input is refused" },
+	[CKPT_LAYOUT_SEM_UNDO] = { "sem_undo_list",
+				   "whoever has used SEM_UNDO is refused" },
+	[CKPT_LAYOUT_LANDLOCK] = { "landlock_cred_security",
+				   "checkpoints are refused while Landlock is enabled" },
+};
+
+#define CKPT_FIELD(layout, mine, name)					\
+	{ CKPT_LAYOUT_##layout, #name, 8 * offsetof(struct mine, name) }
+#define CKPT_BIT(layout, mine, byte, name, mask)			\
+	{ CKPT_LAYOUT_##layout, #name, 8 * offsetof(struct mine, byte) + __builtin_ctzl(mask) }
+
+static const struct {
+	enum ckpt_layout layout;
+	const char *name;
+	u32 bit;		/* offset in bits */
+} ckpt_layout_fields[] __initconst = {
+	CKPT_FIELD(N_TTY, ckpt_n_tty, read_head),
+	CKPT_FIELD(N_TTY, ckpt_n_tty, canon_head),
+	CKPT_FIELD(N_TTY, ckpt_n_tty, no_room),
+	CKPT_BIT(N_TTY, ckpt_n_tty, mode, lnext, CKPT_N_TTY_LNEXT),
+	CKPT_BIT(N_TTY, ckpt_n_tty, mode, icanon, CKPT_N_TTY_ICANON),
+	CKPT_FIELD(N_TTY, ckpt_n_tty, read_buf),
+	CKPT_FIELD(N_TTY, ckpt_n_tty, read_flags),
+	CKPT_FIELD(N_TTY, ckpt_n_tty, read_tail),
+#ifdef CONFIG_SYSVIPC
+	CKPT_FIELD(SEM_UNDO, ckpt_sem_undo_list, list_proc),
+#endif
+#ifdef CONFIG_SECURITY_LANDLOCK
+	CKPT_FIELD(LANDLOCK, ckpt_landlock_cred, domain),
+#endif
+};
+
+bool ckpt_layout_fits(enum ckpt_layout layout)
+{
+	return !(ckpt_layouts_bad & BIT(layout));
+}
+
+static void __init ckpt_layout_distrust(enum ckpt_layout layout, const char *field,
+					const char *why)
+{
+	if (ckpt_layout_fits(layout))
+		pr_warn("struct %s%s%s %s: %s\n", ckpt_layouts[layout].type, field ? "." : "",
+			field ?: "", why, ckpt_layouts[layout].lost);
+	ckpt_layouts_bad |= BIT(layout);
+}
+
+static void __init ckpt_layouts_distrust_named(void)
+{
+	const char *name = ckpt_distrust, *end;
+	unsigned int i;
+
+	for (; name && *name; name = *end ? end + 1 : end) {
+		end = strchrnul(name, ',');
+		for (i = 0; i < CKPT_LAYOUT__COUNT; i++)
+			if (strlen(ckpt_layouts[i].type) == end - name &&
+			    !strncmp(ckpt_layouts[i].type, name, end - name))
+				break;
+		if (i < CKPT_LAYOUT__COUNT)
+			ckpt_layout_distrust(i, NULL, "is distrusted, as asked for");
+		else
+			pr_warn("distrust=%.*s: the module reads no such structure\n",
+				(int)(end - name), name);
+	}
+}
+
+#if defined(CONFIG_BPF_SYSCALL) && defined(CONFIG_DEBUG_INFO_BTF)
+
+static const struct btf_member __init *ckpt_layout_member(const struct btf *btf,
+							  const struct btf_type *type,
+							  const char *name, u32 *ret_bit)
+{
+	const struct btf_member *member;
+	u32 i;
+
+	for_each_member(i, type, member) {
+		if (strcmp(ckpt_k(btf_name_by_offset)(btf, member->name_off), name))
+			continue;
+		*ret_bit = btf_member_bit_offset(type, i);
+		return member;
+	}
+	return NULL;
+}
+
+static void __init ckpt_layout_compare(const struct btf *btf, unsigned int field)
+{
+	enum ckpt_layout layout = ckpt_layout_fields[field].layout;
+	const char *name = ckpt_layout_fields[field].name;
+	const struct btf_type *type;
+	u32 bit;
+	s32 id;
+
+	id = ckpt_k(btf_find_by_name_kind)(btf, ckpt_layouts[layout].type, BTF_KIND_STRUCT);
+	type = id > 0 ? ckpt_k(btf_type_by_id)(btf, id) : NULL;
+	if (!type)
+		ckpt_layout_distrust(layout, NULL, "is not in this kernel");
+	else if (!ckpt_layout_member(btf, type, name, &bit))
+		ckpt_layout_distrust(layout, name, "is not in this kernel");
+	else if (bit != ckpt_layout_fields[field].bit)
+		ckpt_layout_distrust(layout, name, "is elsewhere in this kernel");
+}
+
+void __init ckpt_layouts_init(void)
+{
+	struct btf *btf = ckpt_k(bpf_get_btf_vmlinux)();
+	unsigned int i;
+
+	ckpt_layouts_distrust_named();
+	if (IS_ERR_OR_NULL(btf)) {
+		pr_notice("private structures are not checked: this kernel's BTF cannot be read\n");
+		return;
+	}
+	for (i = 0; i < ARRAY_SIZE(ckpt_layout_fields); i++)
+		ckpt_layout_compare(btf, i);
+}
+
+#else
+
+void __init ckpt_layouts_init(void)
+{
+	ckpt_layouts_distrust_named();
+	pr_notice("private structures are not checked: this kernel has no BTF\n");
+}
+
+#endif
