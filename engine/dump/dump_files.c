@@ -22,6 +22,8 @@
 #include <string.h>
 #include <sys/fsuid.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "engine/core/rights.h"
 
@@ -63,6 +65,7 @@ static void inode_add(struct dump *d, struct dump_inode *inode, struct state_fil
 
 	if (!inode->file) {
 		inode->file = file;
+		inode->owner = d->options->owner;
 		inode->fd = -1;
 		inode->clone = -1;
 		inode->appends = true;
@@ -284,19 +287,45 @@ static int dump_files_reopen_fd(int fd)
 	return ret < 0 ? -errno : ret;
 }
 
+/* The system call changes this thread's groups; the C library's function changes all threads'. */
+static int own_groups_set(const gid_t *groups, size_t nr)
+{
+	return syscall(SYS_setgroups, nr, groups) ? -errno : 0;
+}
+
+/* Open it as user @uid of group @gid; with the groups of @owner, or, if NULL, with ours. */
+static int dump_files_reopen_as(int of, uid_t uid, gid_t gid, const struct asker *owner)
+{
+	int fd, old_gid, old_uid, nr = owner ? getgroups(0, NULL) : 0;
+	_cleanup_free_ gid_t *mine = nr > 0 ? calloc((size_t)nr, sizeof(*mine)) : NULL;
+	uint64_t before;
+
+	if (nr > 0 && (!mine || getgroups(nr, mine) != nr))
+		return -EACCES;
+	if (rights_raise(0, &before) ||
+	    (owner && own_groups_set(owner->groups, owner->nr_groups)))
+		return -EACCES;
+	old_gid = setfsgid(gid);
+	old_uid = setfsuid(uid);
+	fd = dump_files_reopen_fd(of);
+	setfsuid((uid_t)old_uid);
+	setfsgid((gid_t)old_gid);
+	if (owner && own_groups_set(mine, nr > 0 ? (size_t)nr : 0) && fd >= 0) {
+		close(fd);	/* nothing more is to be opened with his groups */
+		fd = -EACCES;
+	}
+	rights_lower(before);	/* setfsuid() may have put permitted capabilities into effect */
+	return fd;
+}
+
 int dump_reopen(const struct dump_inode *inode)
 {
 	const struct ckpt_rec_file *rec = inode->file->rec;
-	int fd = dump_files_reopen_fd(inode->fd), gid, uid;
-	uint64_t before;
+	const struct asker *owner = inode->owner;
+	int fd = dump_files_reopen_fd(inode->fd);
 
-	if (fd != -EACCES || rights_raise(0, &before))
+	if (fd != -EACCES)
 		return fd;
-	gid = setfsgid(rec->gid);
-	uid = setfsuid(rec->uid);
-	fd = dump_files_reopen_fd(inode->fd);
-	setfsuid((uid_t)uid);
-	setfsgid((gid_t)gid);
-	rights_lower(before);	/* setfsuid() may have put permitted capabilities into effect */
-	return fd;
+	return dump_files_reopen_as(inode->fd, owner ? owner->uid : rec->uid,
+				    owner ? owner->gid : rec->gid, owner);
 }

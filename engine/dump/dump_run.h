@@ -60,6 +60,7 @@ enum dump_when {
 /* One inode that the tree has open or mapped; several files may be of it. */
 struct dump_inode {
 	struct state_file *file;	/* the file whose descriptor is in @fd */
+	const struct asker *owner;	/* of struct dump_options: dump_reopen() opens it as his */
 	bool writes;		/* the tree can write it */
 	bool maps_write;	/* … through a shared mapping */
 	bool appends;		/* every writing description is O_APPEND */
@@ -219,7 +220,8 @@ void dump_prepare_files(struct dump *d);
 void dump_files_put(struct dump *d);
 /*
  * Open a description of our own of the inode, O_RDONLY; the caller closes it. -errno.
- * If our rights do not suffice (on NFS root may be nobody), its owner's are used.
+ * If our rights do not suffice (on NFS root may be nobody), those of the user for whom the dump is
+ * are used, with all his groups; if root asks, those of the file's owner.
  */
 int dump_reopen(const struct dump_inode *inode);
 /* Does @fd have another size or time of modification than @rec had at the freeze? */

@@ -319,6 +319,53 @@ static void test_owner_opens(void **arg)
 	}
 }
 
+/* The same for a user: nobody's rights but his count, his groups among them. */
+static void test_asker_opens(void **arg)
+{
+	static const struct {
+		uid_t uid;
+		gid_t gid;
+		mode_t mode;
+		bool opens;
+	} cases[] = {
+		{ 1000, 1000, 0600, true }, { 1001, 5000, 0640, true },
+		{ 1001, 1001, 0600, false }, { 1001, 5001, 0640, false },
+	};
+	const struct scratch *s = *arg;
+	struct dump_options options = dump_options_for(s);
+	const char *path = scratch_path(s, "squashed");
+	uint64_t all = rights_permitted();
+	gid_t groups[] = { 4999, 5000 }, before[64];
+	const struct asker owner = { .uid = 1000, .gid = 1000, .groups = groups, .nr_groups = 2 };
+	int nr = getgroups(64, before);
+	struct taken t;
+
+	if (getuid() || RIGHTS_FILES & ~all)
+		skip();
+	options.files = ENGINE_FILES_TRACK;
+	options.owner = &owner;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		store_file(path, "data", 4);
+		make_process(s, false);
+		fake.features |= CKPT_FEAT_OWNER;
+		assert_int_equal(chown(path, cases[i].uid, cases[i].gid), 0);
+		assert_int_equal(chmod(path, cases[i].mode), 0);
+		add_file(path, CKPT_FILE_REG, open(path, O_WRONLY));
+		assert_int_equal(rights_set(all, all & ~RIGHTS_FILES), 0);
+		if (cases[i].opens) {
+			dump_ok(&options, NULL);
+			taken_open(s, &t);
+			taken_close(s, &t);
+		} else {
+			dump_fails(s, &options, -EACCES, 0);
+			fake_close_files();
+		}
+		assert_int_equal(rights_set(all, all), 0);
+		assert_int_equal(getgroups(0, NULL), nr);
+		unlink(path);
+	}
+}
+
 /* ------------------------------------------------------------ NFS */
 
 #define SILLY	".nfs00000000000a2b3c0000001d"
@@ -402,7 +449,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_zeros_not_held), TEST(test_huge_nothing), TEST(test_pause_over),
 		TEST(test_memory_limit), TEST(test_rewritten), TEST(test_replaced_by_others),
-		TEST(test_log), TEST(test_owner_opens), TEST(test_silly), TEST(test_sysfs),
+		TEST(test_log), TEST(test_owner_opens), TEST(test_asker_opens),
+		TEST(test_silly), TEST(test_sysfs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
