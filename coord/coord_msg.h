@@ -41,7 +41,8 @@ enum coord_order {
 	COORD_ORDER_QUIESCE,		/* say how far your collectives are */
 	COORD_ORDER_CATCH_UP,		/* go on to the targets, and stop there */
 	COORD_ORDER_DRAIN,		/* start no send; take what is under way */
-	COORD_ORDER_FREEZE,		/* freeze and snapshot */
+	COORD_ORDER_FREEZE,		/* freeze; let others see what was written to files */
+	COORD_ORDER_SNAPSHOT,		/* all are frozen: take memory and files as they are */
 	COORD_ORDER_THAW,		/* run on; dump; make it durable */
 	COORD_ORDER_COMMIT,
 	/* restart */

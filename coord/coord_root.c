@@ -21,6 +21,7 @@ static uint32_t limit_of(const struct coord *c, enum coord_order order)
 	case COORD_ORDER_DRAIN:
 		return c->term.quiesce_ms ? c->term.quiesce_ms : limits->quiesce;
 	case COORD_ORDER_FREEZE:
+	case COORD_ORDER_SNAPSHOT:
 		return limits->pause;
 	case COORD_ORDER_THAW:
 		return limits->dump;
@@ -37,8 +38,9 @@ void coord_root_order(struct coord *c, enum coord_order order, struct coord_id i
 {
 	uint32_t limit = limit_of(c, order);
 
-	/* QUIESCE, CATCH_UP and DRAIN share one deadline, set by the first */
-	if (order != COORD_ORDER_CATCH_UP && order != COORD_ORDER_DRAIN)
+	/* QUIESCE, CATCH_UP and DRAIN share one deadline, set by the first; so do the next two */
+	if (order != COORD_ORDER_CATCH_UP && order != COORD_ORDER_DRAIN &&
+	    order != COORD_ORDER_SNAPSHOT)
 		c->term.deadline = limit ? c->now + limit * COORD_MS : 0;
 	coord_node_take(c, order, id, limit, c->term.reason);
 }

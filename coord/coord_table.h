@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #define COORD_STEPS 15
-#define COORD_BARRIERS 14
+#define COORD_BARRIERS 15
 
 struct coord_step {
 	uint8_t from;		/* enum coord_level */

@@ -157,6 +157,14 @@ static int create_image(struct dump *d)
 	return ret ? error_fail(d->error, ret, "out of memory") : 0;
 }
 
+/* Ask the caller whether the dump goes on; @what describes its refusal. */
+static int dump_hold(struct dump *d, int (*fn)(void *arg), const char *what)
+{
+	int ret = fn ? fn(d->options->hold_arg) : 0;
+
+	return ret ? error_fail(d->error, ret, "%s: %s", what, strerror(-ret)) : 0;
+}
+
 /* Read all that must be read while the tree stands still. */
 static int dump_frozen(struct dump *d)
 {
@@ -164,13 +172,17 @@ static int dump_frozen(struct dump *d)
 
 	d->frozen_at = (uint64_t)time(NULL);
 	if (!ret)
-		ret = dump_in_place_take(d);
-	if (!ret && d->options->many_nodes)
-		ret = dump_shared_flush(d);
-	if (!ret)
 		ret = dump_records_ttys(d);
 	if (!ret && d->hold)
 		ret = dump_pages_live(d);
+	if (!ret)
+		ret = dump_shared_flush(d);
+	if (!ret && d->options->nr_nodes > 1)
+		ret = dump_hold(d, d->options->flushed, "the checkpoint was given up");
+	if (!ret)
+		ret = dump_shared_see(d);
+	if (!ret)
+		ret = dump_in_place_take(d);
 	if (!ret)
 		ret = dump_contents(d, DUMP_IN_PAUSE);
 	if (!ret)
@@ -335,14 +347,6 @@ static int check_living(struct dump *d)
 	return 0;
 }
 
-/* Ask the caller whether the dump goes on; @what describes its refusal. */
-static int dump_hold(struct dump *d, int (*fn)(void *arg), const char *what)
-{
-	int ret = fn ? fn(d->options->hold_arg) : 0;
-
-	return ret ? error_fail(d->error, ret, "%s: %s", what, strerror(-ret)) : 0;
-}
-
 static int dump_commit(struct dump *d, uint64_t started)
 {
 	struct ckpt_error why = { 0 };
@@ -454,8 +458,6 @@ static int dump_captured(struct dump *d, uint64_t started)
 		ret = dump_frozen(d);
 	if (!ret)
 		ret = dump_hold(d, d->options->captured, "the checkpoint was given up");
-	if (!ret)
-		ret = dump_shared_watch(d);
 	if (!ret && !d->frozen_to_end)
 		ret = dump_thaw(d);
 	if (ret)

@@ -75,10 +75,10 @@ struct dump_options {
 	enum engine_files files;
 	uint64_t files_max;	/* ENGINE_FILES_KEEP: bytes kept at most; 0: DUMP_FILES_MAX */
 	/*
-	 * Other nodes have trees of the job, too: what is not only appended to is watched, not
-	 * kept.  captured() must return only when all of them are captured.
+	 * How many nodes have trees of the job, which may share files; 0: one.  With several,
+	 * flushed() must return only when it was called on all of them, and captured() as well.
 	 */
-	bool many_nodes;
+	unsigned int nr_nodes;
 	/* The job's private /dev/shm, as the caller sees it; it is carried whole.  NULL: none */
 	const char *shm_dir;
 	const struct engine_external *externals;
@@ -111,10 +111,12 @@ struct dump_options {
 	int (*targeted)(void *arg, struct ckpt_error *error);
 	void *frozen_arg;
 	/*
-	 * For a caller that dumps several trees together.  captured() is called when this
-	 * tree is captured and could run on; stored() when the image is complete and in its
-	 * place.  Either may wait; a negative errno undoes everything.  NULL: no call.
+	 * For a caller that dumps several trees together.  flushed() is called with several nodes,
+	 * when the tree is frozen and other nodes can see what it wrote to shared files; captured()
+	 * when this tree is captured and could run on; stored() when the image is complete and in
+	 * its place.  Each may wait; a negative errno undoes everything.  NULL: no call.
 	 */
+	int (*flushed)(void *arg);
 	int (*captured)(void *arg);
 	int (*stored)(void *arg);
 	/* Called before the image is made durable; a negative errno ends the dump.  Or NULL. */

@@ -183,7 +183,8 @@ int dump_files_plan(struct dump *d)
 	find_programs(d);
 	for (unsigned int i = 0; i < d->nr_inodes; i++)
 		plan_inode(d, &d->inodes[i], st.st_dev);
-	return dump_in_place_plan(d);
+	/* sizes of files that nodes share are not known yet */
+	return d->options->nr_nodes > 1 && !d->options->dry_run ? 0 : dump_in_place_plan(d);
 }
 
 /*

@@ -12,7 +12,7 @@
  * The kernel gives a page of a shared mapping a new time of modification only when the page
  * is written for the first time since its last write-back.  So a mapped file that is watched is
  * written back in the pause, before its time is recorded.  dump_shared.c has the rest for files
- * of a job over several nodes, of which none is kept.
+ * that several nodes may write.
  */
 #include "base/error.h"
 #include "engine/dump/dump_run.h"
@@ -99,9 +99,14 @@ static void in_place_plan(struct dump_probe *p, struct dump_inode *inode, uint64
 {
 	struct dump *d = p->d;
 	uint64_t size = in_place_bytes(p, inode);
+	bool several = d->options->nr_nodes > 1;
 
-	if (d->options->files != ENGINE_FILES_KEEP || d->options->many_nodes || size > *room ||
-	    dump_place(d, inode->file)->handle) {
+	/*
+	 * Nodes may have files of one name that are not the same, and a restart may bring them to
+	 * one node: only what is surely shared is kept.
+	 */
+	if (d->options->files != ENGINE_FILES_KEEP || size > *room ||
+	    (several && !dump_shared_is(inode->file->rec)) || dump_place(d, inode->file)->handle) {
 		/* a long log is cut, as one that is opened for appending */
 		inode->watched = inode->maps_write || !inode->at_end;
 		in_place_tell(d, inode, inode->watched ? DUMP_FATE_WATCHED : DUMP_FATE_GROWS);
@@ -110,13 +115,17 @@ static void in_place_plan(struct dump_probe *p, struct dump_inode *inode, uint64
 	*room -= size;
 	inode->kept = true;
 	inode->blob_kind = ENGINE_BLOB_FILE;
-	inode->content = d->frozen_to_end ? DUMP_AFTER : DUMP_IN_PAUSE;
+	/* after captured() other nodes may run, unless all are killed */
+	inode->content = d->frozen_to_end && (!several || d->options->kill) ? DUMP_AFTER :
+									      DUMP_IN_PAUSE;
 }
 
 int dump_in_place_plan(struct dump *d)
 {
 	struct dump_inode **found = calloc(d->nr_inodes + 1, sizeof(struct dump_inode *));
-	uint64_t room = d->options->files_max ? d->options->files_max : DUMP_FILES_MAX;
+	uint64_t max = d->options->files_max ? d->options->files_max : DUMP_FILES_MAX;
+	/* each node keeps what they share */
+	uint64_t room = d->options->nr_nodes > 1 ? max / d->options->nr_nodes : max;
 	struct dump_probe p = { .d = d };
 	unsigned int nr = 0;
 
@@ -172,7 +181,11 @@ static int in_place_clone(struct dump_probe *p, struct dump_inode *inode)
 	return 0;
 }
 
-void dump_in_place_settle(const struct dump *d)
+/*
+ * Let so much time pass that a write after the thaw gets a later time than any that was recorded
+ * of a watched file.
+ */
+static void in_place_settle(const struct dump *d)
 {
 	const struct timespec tick = { .tv_nsec = TICK_NS };
 	struct timespec now;
@@ -189,14 +202,6 @@ void dump_in_place_settle(const struct dump *d)
 			return;
 		}
 	}
-}
-
-void dump_in_place_watch_log(struct dump *d, struct dump_inode *inode)
-{
-	d->stats.files.nr[DUMP_FATE_GROWS]--;
-	d->stats.files.bytes[DUMP_FATE_GROWS] -= inode->file->rec->size;
-	inode->watched = true;
-	in_place_tell(d, inode, DUMP_FATE_WATCHED);
 }
 
 /* Write back a watched file, and record its size and time as they are then. */
@@ -248,8 +253,8 @@ int dump_in_place_take(struct dump *d)
 			cannot = dev;
 		in_place_tell(d, inode, inode->clone >= 0 ? DUMP_FATE_CLONED : DUMP_FATE_COPIED);
 	}
-	if (!ret && !d->options->many_nodes)
-		dump_in_place_settle(d);
+	if (!ret)
+		in_place_settle(d);
 	return ret;
 }
 

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Files of a job over several nodes: which of them nodes may share, and how such a file is watched.
+ * Files that the nodes of a job may share, and that are to be of one moment on all of them.
  *
  * The trees of the nodes are frozen at different instants, and on a network file system this node
- * need not see yet what others have written.  So each node writes back in its pause what its own
- * tree wrote (dump_shared_flush()).  When the nodes have agreed that all of them are captured, all
- * that was written before is on the server.  Each node then asks the server for size and time
- * (dump_shared_watch()), before its own tree runs on.
+ * need not see yet what others have written.  So each node writes back what its own tree wrote
+ * (dump_shared_flush()) and then waits for all others.  From then on no node writes, and all that
+ * was written is on the server: each node asks the server for size and time (dump_shared_see()),
+ * which also makes the kernel forget pages that it read before.  No tree runs before all nodes are
+ * captured, so what is read until then is of one moment.
  *
- * Another node's tree may run by then, and its writes may be in what is recorded here.  They are
- * not in what that node itself recorded before it let its tree run: its part of the restart finds
- * another size or time and is refused.  Where nobody wrote since, all nodes have recorded the same.
+ * Each node keeps the content of a shared file for itself, and puts it back at a restart: all
+ * write the same bytes.  If one node did it for all, the others might go on with pages of the file
+ * that their kernels had read before.
  */
 #include "base/error.h"
 #include "engine/dump/dump_run.h"
@@ -21,6 +22,11 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#define LUSTRE_MAGIC	0x0bd00bd0
+#define GPFS_MAGIC	0x47504653
+#define BEEGFS_MAGIC	0x19830326
+#define ORANGEFS_MAGIC	0x20030528
 
 bool dump_shared_may(const struct ckpt_rec_file *rec)
 {
@@ -38,8 +44,29 @@ bool dump_shared_may(const struct ckpt_rec_file *rec)
 	}
 }
 
+bool dump_shared_is(const struct ckpt_rec_file *rec)
+{
+	switch (rec->fs_magic) {
+	case NFS_SUPER_MAGIC:
+	case AFS_SUPER_MAGIC:
+	case V9FS_MAGIC:
+	case LUSTRE_MAGIC:
+	case CEPH_SUPER_MAGIC:
+	case GPFS_MAGIC:
+	case BEEGFS_MAGIC:
+	case ORANGEFS_MAGIC:
+	case CIFS_SUPER_MAGIC:
+	case SMB2_SUPER_MAGIC:
+		return true;
+	default:
+		return false;
+	}
+}
+
 int dump_shared_flush(struct dump *d)
 {
+	if (d->options->nr_nodes < 2 || d->options->files == ENGINE_FILES_IGNORE)
+		return 0;
 	for (unsigned int i = 0; i < d->nr_inodes; i++) {
 		const struct dump_inode *inode = &d->inodes[i];
 
@@ -57,40 +84,46 @@ int dump_shared_flush(struct dump *d)
 	return 0;
 }
 
-/* Ask the server of the file for its size and time. */
-static int dump_shared_ask(struct dump *d, struct dump_inode *inode)
+/* Size and time of the file as the server has them, in place of those that this kernel knew. */
+static void dump_shared_correct(struct dump *d, struct dump_inode *inode, const struct statx *stx)
 {
-	_cleanup_fd_ int fd = dump_reopen(inode);
-	struct statx stx;
+	const struct state *state = d->cap.state;
 
-	if (fd < 0)		/* nothing to compare later: a restart finds the time different */
-		return 0;
-	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, STATX_SIZE | STATX_MTIME, &stx))
-		return error_fail(d->error, -errno, "cannot watch %s: %s", inode->file->path,
-				  strerror(errno));
-	/* other nodes wrote at what looks like the end of a log from here */
-	if (!inode->watched && stx.stx_size != inode->file->rec->size)
-		dump_in_place_watch_log(d, inode);
-	inode->watched_size = stx.stx_size;
-	inode->watched_mtime_ns = (uint64_t)stx.stx_mtime.tv_sec * 1000000000ULL +
-				  stx.stx_mtime.tv_nsec;
-	return 0;
+	inode->at_end = true;
+	for (unsigned int i = 0; i < state->nr_files; i++) {
+		struct ckpt_rec_file *rec = (struct ckpt_rec_file *)state->files[i].rec;
+
+		if (dump_inode(d, &state->files[i]) != inode)
+			continue;
+		rec->size = stx->stx_size;
+		rec->mtime_ns = (uint64_t)stx->stx_mtime.tv_sec * 1000000000ULL +
+				stx->stx_mtime.tv_nsec;
+		if (rec->flags & CKPT_FILE_OPEN && (rec->f_flags & O_ACCMODE) != O_RDONLY &&
+		    !(rec->f_flags & O_APPEND))
+			inode->at_end &= rec->pos == rec->size;
+	}
 }
 
-int dump_shared_watch(struct dump *d)
+int dump_shared_see(struct dump *d)
 {
-	int ret = 0;
+	struct statx stx;
 
-	if (!d->options->many_nodes || d->options->files == ENGINE_FILES_IGNORE)
+	if (d->options->nr_nodes < 2 || d->options->files == ENGINE_FILES_IGNORE)
 		return 0;
-	for (unsigned int i = 0; i < d->nr_inodes && !ret; i++) {
+	for (unsigned int i = 0; i < d->nr_inodes; i++) {
 		struct dump_inode *inode = &d->inodes[i];
 
-		if (inode->watched || (inode->track && inode->writes && !inode->exec &&
-				       !inode->appends && dump_shared_may(inode->file->rec)))
-			ret = dump_shared_ask(d, inode);
+		if (!inode->track || inode->exec || !dump_shared_may(inode->file->rec))
+			continue;
+		_cleanup_fd_ int fd = dump_reopen(inode);
+
+		if (fd < 0)
+			continue;
+		if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, STATX_SIZE | STATX_MTIME,
+			  &stx))
+			return error_fail(d->error, -errno, "cannot ask for the size of %s: %s",
+					  inode->file->path, strerror(errno));
+		dump_shared_correct(d, inode, &stx);
 	}
-	if (!ret)
-		dump_in_place_settle(d);
-	return ret;
+	return dump_in_place_plan(d);
 }

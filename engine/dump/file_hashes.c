@@ -161,7 +161,7 @@ void dump_hashes_open(struct dump *d)
 	struct image_reader *base = d->img ? image_base_reader(d->img) : NULL;
 	struct image_record rec;
 
-	d->hashing = d->options->files == ENGINE_FILES_KEEP && !d->options->many_nodes &&
+	d->hashing = d->options->files == ENGINE_FILES_KEEP && d->options->nr_nodes < 2 &&
 		     (base || d->options->track);
 	if (!d->hashing || !base)
 		return;

@@ -46,13 +46,14 @@ struct op_env {
 	int (*frozen)(void *arg);	/* dump, as in struct dump_options; or NULL */
 	int (*targeted)(void *arg, struct ckpt_error *error);
 	void *frozen_arg;
-	int (*captured)(void *arg);	/* dump, as in struct dump_options; or NULL */
+	int (*flushed)(void *arg);	/* dump, as in struct dump_options; or NULL */
+	int (*captured)(void *arg);
 	int (*stored)(void *arg);
 	int (*commits)(void *arg);
 	void *hold_arg;
 	uint64_t memory;	/* dump: as in struct image_options */
 	uint64_t files_max;	/* dump, as in struct dump_options */
-	bool many_nodes;
+	unsigned int nr_nodes;
 	const char *note;	/* dump, as in struct dump_options; or NULL */
 	const char *record;	/* dump, as in struct dump_options; or NULL */
 };

@@ -326,13 +326,14 @@ json_t *op_dump(const struct op_env *env, json_t *json)
 	o->frozen = env->frozen;
 	o->targeted = env->targeted;
 	o->frozen_arg = env->frozen_arg;
+	o->flushed = env->flushed;
 	o->captured = env->captured;
 	o->stored = env->stored;
 	o->commits = env->commits;
 	o->hold_arg = env->hold_arg;
 	o->memory = env->memory;
 	o->files_max = env->files_max;
-	o->many_nodes = env->many_nodes;
+	o->nr_nodes = env->nr_nodes;
 	o->note = env->note;
 	o->record = env->record;
 	outcome = op_dump_run(o);

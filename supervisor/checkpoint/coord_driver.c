@@ -215,8 +215,11 @@ static void act_local(struct coord_driver *d, const struct coord_action *act)
 		d->thaw_at = d->thawed_at = 0;
 		err = driver_order(d, STATUS_CUT);
 		break;
-	case COORD_ACT_SNAPSHOT:	/* FREEZE ended with everything captured */
-		driver_done(d, act->kind, 0, COORD_WHY_NONE);
+	case COORD_ACT_SNAPSHOT:
+		if (d->dump && !d->captured)
+			job_dump_go(d->dump);	/* coord_local_on_captured() follows */
+		else	/* captured in FREEZE, or a dry run */
+			driver_done(d, act->kind, 0, COORD_WHY_NONE);
 		return;
 	case COORD_ACT_THAW:
 		act_thaw(d);

@@ -3,9 +3,10 @@
  * Turns reports of this node's ranks, their shim, and the dump into events for the machine; see
  * coord_driver.h.
  *
- * The worker of a dump is held twice: when all is captured, which ends FREEZE, and when the image
- * is in its place, which ends DUMP. The worker goes on when the machine says THAW, and when the
- * commit record is on disk.
+ * The worker of a dump is held when the ranks stand still and their writes to files are for all
+ * nodes to see, which ends FREEZE (on one node nobody waits for that), when all is captured, which
+ * ends SNAPSHOT, and when the image is in its place, which ends DUMP. The worker goes on when the
+ * machine says SNAPSHOT and THAW, and when the commit record is on disk.
  */
 #include "supervisor/checkpoint/coord_driver_priv.h"
 
@@ -363,12 +364,19 @@ void driver_catch_up(struct coord_driver *d)
 
 /* --------------------------------------------------------------- the dump */
 
+static void coord_local_on_flushed(void *arg)
+{
+	driver_done(arg, COORD_ACT_FREEZE, 0, COORD_WHY_NONE);
+}
+
+/* On one node the worker does not wait before: the action is still FREEZE. */
 static void coord_local_on_captured(void *arg)
 {
 	struct coord_driver *d = arg;
 
 	d->captured = true;
-	driver_done(d, COORD_ACT_FREEZE, 0, COORD_WHY_NONE);
+	driver_done(d, d->kind == COORD_ACT_SNAPSHOT ? COORD_ACT_SNAPSHOT : COORD_ACT_FREEZE, 0,
+		    COORD_WHY_NONE);
 }
 
 static void coord_local_on_stored(void *arg)
@@ -486,6 +494,7 @@ static void on_dump_ended(json_t *outcome, void *arg)
 }
 
 static const struct job_dump_ops dump_ops = {
+	.flushed = coord_local_on_flushed,
 	.captured = coord_local_on_captured,
 	.stored = coord_local_on_stored,
 	.progress = coord_local_on_progress,

@@ -37,7 +37,9 @@
 #define OLD_LOGS_MAX	256	/* nodes */
 #define RECORD_MAX	(512u << 10)	/* below the limit of a manifest */
 
-enum hold_byte { HOLD_CAPTURED = 'c', HOLD_STORED = 's', HOLD_GO = 'g', HOLD_NO = 'n' };
+enum hold_byte {
+	HOLD_FLUSHED = 'f', HOLD_CAPTURED = 'c', HOLD_STORED = 's', HOLD_GO = 'g', HOLD_NO = 'n'
+};
 
 struct job_dump {
 	struct job *job;	/* do not use after an abort: the job may have been freed */
@@ -187,6 +189,11 @@ static int wait_held(const struct job_dump *d, char where)
 	return answer == HOLD_GO ? 0 : -ECANCELED;
 }
 
+static int job_dump_on_flushed(void *arg)
+{
+	return wait_held(arg, HOLD_FLUSHED);
+}
+
 static int job_dump_on_captured(void *arg)
 {
 	return wait_held(arg, HOLD_CAPTURED);
@@ -250,13 +257,14 @@ static json_t *dump_run(struct channel_reporter *reporter, void *arg)
 		.frozen_arg = d,
 		.any_rights = d->any_rights || !d->job->uid,
 		.asker = d->job->record,
+		.flushed = job_dump_on_flushed,
 		.captured = job_dump_on_captured,
 		.stored = d->hold[1] >= 0 ? job_dump_on_stored : NULL,
 		.commits = on_commit,
 		.hold_arg = d,
 		.memory = jobs_common(d->job->jobs)->config.pipeline_memory,
 		.files_max = jobs_common(d->job->jobs)->config.files_max,
-		.many_nodes = json_array_size(json_object_get(ranks, "nodes")) > 1,
+		.nr_nodes = (unsigned int)json_array_size(json_object_get(ranks, "nodes")),
 		.note = d->note,
 	};
 	json_t *outcome = job_namespaces_enter(d->job) ?:
@@ -360,6 +368,8 @@ static void job_dump_on_held(uint32_t events, void *arg)
 	d->stored = where == HOLD_STORED;
 	if (d->aborted)
 		job_dump_abort(d);
+	else if (where == HOLD_FLUSHED)
+		d->ops->flushed(d->arg);
 	else if (where == HOLD_CAPTURED)
 		d->ops->captured(d->arg);
 	else

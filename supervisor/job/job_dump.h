@@ -3,8 +3,9 @@
  * Dump of a job's processes on this node, in a worker. Checkpoints of all kinds use it; the
  * caller decides when a held dump goes on.
  *
- * A held dump stops twice and waits for job_dump_go(): when all is captured (the tree stands
- * still until then), and when the image is in its place (a tree to be killed stands still until
+ * A held dump stops and waits for job_dump_go(): of a job over several nodes, when the tree stands
+ * still and what it wrote to files is for all nodes to see; when all is captured (the tree stands
+ * still until then); and when the image is in its place (a tree to be killed stands still until
  * then, too).
  */
 #ifndef STILLPOINT_JOB_DUMP_H
@@ -15,7 +16,8 @@
 struct job_dump;
 
 struct job_dump_ops {
-	/* a held dump waits at one of its two stops */
+	/* a held dump waits at one of its stops */
+	void (*flushed)(void *arg);
 	void (*captured)(void *arg);
 	void (*stored)(void *arg);
 	void (*progress)(json_t *progress, void *arg);	/* or NULL */
@@ -36,7 +38,7 @@ struct job_dump_options {
 
 int job_dump_start(struct job *job, const struct job_dump_options *options,
 		   const struct job_dump_ops *ops, void *arg, struct job_dump **ret_dump);
-/* Let a dump that waits after captured() or stored() go on. */
+/* Let a dump that waits after flushed(), captured() or stored() go on. */
 void job_dump_go(struct job_dump *dump);
 /*
  * Abandon the dump at any stage; ended() follows, and no image is left. A dump that was let go on

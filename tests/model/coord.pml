@@ -9,8 +9,8 @@
  * which is delay, loss and repetition; a report of a daemon that dies may have come or not.
  *
  * Stated: at most one outcome; a commit record only of what is durable everywhere; what is
- * said to be committed is on the disk of every living node, and stays; nobody runs before
- * all are captured; nothing sent is lost from the captured cut; after an abort nobody is frozen.
+ * said to be committed is on the disk of every living node, and stays; nobody is captured before
+ * all are frozen, and nobody runs before all are captured; nothing sent is lost from the captured cut; after an abort nobody is frozen.
  */
 #ifndef FAILURES
 #define FAILURES 2
@@ -24,15 +24,16 @@
 #define CATCH_UP 3
 #define DRAIN 4
 #define FREEZE 5
-#define THAW 6
-#define COMMIT 7
-#define PLACE 8
-#define FETCH 9
-#define CREATE 10
-#define CONNECT 11
-#define GO 12
-#define LIVE 13
-#define ABORT 14
+#define SNAPSHOT 6
+#define THAW 7
+#define COMMIT 8
+#define PLACE 9
+#define FETCH 10
+#define CREATE 11
+#define CONNECT 12
+#define GO 13
+#define LIVE 14
+#define ABORT 15
 
 /* levels have names of their own: RUNNING is one, LIVE is both */
 #define L_IDLE 0
@@ -68,6 +69,7 @@ bool over[N];
 
 /* ranks */
 bool frozen[N], snapped[N], runs[N], ran[N];
+bool still[N];		/* all were frozen when it was captured: no shared file changed */
 
 /* one channel, from the ranks of node 1 to those of node 2 */
 byte sent, arrived, cut_sent, cut_arrived;
@@ -102,6 +104,7 @@ inline effect(i, to)
 	:: to == L_FROZEN -> frozen[i] = true
 	:: to == L_SNAPSHOTTED ->
 		snapped[i] = true;
+		still[i] = frozen[0] && frozen[1] && frozen[2];
 		if
 		:: i == 1 -> cut_sent = sent
 		:: i == 2 -> cut_arrived = arrived
@@ -115,6 +118,7 @@ inline effect(i, to)
 	:: to == L_DURABLE -> prepared[i] = true
 	:: to == L_COMMITTED ->
 		assert(image[0] && image[1] && image[2]);
+		assert(still[0] && still[1] && still[2]);
 		committed[i] = true;
 		prepared[i] = false
 	:: to == L_RUNNING -> runs[i] = true; ran[i] = true
@@ -152,7 +156,7 @@ proctype Node(byte i)
 	STEP(QUIESCED, CATCH_UP, CAUGHT_UP)
 	STEP(CAUGHT_UP, DRAIN, DRAINED)
 	STEP(DRAINED, FREEZE, FROZEN)
-	STEP(FROZEN, FREEZE, SNAPSHOTTED)
+	STEP(FROZEN, SNAPSHOT, SNAPSHOTTED)
 	STEP(SNAPSHOTTED, THAW, THAWED)
 	STEP(THAWED, THAW, DUMPED)
 	STEP(DUMPED, THAW, DURABLE)
@@ -269,7 +273,8 @@ proctype Root()
 	BARRIER(QUIESCE, QUIESCED, CATCH_UP, may_abort)
 	BARRIER(CATCH_UP, CAUGHT_UP, DRAIN, may_abort)
 	BARRIER(DRAIN, DRAINED, FREEZE, may_abort)
-	BARRIER(FREEZE, SNAPSHOTTED, THAW, may_abort)
+	BARRIER(FREEZE, FROZEN, SNAPSHOT, may_abort)
+	BARRIER(SNAPSHOT, SNAPSHOTTED, THAW, may_abort)
 	BARRIER(THAW, DURABLE, COMMIT, may_abort)
 	BARRIER(COMMIT, COMMITTED, NONE, decided)
 	BARRIER(PLACE, PLACED, FETCH, may_abort)

@@ -12,7 +12,7 @@ status=$?
 [ $status -eq 0 ] || printf 'not '
 echo "ok 1 - 1,024 nodes, 32,768 ranks: committed"
 printf '# %s\n' "${out//$'\n'/$'\n# '}"
-# orders: six and the answer; a node hears each once when nothing is lost
+# orders: seven and the answer; a node hears each once when nothing is lost
 orders=$(awk '$1 == "ORDER" { print $2 }' <<<"$out")
 [ "${orders:-0}" -gt 0 ] && [ "$orders" -le $((10 * 1024)) ] || { printf 'not '; status=1; }
 echo "ok 2 - orders: ${orders:-none}"

@@ -155,6 +155,8 @@ void check_outcome(struct world *w, const struct coord_action *act)
 		check_complete(w, act->id);
 		if (w->programs)
 			check_cut(w, act->id);
+		if (outcome->first_snapshot < outcome->last_freeze)
+			check_fail(w, "a node was captured before all were frozen");
 		if (outcome->first_resume && outcome->first_resume < outcome->last_snapshot)
 			check_fail(w, "ranks ran before all were captured");
 	} else if (act->level == COORD_LIVE) {

@@ -99,6 +99,8 @@ static void snapshot(struct world *w, uint32_t n, struct coord_id id)
 	memset(image, 0, sizeof(*image));
 	image->id = id;
 	check_of(w, id)->last_snapshot = w->now;
+	if (!check_of(w, id)->first_snapshot)
+		check_of(w, id)->first_snapshot = w->now;
 	for (r = 0; w->programs && r < w->nr_ranks; r++) {
 		if (w->node_of[r] != n)
 			continue;
@@ -152,6 +154,7 @@ static int effect(struct world *w, uint32_t n, const struct item *item)
 	case COORD_ACT_FREEZE:
 		node->frozen = true;
 		node->frozen_at = w->now;
+		check_of(w, item->id)->last_freeze = w->now;
 		break;
 	case COORD_ACT_SNAPSHOT:
 		snapshot(w, n, item->id);

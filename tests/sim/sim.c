@@ -41,6 +41,11 @@ static void commit_before_durable(struct coord_table *table)
 
 static void thaw_before_all(struct coord_table *table)
 {
+	barrier_of(table, COORD_ORDER_SNAPSHOT)->level = COORD_FROZEN;
+}
+
+static void snapshot_before_all(struct coord_table *table)
+{
 	barrier_of(table, COORD_ORDER_FREEZE)->level = COORD_DRAINED;
 }
 
@@ -68,6 +73,7 @@ static const struct mutation mutations[] = {
 	{ "ack-before-persist", ack_before_persist },
 	{ "commit-before-durable", commit_before_durable },
 	{ "thaw-before-all", thaw_before_all },
+	{ "snapshot-before-all", snapshot_before_all },
 	{ "sums-ignored", sums_ignored },
 	{ "no-pause-guard", no_pause_guard },
 	{ "records-ignored", records_ignored },

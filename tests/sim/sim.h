@@ -92,7 +92,7 @@ struct node {
 struct outcome {
 	struct coord_id id;
 	enum coord_level level;
-	uint64_t last_snapshot, first_resume;
+	uint64_t last_freeze, first_snapshot, last_snapshot, first_resume;
 };
 
 struct options {

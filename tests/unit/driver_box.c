@@ -316,11 +316,21 @@ void job_dump_abort(struct job_dump *dump)
 	dump->aborted = true;
 }
 
+void box_flushed(struct box *b, unsigned int node)
+{
+	struct job_dump *dump = b->node[node].dump;
+
+	assert_true(dump && !dump->went);
+	dump->ops->flushed(dump->arg);
+	box_run(b);
+}
+
 void box_captured(struct box *b, unsigned int node)
 {
 	struct job_dump *dump = b->node[node].dump;
 
 	assert_non_null(dump);
+	dump->went = false;
 	dump->ops->captured(dump->arg);
 	box_run(b);
 }

@@ -67,6 +67,8 @@ void box_kill(struct box *box, unsigned int node);
 void box_start(struct box *box, unsigned int node);
 /* The ranks there end, as do their ckptd's dealings with them. */
 void box_exit(struct box *box, unsigned int node);
+/* The worker of the node has come to a stop; box_flushed() may be left out. */
+void box_flushed(struct box *box, unsigned int node);
 void box_captured(struct box *box, unsigned int node);
 void box_stored(struct box *box, unsigned int node);
 /* @text: why it failed; NULL */

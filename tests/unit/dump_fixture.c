@@ -9,14 +9,15 @@
 #include <string.h>
 #include <unistd.h>
 
-void fake_file_of(uint32_t id, uint32_t kind, const char *path, int fd, uint32_t flags,
-		  uint32_t f_flags, uint64_t pos)
+struct ckpt_rec_file *fake_file_of(uint32_t id, uint32_t kind, const char *path, int fd,
+				   uint32_t flags, uint32_t f_flags, uint64_t pos)
 {
 	struct ckpt_rec_file *rec = fake_file(id, kind, path, fd);
 
 	rec->flags = flags;
 	rec->f_flags = f_flags;
 	rec->pos = pos;
+	return rec;
 }
 
 void fake_close_files(void)

@@ -11,9 +11,12 @@
 #include "engine/dump/dump_run.h"
 #include "tests/unit/fake_kernel.h"
 
-/* fake_file(), and how it is open; @fd is closed by fake_close_files(). */
-void fake_file_of(uint32_t id, uint32_t kind, const char *path, int fd, uint32_t flags,
-		  uint32_t f_flags, uint64_t pos);
+/*
+ * fake_file(), and how it is open; @fd is closed by fake_close_files().  The record is valid until
+ * the next one.
+ */
+struct ckpt_rec_file *fake_file_of(uint32_t id, uint32_t kind, const char *path, int fd,
+				   uint32_t flags, uint32_t f_flags, uint64_t pos);
 /* The end of a tree: its descriptors, and the kernel's state. */
 void fake_close_files(void);
 

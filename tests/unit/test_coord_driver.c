@@ -53,6 +53,40 @@ static void a_checkpoint_of_two_nodes(void **state)
 							    "generation")), 1);
 }
 
+static void nobody_is_captured_before_all_have_flushed(void **state)
+{
+	struct box *b = *state;
+
+	box_checkpoint(b, false);
+	box_flushed(b, 0);
+	assert_false(b->node[0].dump->went);
+	box_flushed(b, 1);
+	assert_true(b->node[0].dump->went && b->node[1].dump->went);
+	box_captured(b, 0);
+	assert_false(b->node[0].dump->went);
+	box_captured(b, 1);
+	assert_true(b->node[0].dump->went && b->node[1].dump->went);
+	box_stored(b, 0);
+	box_stored(b, 1);
+	box_ended(b, 0, NULL);
+	assert_true(outcome_is_ok(b->outcome));
+	box_ended(b, 1, NULL);
+}
+
+/* One that fails there gives the checkpoint up for all. */
+static void one_cannot_flush(void **state)
+{
+	struct box *b = *state;
+
+	box_checkpoint(b, false);
+	box_flushed(b, 0);
+	box_ended(b, 1, "no space left on the server");
+	assert_true(b->node[0].dump->aborted);
+	box_ended(b, 0, "given up");
+	assert_false(outcome_is_ok(b->outcome));
+	assert_false(b->node[0].held || b->node[1].held);
+}
+
 /*
  * n2 does not hear the order at first. Of what it costs a job that is to end there is nothing
  * to say.
@@ -64,8 +98,11 @@ static void the_thaw_lasts_until_all_have_given_it(void **state)
 
 	box_checkpoint(b, false);
 	d = b->node[0].job.coord;
+	box_flushed(b, 0);
+	box_flushed(b, 1);
 	box_captured(b, 0);
 	assert_int_equal(d->thaw_at, 0);
+	b->node[1].dump->went = false;
 	b->node[1].dump->ops->captured(b->node[1].dump->arg);
 	b->node[1].off = true;
 	box_run(b);
@@ -483,6 +520,8 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 	const struct CMUnitTest tests[] = {
 		TEST(a_checkpoint_of_two_nodes),
+		TEST(nobody_is_captured_before_all_have_flushed),
+		TEST(one_cannot_flush),
 		TEST(the_thaw_lasts_until_all_have_given_it),
 		TEST(what_is_committed_is_not_aborted),
 		TEST(the_next_checkpoint_waits_for_the_last_worker),
