@@ -107,6 +107,7 @@ struct engine_rec_blob_hashes {
 	__u64 dev;		/* of stat(2) */
 	__u64 ino;
 	__u64 size;		/* of the file */
+	__u64 mtime_ns, ctime_ns;	/* of the freeze; 0: a later write may leave them so */
 };
 
 /* TTY: a pty of the tree, by the index that FILE records carry as object */

@@ -8,7 +8,8 @@
  * Hashes that were read before the freeze are true if nothing was written since.  Every write
  * gives the file new times, a store to a shared mapping too, if the page was written back before.
  * So the order is: note the times, write back, read; and the times must be older than a tick.  On
- * a file system whose times another node makes, hashes are never taken for true.
+ * a file system whose times another node makes, hashes are never taken for true.  If they are true
+ * at a freeze, they are so until the file gets new times: then the next dump need not read it.
  */
 #include "engine/dump/file_hashes.h"
 
@@ -147,6 +148,7 @@ static void hashes_load(struct dump *d, const struct engine_rec_blob_hashes *rec
 		return;
 	h->was = malloc(size + 1);
 	h->base_blob = rec->blob;
+	h->base = *rec;
 	h->nr_was = size / sizeof(*h->was);
 	if (h->was && !image_blob_read(base, rec->hashes, 0, h->was, size) &&
 	    hashes_backed(base, h))
@@ -210,6 +212,22 @@ static bool hashes_settled(const struct timespec *time)
 	return ago >= TICK_NS;
 }
 
+static uint64_t time_ns(const struct timespec *time)
+{
+	return (uint64_t)time->tv_sec * 1000000000ULL + (uint64_t)time->tv_nsec;
+}
+
+/* Is the file as it was at the freeze of the base? Then its hashes are known. */
+static bool hashes_unwritten(struct file_hashes *h)
+{
+	if (!h->was || !h->base.mtime_ns || h->base.size != (uint64_t)h->seen.st_size ||
+	    h->base.mtime_ns != time_ns(&h->seen.st_mtim) ||
+	    h->base.ctime_ns != time_ns(&h->seen.st_ctim))
+		return false;
+	memcpy(h->now, h->was, h->nr * sizeof(*h->now));
+	return true;
+}
+
 /* Read the data between holes. */
 static int hashes_read_data(struct file_hashes *h, int fd, uint64_t at, uint64_t end, char *buf)
 {
@@ -263,6 +281,8 @@ void dump_hashes_read(struct dump *d, int fd)
 	if (!h || h->seen.st_ino || !hashes_room(h, (uint64_t)st.st_size))
 		return;
 	h->seen = st;
+	if (hashes_unwritten(h))
+		return;
 	if (sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE |
 			    SYNC_FILE_RANGE_WAIT_AFTER) || hashes_read_all(h, fd))
 		h->seen.st_ino = 0;
@@ -348,6 +368,10 @@ static int hashes_store_table(struct dump *d, const struct file_hashes *h)
 	rec->dev = h->dev;
 	rec->ino = h->ino;
 	rec->size = h->size;
+	if (h->fresh) {
+		rec->mtime_ns = time_ns(&h->seen.st_mtim);
+		rec->ctime_ns = time_ns(&h->seen.st_ctim);
+	}
 	return 0;
 }
 

@@ -6,6 +6,7 @@
  * Only for dumps with a base, or that may be one.  The tables of the base are loaded before the
  * freeze.  Files are hashed before the freeze, too; if a file is then as it was, only the pages
  * that differ from the base are read in the pause.  Otherwise all of it is read and hashed there.
+ * A file that nobody wrote since the base is not read at all.
  */
 #ifndef STILLPOINT_FILE_HASHES_H
 #define STILLPOINT_FILE_HASHES_H
@@ -13,6 +14,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/stat.h>
+
+#include "engine/core/engine_records.h"
 
 struct dump;
 
@@ -24,6 +27,7 @@ struct file_hash {
  * struct file_hashes - one file
  * @dev, @ino: of fstat(2)
  * @base_blob, @was, @nr_was: its blob in the base and the hashes there; @was is NULL without one
+ * @base: the record of the base
  * @now, @nr: hashes of the file's pages
  * @seen: the file before @now was read ahead of the freeze; st_ino 0: it was not
  * @fresh: in the pause the file was as @seen, so @now is true
@@ -34,6 +38,7 @@ struct file_hashes {
 	uint64_t dev, ino;
 	uint64_t base_blob, nr_was;
 	struct file_hash *was;
+	struct engine_rec_blob_hashes base;
 	uint64_t nr;
 	struct file_hash *now;
 	struct stat seen;

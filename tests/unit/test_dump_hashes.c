@@ -213,6 +213,58 @@ static void then_cut(int fd)
 	assert_int_equal(ftruncate(fd, (off_t)NR * PAGE - 1001), 0);
 }
 
+/* As the base has it: with hashes that no page has, so a read is noticed. */
+static bool from_base(int fd, uint64_t mtime_off, uint64_t *ret_differ)
+{
+	const struct dump_options options = { .track = true, .files = ENGINE_FILES_KEEP };
+	const struct timespec tick = { .tv_nsec = 20000000 };
+	struct dump d = { .options = &options };
+	struct file_hashes *h = calloc(1, sizeof(*h));
+	uint64_t page = 0, nr;
+	struct stat st;
+	bool fresh;
+
+	nanosleep(&tick, NULL);
+	assert_int_equal(fstat(fd, &st), 0);
+	*h = (struct file_hashes){ .dev = st.st_dev, .ino = st.st_ino, .nr_was = NR,
+				   .was = malloc(NR * sizeof(*h->was)) };
+	memset(h->was, 0x5a, NR * sizeof(*h->was));
+	h->base.size = (uint64_t)st.st_size;
+	h->base.mtime_ns = (uint64_t)st.st_mtim.tv_sec * 1000000000ULL +
+			   (uint64_t)st.st_mtim.tv_nsec - mtime_off;
+	h->base.ctime_ns = (uint64_t)st.st_ctim.tv_sec * 1000000000ULL +
+			   (uint64_t)st.st_ctim.tv_nsec;
+	d.hashes = h;
+	dump_hashes_open(&d);
+	dump_hashes_read(&d, fd);
+	assert_ptr_equal(dump_hashes_of(&d, fd, (uint64_t)st.st_size), h);
+	fresh = h->fresh;
+	for (*ret_differ = 0; file_hashes_differ(h, &page, &nr); page += nr)
+		*ret_differ += nr;
+	dump_hashes_done(&d);
+	return fresh;
+}
+
+static void test_unwritten(void **state)
+{
+	const struct scratch *s = *state;
+	int fd = open(scratch_path(s, "field"), O_RDWR | O_CREAT, 0600);
+	struct statfs fs;
+	uint64_t differ;
+
+	assert_true(fd >= 0);
+	if (fstatfs(fd, &fs) || (fs.f_type != EXT4_SUPER_MAGIC && fs.f_type != XFS_SUPER_MAGIC))
+		skip();
+	file_make(fd);
+	/* it is not read */
+	assert_true(from_base(fd, 0, &differ));
+	assert_int_equal(differ, 0);
+	/* another time: it is */
+	assert_true(from_base(fd, 1, &differ));
+	assert_int_equal(differ, NR - 2);
+	close(fd);
+}
+
 static void test_fresh(void **state)
 {
 	const struct scratch *s = *state;
@@ -245,6 +297,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_setup, scratch_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(test_row), TEST(test_other_file), TEST(test_fresh),
+		TEST(test_unwritten),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

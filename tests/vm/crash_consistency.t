@@ -19,7 +19,7 @@ slice() {
 }
 # four ranks over two nodes; on one tmpfs of both nodes the file would not be of one moment
 nodes() {
-	run --fs ext4 --programs mpiio --runs "${CRASH_RUNS:-1}"
+	run --fs ext4,nfs --programs mpiio --runs "${CRASH_RUNS:-1}"
 }
 # equal is no matter of course
 spoilt() {
