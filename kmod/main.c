@@ -14,6 +14,7 @@
 #include "events.h"
 #include "restart_block.h"
 #include "track.h"
+#include "writes.h"
 
 static int __init ckpt_init(void)
 {
@@ -26,11 +27,16 @@ static int __init ckpt_init(void)
 	err = ckpt_events_init();
 	if (err)
 		return err;
-	err = ckpt_chardev_init();
+	err = ckpt_writes_init();
 	if (err)
 		goto err_events;
+	err = ckpt_chardev_init();
+	if (err)
+		goto err_writes;
 	return 0;
 
+err_writes:
+	ckpt_writes_exit();
 err_events:
 	ckpt_events_exit();
 	return err;
@@ -39,6 +45,7 @@ err_events:
 static void __exit ckpt_exit(void)
 {
 	ckpt_chardev_exit();
+	ckpt_writes_exit();
 	ckpt_track_exit();
 	ckpt_events_exit();
 	ckpt_restart_block_exit();	/* waits for the tails of callbacks, too */

@@ -109,5 +109,6 @@ part(exclude_exec);
 part(crowd); part(queue_limit);
 part(suspend); part(frozen_group); part(layout);
 part(owned);
+part(writes); part(writes_full); part(writes_add);
 
 #endif /* CAPTURE_RIG_H */

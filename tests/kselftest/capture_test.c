@@ -45,7 +45,7 @@ static const struct {
 	PART(killed_timed),   PART(orphaned),	    PART(killed_large), PART(track_forced),
 	PART(exclude_exec),   PART(crowd),	    PART(queue_limit),
 	PART(suspend),	      PART(frozen_group),   PART(layout),
-	PART(owned),
+	PART(owned),	      PART(writes),	    PART(writes_full),	PART(writes_add),
 #undef PART
 };
 

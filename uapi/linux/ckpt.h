@@ -70,8 +70,7 @@
  *   CKPT_IOC_RESTORE_COMMIT sets the registers and lets the threads go.
  *
  * Events
- *   Generic netlink family "ckpt", multicast group "events".  Events are hints
- *   and can be lost: the receiver asks again.
+ *   Generic netlink family "ckpt", multicast group "events".  Events are hints, and can be lost.
  *
  * Retired numbers are listed where they stood and are never used again.
  */
@@ -103,6 +102,7 @@ enum ckpt_reason {
 #define CKPT_FEAT_TRACK		(1ULL << 4)	/* CKPT_SNAPSHOT_TRACK, CKPT_RUN_CLEAN */
 #define CKPT_FEAT_TTY_PEEK	(1ULL << 5)	/* CKPT_IOC_TTY_PEEK */
 #define CKPT_FEAT_OWNER		(1ULL << 6)	/* CKPT_TARGET_OWNED */
+#define CKPT_FEAT_WRITES	(1ULL << 7)	/* CKPT_IOC_WRITES_*: ckpt_writes.h */
 
 /**
  * struct ckpt_info - CKPT_IOC_INFO: features and limits of this module and kernel
@@ -300,9 +300,7 @@ struct ckpt_file_get {
 	__u64 fds;
 };
 
-/**
- * struct ckpt_drop - CKPT_IOC_DROP: free the snapshots, let held processes go
- */
+/* struct ckpt_drop - CKPT_IOC_DROP: free the snapshots, let held processes go */
 struct ckpt_drop {
 	__u32 size;
 	__u32 flags;
@@ -453,5 +451,6 @@ struct ckpt_restore_commit {
 #include "ckpt_events.h"
 #include "ckpt_records.h"
 #include "ckpt_tty.h"
+#include "ckpt_writes.h"
 
 #endif /* _UAPI_LINUX_CKPT_H */

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
+/*
+ * Part of ckpt.h, which includes it: the log of file names that the processes of a PID
+ * namespace changed.
+ *
+ * A log belongs to one PID namespace, not to a context: it lives from the first
+ * CKPT_IOC_WRITES_START until the namespace's init is gone or the module is unloaded, whoever
+ * closes the device.  It has one entry for each name of a regular file that a process of the
+ * namespace (or of one below it) closed after writing, created, linked or renamed, on the file
+ * systems that were given to it.  Names are paths in their file system, from the root of that
+ * file system, whatever is mounted where.
+ *
+ * A log is bounded.  A full one first forgets names that do not exist any more
+ * (CKPT_WRITES_FORGOT), then takes no new name (CKPT_WRITES_OVERFLOW).  Both flags stay set.
+ *
+ * Not noted: truncate(2) of a path, and a file that the kernel itself closes for a process.
+ */
+#ifndef _UAPI_LINUX_CKPT_WRITES_H
+#define _UAPI_LINUX_CKPT_WRITES_H
+
+#include <linux/ioctl.h>
+#include <linux/types.h>
+
+#define CKPT_WRITES_NAMES_MAX	65536U		/* names in one log */
+#define CKPT_WRITES_BYTES_MAX	(8U << 20)	/* bytes of one log, as read */
+#define CKPT_WRITES_FS_MAX	1024U		/* file systems in one command */
+
+/* Flags of a log, and of a name. */
+#define CKPT_WRITES_OVERFLOW	(1U << 0)	/* log: names are missing */
+#define CKPT_WRITES_FORGOT	(1U << 1)	/* log: names that were gone are missing */
+
+#define CKPT_WRITE_CLOSED	(1U << 0)	/* closed after it was open for writing */
+#define CKPT_WRITE_APPENDS	(1U << 1)	/* … each time with O_APPEND */
+#define CKPT_WRITE_CREATED	(1U << 2)	/* the name was made: open(2), link(2) */
+#define CKPT_WRITE_RENAMED	(1U << 3)	/* another name was renamed to it */
+#define CKPT_WRITE_GONE		(1U << 4)	/* removed, or renamed away, at last */
+
+/**
+ * struct ckpt_writes_start - CKPT_IOC_WRITES_START: begin a log, or add file systems to it
+ * @pid: the init of the PID namespace, in the caller's PID namespace; not the first namespace's
+ * @nr: number of @fds, at most CKPT_WRITES_FS_MAX
+ * @fds: pointer to __s32 descriptors (O_PATH is enough), one on each file system
+ * @nr_added: out: file systems that the log did not have before
+ * @pad: 0
+ *
+ * A log that exists stays as it is.  A file system is left when nobody needs it: it can be
+ * unmounted.
+ *
+ * Errors: EPERM: the caller could not open the device; ESRCH; EINVAL: @pid is no init of a PID
+ * namespace of its own; ENOSPC: too many logs.
+ */
+struct ckpt_writes_start {
+	__u32 size;
+	__u32 flags;
+	__s32 pid;
+	__u32 nr;
+	__u64 fds;
+	__u32 nr_added;
+	__u32 pad;
+};
+
+/**
+ * struct ckpt_write - one name, as CKPT_IOC_WRITES_READ yields it
+ * @len: bytes to the next one, a multiple of 8
+ * @flags: CKPT_WRITE_*
+ * @major: device of the file system, as in /proc/PID/mountinfo
+ * @minor: likewise
+ * @writes: how often the file was closed after writing, or renamed onto
+ * @path_len: bytes of the path that follows, with its NUL
+ */
+struct ckpt_write {
+	__u32 len;
+	__u32 flags;
+	__u32 major;
+	__u32 minor;
+	__u32 writes;
+	__u32 path_len;
+};
+
+/**
+ * struct ckpt_writes_read - CKPT_IOC_WRITES_READ: copy a log
+ * @pid: a process of the PID namespace, in the caller's PID namespace
+ * @log_flags: out: CKPT_WRITES_*
+ * @len: in: room in @buf; out: bytes of the log
+ * @buf: pointer to struct ckpt_write (out), in the order in which the names came
+ * @since_ns: out: when the log began, CLOCK_REALTIME
+ *
+ * Errors: EPERM: the caller could not open the device; ESRCH: no such process; ENODATA: its PID
+ * namespace has no log; ENOSPC: @len is the room that is needed.
+ */
+struct ckpt_writes_read {
+	__u32 size;
+	__u32 flags;
+	__s32 pid;
+	__u32 log_flags;
+	__u64 len;
+	__u64 buf;
+	__u64 since_ns;
+};
+
+#define CKPT_WRITES_ADD_CLEAR	(1U << 0)	/* begin anew, without the caller's changes */
+
+/**
+ * struct ckpt_writes_add - CKPT_IOC_WRITES_ADD: note a name in the log of the caller's namespace
+ * @flags: CKPT_WRITES_ADD_CLEAR: forget all names before, and note nothing more of what the
+ *	caller's process changes; then @name_len may be 0: add none
+ * @dir: descriptor of the directory of the name (O_PATH is enough)
+ * @name_len: bytes of @name without a NUL, at most 255
+ * @name: pointer to the name
+ * @write_flags: CKPT_WRITE_*
+ * @writes: as in struct ckpt_write
+ *
+ * A restored tree had changed files before it was checkpointed.  The log of its new namespace
+ * has to know them.  A name that is in the log gets the sum of both.
+ *
+ * Errors: ENODATA: the caller's PID namespace has no log; EBADF; EINVAL; ENAMETOOLONG.
+ */
+struct ckpt_writes_add {
+	__u32 size;
+	__u32 flags;
+	__s32 dir;
+	__u32 name_len;
+	__u64 name;
+	__u32 write_flags;
+	__u32 writes;
+};
+
+#define CKPT_IOC_WRITES_START	_IOWR(CKPT_IOC_MAGIC, 0x19, struct ckpt_writes_start)
+#define CKPT_IOC_WRITES_READ	_IOWR(CKPT_IOC_MAGIC, 0x1a, struct ckpt_writes_read)
+#define CKPT_IOC_WRITES_ADD	_IOWR(CKPT_IOC_MAGIC, 0x1b, struct ckpt_writes_add)
+
+#endif /* _UAPI_LINUX_CKPT_WRITES_H */
