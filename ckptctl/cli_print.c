@@ -87,6 +87,29 @@ void cli_progress_end(struct cli *cli)
 	cli->progress_shown = false;
 }
 
+/* Say what is not known of files that the job has closed; nothing, if all is. */
+static void print_closed(const json_t *closed)
+{
+	int64_t since = cli_int(closed, "since");
+	char when[32] = "";
+	struct tm tm;
+	time_t t = (time_t)since;
+
+	if (!closed)
+		return;
+	if (!json_is_true(json_object_get(closed, "known"))) {
+		puts("not known: files that the job wrote and closed before the checkpoint; put "
+		     "them back before a restart");
+		return;
+	}
+	if (since && localtime_r(&t, &tm) && strftime(when, sizeof(when), "%F %T", &tm))
+		printf("not known: files that the job wrote and closed before %s, when the kernel "
+		       "module began to note them\n", when);
+	if (!json_is_true(json_object_get(closed, "complete")))
+		puts("not known: some files that the job wrote and closed; it has too many "
+		     "(65536 names)");
+}
+
 void cli_watched(const json_t *result)
 {
 	const json_t *files = json_object_get(json_object_get(result, "files"), "watched");
@@ -108,6 +131,7 @@ void cli_watched(const json_t *result)
 	}
 	if (nr > told)
 		printf("not kept: %lld more files\n", (long long)(nr - told));
+	print_closed(json_object_get(result, "files_closed"));
 }
 
 void cli_base(const json_t *result)

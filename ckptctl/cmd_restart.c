@@ -170,7 +170,7 @@ const struct cli_verb cmd_restart = {
 	.options = "  -g, --generation N    default: the newest\n"
 		   "  -a, --attach          stay attached, hand on its exit status\n"
 		   "  -n, --dry-run         only say whether it can be done, on all its nodes\n"
-		   "      --accept-changed  go on although files it had open were rewritten since\n"
+		   "      --accept-changed  go on although its files were rewritten since\n"
 		   "      --map-path OLD=NEW\n"
 		   "                        what was at the path OLD, a file or a directory, is at "
 		   "NEW now; /dev/null:\n"

@@ -58,6 +58,8 @@ $(call unit_test,tests/unit/test_reopen,tests/unit/test_reopen.c tests/unit/reop
 	tests/unit/stream.c tests/unit/image_fixture.c,$(ENGINE_LIBS))
 $(call unit_test,tests/unit/test_reopen_put,tests/unit/test_reopen_put.c \
 	tests/unit/reopen_fixture.c tests/unit/stream.c tests/unit/image_fixture.c,$(ENGINE_LIBS))
+$(call unit_test,tests/unit/test_reopen_closed,tests/unit/test_reopen_closed.c \
+	tests/unit/reopen_fixture.c tests/unit/stream.c tests/unit/image_fixture.c,$(ENGINE_LIBS))
 $(call unit_test,tests/unit/test_reopen_names,tests/unit/test_reopen_names.c \
 	tests/unit/reopen_fixture.c tests/unit/stream.c tests/unit/image_fixture.c,$(ENGINE_LIBS))
 $(call unit_test,tests/unit/test_reopen_moved,tests/unit/test_reopen_moved.c \

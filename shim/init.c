@@ -38,6 +38,7 @@
 #include "shim/restore.h"
 #include "base/clock.h"
 #include "base/outcome.h"
+#include "engine/core/write_log.h"
 
 #define TELL_END_MS	5000	/* for a slow shim; it can read the status file instead */
 #define REST_MS		5000	/* for what is left in the host's namespace */
@@ -66,6 +67,19 @@ static json_t *make_mounts(void)
 		  NULL) && errno != ENOENT && errno != ENODEV)
 		return shim_init_failed(-errno, "mounting /dev/mqueue");
 	return NULL;
+}
+
+/*
+ * Have the module note from now on which files the job changes. Without a module there will be
+ * no checkpoint; a later one begins the log then, and says since when it goes.
+ */
+static void begin_write_log(const struct shim *shim)
+{
+	int err = write_log_begin(getpid());
+
+	if (err && err != -ENOENT && err != -ENXIO && err != -ENODEV && err != -EOPNOTSUPP)
+		log_warning(&shim->log, "job %lld: the files that it closes will not be known at "
+			    "a checkpoint: %s", (long long)shim->spec.job, strerror(-err));
 }
 
 /* --------------------------------------------------------------- restore */
@@ -370,6 +384,8 @@ _Noreturn void init_run(const struct shim_init *init)
 		prctl(PR_SET_CHILD_SUBREAPER, 1);
 	else
 		outcome = make_mounts();
+	if (!outcome && !shim->spec.host_ns)
+		begin_write_log(shim);
 	if (!outcome)
 		outcome = bring_up(init, go, &members);
 	if (!outcome_is_ok(outcome) || !members.nr) {

@@ -46,8 +46,9 @@ enum engine_rec_type {
 	ENGINE_REC_EXTERNAL = 0x1004,	/* file_id: an external (stdio of the shim), by name */
 	ENGINE_REC_FILE_PLACE = 0x1005,	/* file_id: where it is to be opened instead of its path */
 	ENGINE_REC_TTY_DATA = 0x1006,	/* unread bytes of one end of a pty */
-	ENGINE_REC_BLOB_HASHES = 0x100b, /* CKPT_REC_OPTIONAL; blob N: hashes of its pages */
 	ENGINE_REC_FILE_MARK = 0x1008,	/* CKPT_REC_OPTIONAL; file_id: which inode it was */
+	ENGINE_REC_CLOSED = 0x1009,	/* a name that the tree changed and has not open */
+	ENGINE_REC_BLOB_HASHES = 0x100b, /* CKPT_REC_OPTIONAL; blob N: hashes of its pages */
 };
 
 /*

@@ -6,7 +6,7 @@
  *
  * They follow the kernel's records, which are kept unchanged, in this order:
  * TREE first of all, then the kernel's, then FILE_PLACEs, TTY_DATAs, TTYs, EXTERNALs,
- * FILE_TRACKs, FILE_MARKs, BLOBs.  A reader must not depend on that order.
+ * FILE_TRACKs, FILE_MARKs, BLOBs, CLOSEDs.  A reader must not depend on that order.
  */
 #ifndef STILLPOINT_ENGINE_RECORDS_H
 #define STILLPOINT_ENGINE_RECORDS_H
@@ -179,6 +179,38 @@ struct engine_rec_file_mark {
 	__u64 btime_ns;		/* birth; 0: the file system does not tell */
 	__s32 handle_type;
 	__u32 pad;
+};
+
+#define ENGINE_CLOSED_ABSENT	(1U << 0)	/* no file had the name */
+#define ENGINE_CLOSED_OPEN	(1U << 1)	/* another name of the inode of file_id */
+#define ENGINE_CLOSED_KEPT	(1U << 2)	/* blob has the content; 0: nothing but holes */
+#define ENGINE_CLOSED_WATCHED	(1U << 3)	/* a restart needs the same size and mtime_ns */
+#define ENGINE_CLOSED_GROWS	(1U << 4)	/* only appended to: a restart cuts it, by tail_* */
+
+/*
+ * CLOSED: a name of a regular file that the tree had written, made or renamed before the dump, as
+ * its PID namespace's write log tells. One of the flags is set. Names with the same dev and ino
+ * were names of one inode, and their records are equal but for path, log_flags and writes.
+ * The path (NUL-terminated, padded) follows.
+ */
+struct engine_rec_closed {
+	struct ckpt_rec_hdr hdr;
+	__u32 flags;		/* ENGINE_CLOSED_* */
+	__u32 file_id;		/* ENGINE_CLOSED_OPEN; else 0 */
+	__u64 blob;
+	__u64 size;
+	__u64 dev;
+	__u64 ino;
+	__u64 mtime_ns;
+	__u32 mode;
+	__u32 uid;
+	__u32 gid;
+	__u32 log_flags;	/* CKPT_WRITE_* */
+	__u32 writes;		/* as in struct ckpt_write */
+	__u32 path_len;		/* bytes with NUL */
+	__u32 tail_len;		/* see file_identity.h */
+	__u32 pad;
+	__u8 tail_hash[32];
 };
 
 #endif /* STILLPOINT_ENGINE_RECORDS_H */

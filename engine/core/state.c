@@ -606,6 +606,7 @@ struct state *state_free(struct state *state)
 	free(state->ttys);
 	free(state->tty_data);
 	free(state->externals);
+	free(state->closed);
 	free(state);
 	return NULL;
 }

@@ -111,6 +111,12 @@ struct state_pipe {
 	uint64_t user;
 };
 
+/* A name that the tree had changed, and had not open. */
+struct state_closed {
+	const struct engine_rec_closed *rec;
+	const char *path;
+};
+
 struct state {
 	const struct ckpt_rec_system *system;
 	const struct ckpt_cpu *cpu;		/* NULL: the module did not record it */
@@ -145,6 +151,8 @@ struct state {
 	unsigned int nr_tty_data;
 	const struct engine_rec_external **externals;
 	unsigned int nr_externals;
+	struct state_closed *closed;		/* in stream order */
+	unsigned int nr_closed;
 	struct state_index *index;		/* private to state.c */
 };
 

@@ -389,6 +389,24 @@ static int add_external(struct state_parser *p, const struct ckpt_rec_hdr *hdr)
 	return 0;
 }
 
+static int add_closed(struct state_parser *p, const struct ckpt_rec_hdr *hdr)
+{
+	const struct engine_rec_closed *rec = (const void *)hdr;
+	const char *path = (const char *)(rec + 1);
+	struct state_closed *closed = &p->state->closed[p->state->nr_closed++];
+
+	if (!rec->path_len || !string_fits(path, rec->path_len, hdr->len - sizeof(*rec)) ||
+	    path[0] != '/')
+		return state_fail(p, -EBADMSG, "path of a closed file is no path");
+	if (!rec->flags || rec->flags & (rec->flags - 1) || rec->flags > ENGINE_CLOSED_GROWS)
+		return state_fail(p, -EBADMSG, "closed file of unknown kind %#x", rec->flags);
+	if (rec->size > INT64_MAX || rec->tail_len > rec->size)
+		return state_fail(p, -EBADMSG, "closed file of impossible size");
+	closed->rec = rec;
+	closed->path = path;
+	return 0;
+}
+
 struct record_type {
 	uint16_t type;
 	uint16_t min_len;
@@ -422,6 +440,7 @@ static const struct record_type record_types[] = {
 	{ ENGINE_REC_TTY_DATA, sizeof(struct engine_rec_tty_data) + sizeof(struct engine_tty_bytes),
 	  add_tty_data },
 	{ ENGINE_REC_EXTERNAL, sizeof(struct engine_rec_external), add_external },
+	{ ENGINE_REC_CLOSED, sizeof(struct engine_rec_closed), add_closed },
 };
 
 #define NR_TYPES (sizeof(record_types) / sizeof(record_types[0]))
@@ -492,6 +511,8 @@ static int state_parse_allocate(struct state *state, const unsigned int *counts)
 	state->ttys = state_parse_array(count_of(counts, ENGINE_REC_TTY), sizeof(void *));
 	state->tty_data = state_parse_array(count_of(counts, ENGINE_REC_TTY_DATA), sizeof(void *));
 	state->externals = state_parse_array(count_of(counts, ENGINE_REC_EXTERNAL), sizeof(void *));
+	state->closed = state_parse_array(count_of(counts, ENGINE_REC_CLOSED),
+					  sizeof(*state->closed));
 	index->by_pid = state_parse_array(procs, sizeof(void *));
 	index->by_tid = state_parse_array(threads, sizeof(void *));
 	index->pending = state_parse_array(count_of(counts, CKPT_REC_SIGPENDING), sizeof(void *));
@@ -502,7 +523,7 @@ static int state_parse_allocate(struct state *state, const unsigned int *counts)
 	if (!state->procs || !state->threads || !state->mms || !state->vmas ||
 	    !state->fds || !state->fdtables || !state->files || !state->pipes || !state->locks ||
 	    !state->refusals || !state->blobs || !state->ttys || !state->tty_data ||
-	    !state->externals ||
+	    !state->externals || !state->closed ||
 	    !index->by_pid || !index->by_tid || !index->pending || !index->tracks ||
 	    !index->places || !index->marks || !index->blobs_by_inode)
 		return -ENOMEM;

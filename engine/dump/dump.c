@@ -15,6 +15,7 @@
  */
 #include "base/clock.h"
 #include "base/error.h"
+#include "engine/dump/dump_closed.h"
 #include "engine/dump/dump_run.h"
 
 #include "engine/core/nsinit_name.h"
@@ -184,6 +185,8 @@ static int dump_frozen(struct dump *d)
 	if (!ret)
 		ret = dump_in_place_take(d);
 	if (!ret)
+		ret = dump_closed_take(d);
+	if (!ret)
 		ret = dump_contents(d, DUMP_IN_PAUSE);
 	if (!ret)
 		ret = dump_contents_mark(d);
@@ -239,6 +242,8 @@ static int dump_running(struct dump *d)
 	stats->pages_ns = dump_lap(&began);
 	if (!ret)
 		ret = dump_contents(d, DUMP_AFTER);
+	if (!ret)
+		ret = dump_closed_records(d);
 	if (!ret)
 		ret = dump_probe_links(d);
 	stats->contents_ns += dump_lap(&began);
@@ -451,6 +456,7 @@ static int dump_captured(struct dump *d, uint64_t started)
 	if (!ret && d->options->dry_run) {
 		ret = dump_thaw(d);
 		dump_in_place_foresee(d);
+		dump_closed_foresee(d);
 		d->stats.total_ns = clock_monotonic_ns() - started;
 		return ret;
 	}
@@ -557,6 +563,7 @@ static int dump_run(struct dump *d, kdev_open_fn open)
 	if (ret)
 		return ret;
 	dump_prepare_files(d);
+	dump_closed_prepare(d);
 	dump_progress(d, "freeze");
 	ret = capture_begin(&d->cap, &capture, d->error);
 	return ret ? ret : dump_captured(d, started);
@@ -570,6 +577,7 @@ int dump_tree_on(kdev_open_fn open, const struct dump_options *options,
 		.options = options,
 		.error = error ? error : &mine,
 		.frozen_to_end = (options->kill || options->stop_and_copy) && !options->dry_run,
+		.closed_root = -1,
 	};
 	struct rlimit limit;
 	int ret;
@@ -581,6 +589,7 @@ int dump_tree_on(kdev_open_fn open, const struct dump_options *options,
 	ret = dump_run(&d, open);
 	capture_end(&d.cap);		/* first of all, so that the tree runs */
 	dump_files_put(&d);
+	dump_closed_done(&d);
 	dump_sync_done(&d);
 	dump_probe_done(&d);
 	dump_externals_done(&d);

@@ -30,11 +30,17 @@ enum dump_fate {
 /**
  * struct dump_files_told - what became of the files that the tree may write
  * @nr, @bytes: by fate
+ * @closed_asked: files that the tree has changed and closed were asked for
+ * @closed_known: they are among these
+ * @closed_lost: the log of these was full, some are missing
+ * @closed_since: seconds of CLOCK_REALTIME at which that log began; 0: with the tree
  * @told: the first @nr_told files that are kept or watched; of a long path the end
  */
 struct dump_files_told {
 	unsigned int nr[DUMP_FATE__COUNT];
 	uint64_t bytes[DUMP_FATE__COUNT];
+	bool closed_asked, closed_known, closed_lost;
+	uint64_t closed_since;
 	unsigned int nr_told;
 	struct dump_file_told {
 		enum dump_fate fate;

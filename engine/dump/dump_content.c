@@ -274,6 +274,14 @@ static int copy_blob(struct dump *d, const struct blob_source *source, enum dump
 	return ret;
 }
 
+int dump_content_blob(struct dump *d, int fd, const char *name, uint64_t size,
+		      enum dump_when when, uint64_t *ret_blob)
+{
+	const struct blob_source source = { .fd = fd, .name = name, .size = size };
+
+	return copy_blob(d, &source, when, ret_blob);
+}
+
 /* Is it read while the tree appends to it? Then only a cut can change its first bytes. */
 static bool only_appended(const struct dump *d, const struct dump_inode *inode)
 {
@@ -320,7 +328,7 @@ static int still_the_same(struct dump *d, const struct dump_inode *inode, int fd
 		return error_fail(d->error, -EAGAIN,
 				   "%s was cut and written anew while it was read: try again",
 				   inode->file->path);
-	if (inode->content == DUMP_AFTER && !d->frozen_to_end && !inode->writes &&
+	if (inode->content == DUMP_AFTER && !d->frozen_to_end && !inode->writes && !inode->kept &&
 	    dump_changed_since(fd, rec))
 		return error_fail(d->error, -EAGAIN,
 				   "%s changed while it was read although the tree does not write "

@@ -12,6 +12,7 @@
  * makes a description of our own: one of the job must not be moved.
  */
 #include "base/error.h"
+#include "engine/dump/dump_closed.h"
 #include "engine/dump/dump_run.h"
 
 #include <errno.h>
@@ -183,8 +184,12 @@ int dump_files_plan(struct dump *d)
 	find_programs(d);
 	for (unsigned int i = 0; i < d->nr_inodes; i++)
 		plan_inode(d, &d->inodes[i], st.st_dev);
-	/* sizes of files that nodes share are not known yet */
-	return d->options->nr_nodes > 1 && !d->options->dry_run ? 0 : dump_in_place_plan(d);
+	ret = dump_closed_find(d);
+	/* Sizes of files that nodes share are not known yet: dump_shared_see() plans. */
+	if (ret || (d->options->nr_nodes > 1 && !d->options->dry_run))
+		return ret;
+	ret = dump_in_place_plan(d);
+	return ret ? ret : dump_closed_plan(d);
 }
 
 /*

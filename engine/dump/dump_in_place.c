@@ -38,10 +38,17 @@
 #define TICK_NS		12000000	/* longer than a tick at 100 Hz, the step of files' times */
 #define CLOCKS_APART	60U	/* seconds that the clocks of a file server and ours may differ */
 
-/* Can the tree change bytes of the file that it has already written? */
+/*
+ * Can the tree change bytes of the file that it has already written? It can open a file again
+ * that it has written before.
+ */
 static bool in_place_can(const struct dump *d, const struct dump_inode *inode)
 {
-	if (!inode->track || inode->exec || !inode->writes || inode->appends)
+	if (!inode->track || inode->exec)
+		return false;
+	if (!inode->writes)
+		return inode->logged;
+	if (inode->appends)
 		return false;
 	if (inode->maps_write || !inode->at_end)
 		return true;
@@ -62,23 +69,27 @@ static int in_place_order(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static void in_place_tell(struct dump *d, const struct dump_inode *inode, enum dump_fate fate)
+void dump_in_place_tell(struct dump *d, const char *path, uint64_t size, enum dump_fate fate)
 {
 	struct dump_files_told *told = &d->stats.files;
 	struct dump_file_told *one;
-	const char *path = inode->file->path;
 	size_t len = strlen(path);
 
 	told->nr[fate]++;
-	told->bytes[fate] += inode->file->rec->size;
+	told->bytes[fate] += size;
 	if (fate == DUMP_FATE_GROWS || told->nr_told == DUMP_FILES_TOLD)
 		return;
 	one = &told->told[told->nr_told++];
 	one->fate = fate;
-	one->size = inode->file->rec->size;
+	one->size = size;
 	/* the end of a long path says most */
 	snprintf(one->path, sizeof(one->path), "%s%s", len < sizeof(one->path) ? "" : "...",
 		 len < sizeof(one->path) ? path : path + len - (sizeof(one->path) - 4));
+}
+
+static void in_place_tell(struct dump *d, const struct dump_inode *inode, enum dump_fate fate)
+{
+	dump_in_place_tell(d, inode->file->path, inode->file->rec->size, fate);
 }
 
 /* Bytes of the file that are no hole, as far as its path tells; else its size. */
@@ -108,7 +119,9 @@ static void in_place_plan(struct dump_probe *p, struct dump_inode *inode, uint64
 	if (d->options->files != ENGINE_FILES_KEEP || size > *room ||
 	    (several && !dump_shared_is(inode->file->rec)) || dump_place(d, inode->file)->handle) {
 		/* a long log is cut, as one that is opened for appending */
-		inode->watched = inode->maps_write || !inode->at_end;
+		inode->watched = inode->writes && (inode->maps_write || !inode->at_end);
+		if (!inode->writes)	/* any change of a file that is only read is refused */
+			return;
 		in_place_tell(d, inode, inode->watched ? DUMP_FATE_WATCHED : DUMP_FATE_GROWS);
 		return;
 	}
@@ -123,12 +136,12 @@ static void in_place_plan(struct dump_probe *p, struct dump_inode *inode, uint64
 int dump_in_place_plan(struct dump *d)
 {
 	struct dump_inode **found = calloc(d->nr_inodes + 1, sizeof(struct dump_inode *));
-	uint64_t max = d->options->files_max ? d->options->files_max : DUMP_FILES_MAX;
-	/* each node keeps what they share */
-	uint64_t room = d->options->nr_nodes > 1 ? max / d->options->nr_nodes : max;
 	struct dump_probe p = { .d = d };
 	unsigned int nr = 0;
 
+	d->files_room = d->options->files_max ? d->options->files_max : DUMP_FILES_MAX;
+	if (d->options->nr_nodes > 1)	/* each node keeps what they share */
+		d->files_room /= d->options->nr_nodes;
 	if (!found)
 		return error_fail(d->error, -ENOMEM, "out of memory");
 	if (d->options->files == ENGINE_FILES_IGNORE) {
@@ -145,7 +158,7 @@ int dump_in_place_plan(struct dump *d)
 	}
 	qsort(found, nr, sizeof(*found), in_place_order);
 	for (unsigned int i = 0; i < nr; i++)
-		in_place_plan(&p, found[i], &room);
+		in_place_plan(&p, found[i], &d->files_room);
 	free(found);
 	return 0;
 }

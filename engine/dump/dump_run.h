@@ -15,6 +15,7 @@
  *	dump_in_place.c	files that the tree can write in place: kept, or watched
  *	dump_shared.c	files that the nodes of a job may share
  *	file_hashes.c	hashes of kept files' pages, to share them with the base
+ *	dump_closed.c	files that the tree has changed and closed: the same
  *	dump_prepare.c	files' data made ready before the freeze
  *	dump_content.c	contents of inodes and of /dev/shm
  *	dump_exclude.c	memory that a process excluded by its own table
@@ -65,6 +66,7 @@ struct dump_inode {
 	bool maps_write;	/* … through a shared mapping */
 	bool appends;		/* every writing description is O_APPEND */
 	bool at_end;		/* … or stands at the end of the file */
+	bool logged;		/* the write log has a name of it */
 	bool kept;		/* the tree can write in place; the image has the content */
 	bool watched;		/* the tree can write in place, and the content is not kept */
 	uint64_t watched_size, watched_mtime_ns;
@@ -115,6 +117,11 @@ struct dump {
 	uint64_t sync_devs[DUMP_SYNC_MAX];
 	bool sync_flushed[DUMP_SYNC_MAX];	/* its disk's cache was flushed since the syncfs */
 	unsigned int nr_sync;
+	struct dump_closed *closed;	/* names of the write log: dump_closed.c */
+	unsigned int nr_closed;
+	unsigned int nr_absent;		/* names of the log that were gone */
+	int closed_root;		/* root of the tree's first process; -1: no log is asked */
+	uint64_t files_room;		/* what is left of files_max */
 	struct dump_external *externals;		/* the externals, sorted by inode */
 	unsigned int nr_externals;
 	bool hashing;			/* an image before or after this one shares file pages */
@@ -212,6 +219,8 @@ int dump_shared_flush(struct dump *d);
 int dump_shared_see(struct dump *d);
 /* Dry run: tell of kept files; nobody knows yet whether they can be cloned. */
 void dump_in_place_foresee(struct dump *d);
+/* Count the file, and name it if it is one of the first that are not only appended to. */
+void dump_in_place_tell(struct dump *d, const char *path, uint64_t size, enum dump_fate fate);
 /* Before the freeze: write back what the pause would have to, and read what it will copy. */
 void dump_prepare_files(struct dump *d);
 void dump_files_put(struct dump *d);
@@ -227,6 +236,12 @@ bool dump_changed_since(int fd, const struct ckpt_rec_file *rec);
 int dump_hold_empty(struct dump *d);		/* move all held contents to the image */
 /* Dump the contents that are due: DUMP_IN_PAUSE or DUMP_AFTER. */
 int dump_contents(struct dump *d, enum dump_when when);
+/*
+ * Copy the first @size bytes of the file @fd, which is @name in texts, into a blob; *@ret_blob is
+ * 0 if there is nothing but holes. @when is now.
+ */
+int dump_content_blob(struct dump *d, int fd, const char *name, uint64_t size,
+		      enum dump_when when, uint64_t *ret_blob);
 int dump_contents_mark(struct dump *d);		/* in the pause: files only appended to */
 int dump_shm_dir(struct dump *d);		/* in the pause */
 int dump_exclude_shm_find(struct dump *d);	/* before the freeze */

@@ -153,27 +153,44 @@ static bool path_map_is_for(const struct state_file *file)
 	}
 }
 
+/* The new path of @path, which the map owns, or NULL. */
+static int path_map_give(struct path_map *map, const char *path, char **ret_path,
+			 struct ckpt_error *error)
+{
+	int ret = path_map_find(map, path, ret_path);
+
+	if (ret)
+		return error_fail(error, ret, "the new path of %s: %s", path, strerror(-ret));
+	if (*ret_path)
+		map->given[map->nr_given++] = *ret_path;
+	return 0;
+}
+
 int path_map_apply(struct path_map *map, struct state *state, struct ckpt_error *error)
 {
-	char **more = reallocarray(map->given, map->nr_given + state->nr_files + 1,
-				   sizeof(*more));
+	size_t room = map->nr_given + state->nr_files + state->nr_closed + 1;
+	char **more = reallocarray(map->given, room, sizeof(*more)), *path;
+	int ret = 0;
 
 	if (!more)
 		return error_fail(error, -ENOMEM, "out of memory");
 	map->given = more;
-	for (unsigned int i = 0; i < state->nr_files; i++) {
+	for (unsigned int i = 0; i < state->nr_files && !ret; i++) {
 		struct state_file *file = &state->files[i];
-		char *path = NULL;
-		int ret = path_map_is_for(file) ? path_map_find(map, file->path, &path) : 0;
 
-		if (ret)
-			return error_fail(error, ret, "the new path of %s: %s", file->path,
-					  strerror(-ret));
-		if (!path)
-			continue;
-		map->given[map->nr_given++] = path;
-		file->path = path;
-		file->mapped = true;
+		path = NULL;
+		if (path_map_is_for(file))
+			ret = path_map_give(map, file->path, &path, error);
+		if (path) {
+			file->path = path;
+			file->mapped = true;
+		}
 	}
-	return 0;
+	for (unsigned int i = 0; i < state->nr_closed && !ret; i++) {
+		path = NULL;
+		ret = path_map_give(map, state->closed[i].path, &path, error);
+		if (path)
+			state->closed[i].path = path;
+	}
+	return ret;
 }

@@ -433,6 +433,7 @@ void reopen_done(struct reopen *r)
 		reopen_find_done(r);
 	}
 	reopen_names_done(r);
+	reopen_closed_done(r);
 	reopen_put_done(r);
 	while (r->nr_created)
 		free(r->created[--r->nr_created].path);

@@ -32,6 +32,8 @@ struct reopen_options {
 struct reopen_put;		/* a content to put back */
 struct reopen_found;		/* where the inode of a file is: reopen_find.h */
 struct reopen_rename;		/* a name that was given back: reopen_names.c */
+struct reopen_closed;		/* a closed file as one of the tree's: reopen_closed.c */
+struct kdev;
 struct reopen_tty;		/* the former settings of a caller's terminal */
 
 /* A file or directory that was created. */
@@ -58,6 +60,9 @@ struct reopen {
 	struct reopen_found *found;	/* by file */
 	struct reopen_rename *renames;
 	unsigned int nr_renames;
+	int *rename_dirs;	/* directories of these, each once */
+	unsigned int nr_rename_dirs;
+	struct reopen_closed *closed;	/* by closed name: what to cut; NULL: nothing yet */
 	struct reopen_tty *ttys;
 	unsigned int nr_ttys;
 	uint64_t bytes;		/* contents read from the image */
@@ -92,6 +97,8 @@ int reopen_seal(struct reopen *r);
 int reopen_put_back(struct reopen *r);
 /* After the commit: drop what was kept for reopen_undo(), and tell the tree of changed windows. */
 void reopen_settle(struct reopen *r);
+/* Before the commit: let the write log of the tree's PID namespace know what the tree changed. */
+void reopen_closed_log(const struct reopen *r, struct kdev *dev);
 /* After a failure: put back what was replaced, remove what was created. */
 void reopen_undo(struct reopen *r);
 
@@ -164,6 +171,8 @@ int reopen_check_huge(struct reopen *r, const struct state_file *file, int fd);
 /* reopen_carried.c: contents that the image carries for paths */
 int reopen_shm_dir(struct reopen *r);
 int reopen_carried(struct reopen *r);
+/* Make the missing directories of the file's path; only their owner gets rights on them. */
+int reopen_directories(struct reopen *r, const struct state_file *file);
 
 /*
  * reopen_same.c: is @fd a file with the content of @blob?  1, 0, -errno.
@@ -186,6 +195,17 @@ void reopen_put_undo(struct reopen *r);
 void reopen_put_done(struct reopen *r);
 /* Write the content of a new file at once; @more: mode bits beyond the recorded ones, for now */
 int reopen_write_content(struct reopen *r, int fd, const struct engine_rec_blob *blob, mode_t more);
+
+/*
+ * reopen_closed.c: names that the tree had changed and had not open.
+ *
+ * reopen_closed_check() collects refusals, and notes files to be cut. reopen_closed_put() gives
+ * names their files back; reopen_undo() takes that back. reopen_closed_log() tells the write log
+ * of the caller's PID namespace of the names, before the tree runs.
+ */
+int reopen_closed_check(struct reopen *r);
+int reopen_closed_put(struct reopen *r);
+void reopen_closed_done(struct reopen *r);
 
 /* reopen_pipe.c: pipes, terminals, externals */
 int reopen_pipes(struct reopen *r);

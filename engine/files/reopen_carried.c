@@ -279,7 +279,7 @@ static int make_directory(struct reopen *r, const struct state_file *file, const
  * Make the missing directories of the path: they were on a tmpfs before the node was booted, or
  * never on this node.  Only their owner gets rights on them.
  */
-static int make_directories(struct reopen *r, const struct state_file *file)
+int reopen_directories(struct reopen *r, const struct state_file *file)
 {
 	char path[PATH_MAX];
 	int ret = 0;
@@ -304,7 +304,7 @@ static int reopen_carried_create(struct reopen *r, const struct state_file *file
 
 	if (fd != -ENOENT)
 		return fd;
-	ret = make_directories(r, file);
+	ret = reopen_directories(r, file);
 	return ret ? ret : reopen_path(file, flags, 0600);
 }
 
@@ -313,6 +313,12 @@ static bool carry_has_moved(struct reopen *r, const struct state_file *file)
 	const struct reopen_found *found = reopen_find(r, file);
 
 	return found && found->at == REOPEN_AT_OTHER_NAME;
+}
+
+/* Was it kept because the tree could write it, maybe by opening it again? */
+static bool is_kept(const struct state_file *file)
+{
+	return file->track && file->track->flags & ENGINE_TRACK_KEPT;
 }
 
 static int carry_file(struct reopen *r, const struct state_file *file)
@@ -331,7 +337,7 @@ static int carry_file(struct reopen *r, const struct state_file *file)
 		ret = reopen_check_huge(r, file, fd);
 		if (ret)
 			return ret;
-		ret = reopen_same_content(r, fd, blob, !tree_writes(r, file) &&
+		ret = reopen_same_content(r, fd, blob, !tree_writes(r, file) && !is_kept(file) &&
 					  !state_file_in_memory(file));
 		if (ret)
 			return ret < 0 ? ret : 0;

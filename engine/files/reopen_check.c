@@ -376,5 +376,7 @@ int reopen_check(struct reopen *r)
 			break;
 		}
 	}
+	if (!ret)
+		ret = reopen_closed_check(r);
 	return ret ? ret : error_refused(r->error, "restore");
 }

@@ -75,6 +75,22 @@ void reopen_names_plan(struct reopen *r, const struct state_file *file,
 /* Give all such names back. A file that has the name is kept beside it. */
 int reopen_names_back(struct reopen *r);
 void reopen_names_undo(struct reopen *r);
+/* After the commit: remove newer files that were moved aside, if nobody wants them. */
+void reopen_names_settle(const struct reopen *r);
+/* May the owner move the entry @st of the directory, or with NULL add one? */
+bool reopen_names_may(int dir, const struct stat *st);
+/*
+ * Rename @from_name to @to_name, never over another one; without @from_name give the open file
+ * @inode that name.  reopen_names_undo() takes it back.
+ */
+int reopen_names_do(struct reopen *r, int from, const char *from_name, int to,
+		    const char *to_name, int inode);
+/*
+ * Move an entry beside @name in @to, under a free name of ours with the word @what, which is
+ * written to @ret_name of NAME_MAX + 1 bytes.
+ */
+int reopen_names_aside(struct reopen *r, int from, const char *from_name, int to,
+		       const char *name, const char *what, char *ret_name);
 void reopen_names_done(struct reopen *r);
 
 /**

@@ -30,7 +30,7 @@
 
 /* One step that was done: a name was moved, or added. */
 struct reopen_rename {
-	int from, to;			/* directories, ours */
+	int from, to;			/* directories, of rename_dirs */
 	char from_name[NAME_MAX + 1];	/* "": @to_name was added */
 	char to_name[NAME_MAX + 1];
 };
@@ -38,7 +38,7 @@ struct reopen_rename {
 /* ---------------------------------------------------------------- plan */
 
 /* May the owner move the entry @st of the directory, or with NULL add one? */
-static bool reopen_names_may(int dir, const struct stat *st)
+bool reopen_names_may(int dir, const struct stat *st)
 {
 	struct stat of;
 
@@ -92,7 +92,7 @@ void reopen_names_plan(struct reopen *r, const struct state_file *file,
 {
 	const char *name = "", *stuck;
 	_cleanup_fd_ int parent = reopen_parent(file->path, &name);
-	bool writes = file->track->flags & ENGINE_TRACK_WRITES, taken;
+	bool writes = file->track->flags & (ENGINE_TRACK_WRITES | ENGINE_TRACK_KEPT), taken;
 	struct stat there;
 
 	taken = parent >= 0 && !fstatat(parent, name, &there, AT_SYMLINK_NOFOLLOW);
@@ -125,6 +125,29 @@ static int reopen_names_move(int from, const char *from_name, int to, const char
 	return -EIO;
 }
 
+/* A descriptor of our own for the directory: steps in one directory share it. */
+static int reopen_names_dir(struct reopen *r, int dir)
+{
+	struct stat want, have;
+	int *more, fd;
+
+	if (fstat(dir, &want))
+		return -errno;
+	for (unsigned int i = r->nr_rename_dirs; i-- > 0;)
+		if (!fstat(r->rename_dirs[i], &have) && have.st_dev == want.st_dev &&
+		    have.st_ino == want.st_ino)
+			return r->rename_dirs[i];
+	more = reallocarray(r->rename_dirs, r->nr_rename_dirs + 1, sizeof(*more));
+	if (!more)
+		return -ENOMEM;
+	r->rename_dirs = more;
+	fd = fcntl(dir, F_DUPFD_CLOEXEC, 0);
+	if (fd < 0)
+		return -errno;
+	more[r->nr_rename_dirs++] = fd;
+	return fd;
+}
+
 static struct reopen_rename *reopen_names_step(struct reopen *r, int from, int to)
 {
 	struct reopen_rename *more = reallocarray(r->renames, r->nr_renames + 1, sizeof(*more));
@@ -134,15 +157,15 @@ static struct reopen_rename *reopen_names_step(struct reopen *r, int from, int t
 	r->renames = more;
 	more += r->nr_renames;
 	memset(more, 0, sizeof(*more));
-	more->from = fcntl(from, F_DUPFD_CLOEXEC, 0);
-	more->to = fcntl(to, F_DUPFD_CLOEXEC, 0);
+	more->from = reopen_names_dir(r, from);
+	more->to = reopen_names_dir(r, to);
 	r->nr_renames++;
 	return more->from < 0 || more->to < 0 ? NULL : more;
 }
 
 /* Do one step and note it; without @from_name the found inode gets one name more. */
-static int reopen_names_do(struct reopen *r, int from, const char *from_name, int to,
-			   const char *to_name, int inode)
+int reopen_names_do(struct reopen *r, int from, const char *from_name, int to,
+		    const char *to_name, int inode)
 {
 	struct reopen_rename *step = reopen_names_step(r, from, to);
 	char path[40];
@@ -163,8 +186,8 @@ static int reopen_names_do(struct reopen *r, int from, const char *from_name, in
 }
 
 /* Move an entry beside @name in @to, under a free name of ours with the word @what. */
-static int reopen_names_aside(struct reopen *r, int from, const char *from_name, int to,
-			      const char *name, const char *what, char *ret_name)
+int reopen_names_aside(struct reopen *r, int from, const char *from_name, int to,
+		       const char *name, const char *what, char *ret_name)
 {
 	unsigned long long generation = r->state->tree ? r->state->tree->generation : 0;
 	int ret = -EEXIST, len;
@@ -276,16 +299,20 @@ void reopen_names_undo(struct reopen *r)
 	reopen_names_done(r);
 }
 
+void reopen_names_settle(const struct reopen *r)
+{
+	for (unsigned int i = 0; i < r->nr_renames; i++)
+		if (strstr(r->renames[i].to_name, ".stillpoint-newer-"))
+			unlinkat(r->renames[i].to, r->renames[i].to_name, 0);
+}
+
 void reopen_names_done(struct reopen *r)
 {
-	while (r->nr_renames) {
-		const struct reopen_rename *step = &r->renames[--r->nr_renames];
-
-		if (step->from >= 0)
-			close(step->from);
-		if (step->to >= 0)
-			close(step->to);
-	}
+	while (r->nr_rename_dirs)
+		close(r->rename_dirs[--r->nr_rename_dirs]);
+	free(r->rename_dirs);
+	r->rename_dirs = NULL;
 	free(r->renames);
 	r->renames = NULL;
+	r->nr_renames = 0;
 }

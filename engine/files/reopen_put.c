@@ -407,6 +407,8 @@ int reopen_put_back(struct reopen *r)
 {
 	int ret = reopen_names_back(r);
 
+	if (!ret)
+		ret = reopen_closed_put(r);
 	for (unsigned int i = 0; !ret && i < r->nr_puts; i++) {
 		struct reopen_put *put = &r->puts[i];
 
@@ -545,6 +547,8 @@ void reopen_settle(struct reopen *r)
 	for (unsigned int i = 0; i < r->nr_puts; i++)
 		if (r->puts[i].blob && !r->puts[i].newer)
 			drop_kept(&r->puts[i]);
+	if (r->options->files == ENGINE_FILES_CARRY)
+		reopen_names_settle(r);
 	reopen_ttys_settle(r);
 }
 

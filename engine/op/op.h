@@ -67,6 +67,8 @@ struct op_env {
  *
  * The result has "files" ("grows", "copied", "cloned", "watched": each with "nr" and "bytes")
  * and "files_named", a list of {"path", "how", "bytes"} of the first that are not "grows".
+ * "files_closed" tells of files that the tree had closed: "known" (they are among these),
+ * "complete" (none is missing), "since" (the time from which on they are known; 0: always).
  *
  * env->frozen and env->note are as in struct dump_options.
  */

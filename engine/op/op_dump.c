@@ -239,6 +239,11 @@ static void op_dump_files(json_t *result, const struct dump_files_told *told)
 						       (json_int_t)told->told[i].size));
 	json_object_set_new(result, "files", files);
 	json_object_set_new(result, "files_named", named);
+	if (told->closed_asked)
+		json_object_set_new(result, "files_closed",
+				    json_pack("{s:b, s:b, s:I}", "known", told->closed_known,
+					      "complete", told->closed_known && !told->closed_lost,
+					      "since", (json_int_t)told->closed_since));
 }
 
 static json_t *op_dump_figures(const struct dump_options *o, const struct dump_stats *s)

@@ -224,6 +224,7 @@ static int let_go(struct building *g)
 	ret = reopen_put_back(&g->files);
 	if (ret)
 		return ret;
+	reopen_closed_log(&g->files, g->dev);
 	/* a pipe's end that we still hold would hide its close from the other end */
 	reopen_close(&g->files);
 	ret = kdev_restore_commit(g->dev, &arg);

@@ -1,0 +1,521 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Files that the tree has changed and closed: a restart must find them as of the freeze, or must
+ * be refused, as with those that it has open (dump_in_place.c).
+ *
+ * The write log of the tree's PID namespace tells which names these are (engine/core/write_log.h).
+ * In the pause each name is looked up.  A name that leads to an inode that the tree has open is
+ * recorded as one more name of it.  All other inodes share what is left of files_max: those that
+ * were written more than once come first.  What was written once is kept only if it is small:
+ * mostly it is output, which nobody reads again.  A name that is gone is recorded, too.
+ *
+ * A path can lead elsewhere than when the log got it.  So no symbolic link is followed, and only
+ * files that belong to the tree's user are read: an image may be read by its user.
+ */
+#include "base/error.h"
+#include "engine/dump/dump_closed.h"
+#include "engine/dump/dump_run.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/fsuid.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "engine/core/rights.h"
+#include "engine/core/write_log.h"
+
+#define CLOSED_LOG_MAX	(64ULL << 20)	/* a longer file that is only appended to is not kept */
+#define ONCE_MAX	(1ULL << 20)	/* a longer file that was written once is not kept */
+#define ONCE_ALL_MAX	(64ULL << 20)	/* … and so much of them together */
+#define ABSENT_MAX	16384U		/* names that are gone */
+#define TICK_NS		1000000L
+#define TICKS_MAX	20
+
+/* One name; names of one inode stand side by side, and the first leads. */
+struct dump_closed {
+	char *path;			/* malloc */
+	uint32_t flags;			/* ENGINE_CLOSED_* */
+	uint32_t log_flags, writes;
+	uint32_t file_id;
+	struct stat st;
+	uint64_t room;			/* bytes that are no hole */
+	int clone;			/* of the leader; -1: none */
+	uint64_t blob;
+	uint32_t tail_len;
+	uint8_t tail_hash[32];
+};
+
+/* ---------------------------------------------------------------- finding */
+
+/* Open @path as the tree's first process sees it, through no symbolic link; -errno. */
+static int closed_open(const struct dump *d, const char *path, int flags)
+{
+	struct open_how how = {
+		.flags = (uint64_t)(unsigned int)(flags | O_CLOEXEC | O_NOFOLLOW),
+		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
+	};
+	int fd = (int)syscall(SYS_openat2, d->closed_root, path, &how, sizeof(how));
+
+	return fd < 0 ? -errno : fd;
+}
+
+/* Is the name one that a restart of ours gave to a copy? */
+static bool closed_is_ours(const char *path)
+{
+	const char *name = strrchr(path, '/') + 1;
+
+	return name[0] == '.' && strstr(name, ".stillpoint-");
+}
+
+static bool closed_same_inode(const struct ckpt_rec_file *rec, const struct stat *st)
+{
+	return rec->dev == st->st_dev && rec->ino == st->st_ino;
+}
+
+/* The first file of the tree that is of the inode; NULL: the tree has not got it. */
+static const struct state_file *closed_in_tree(const struct dump *d, const struct stat *st)
+{
+	const struct state *state = d->cap.state;
+
+	for (unsigned int i = 0; i < state->nr_files; i++)
+		if (closed_same_inode(state->files[i].rec, st))
+			return &state->files[i];
+	return NULL;
+}
+
+/* Does the tree have the inode? Then the name is recorded if it is another one, and no more. */
+static bool closed_is_open(struct dump *d, struct dump_closed *c)
+{
+	const struct state_file *file = closed_in_tree(d, &c->st);
+	struct dump_inode *inode = file ? dump_inode(d, file) : NULL;
+
+	if (!file)
+		return false;
+	if (!inode || inode->exec || (!inode->track && inode->blob_kind != ENGINE_BLOB_FILE) ||
+	    !strcmp(inode->file->path, c->path))
+		c->flags = 0;
+	else
+		c->flags = ENGINE_CLOSED_OPEN;
+	if (inode) {
+		inode->logged = true;
+		c->file_id = inode->file->rec->id;
+	}
+	return true;
+}
+
+/* Look a name of the log up; c->flags 0: there is nothing to record. */
+static void closed_look(struct dump *d, struct dump_closed *c, dev_t shm_dev)
+{
+	_cleanup_fd_ int fd = closed_open(d, c->path, O_PATH);
+
+	if (fd == -ENOENT || fd == -ENOTDIR)
+		c->flags = d->nr_absent++ < ABSENT_MAX ? ENGINE_CLOSED_ABSENT : 0;
+	if (fd < 0 || fstat(fd, &c->st) || !S_ISREG(c->st.st_mode) ||
+	    (shm_dev && c->st.st_dev == shm_dev) || closed_is_open(d, c))
+		return;
+	c->flags = ENGINE_CLOSED_WATCHED;	/* until it is decided */
+	c->room = (uint64_t)c->st.st_blocks * 512;
+	if (c->room > (uint64_t)c->st.st_size)
+		c->room = (uint64_t)c->st.st_size;
+}
+
+static int closed_by_inode(const void *a, const void *b)
+{
+	const struct dump_closed *x = a, *y = b;
+
+	if (x->st.st_dev != y->st.st_dev)
+		return x->st.st_dev < y->st.st_dev ? -1 : 1;
+	if (x->st.st_ino != y->st.st_ino)
+		return x->st.st_ino < y->st.st_ino ? -1 : 1;
+	return strcmp(x->path, y->path);
+}
+
+/* Has the name an inode of its own, or the first of its inode's names? */
+static bool closed_leads(const struct dump *d, unsigned int i)
+{
+	const struct dump_closed *c = &d->closed[i];
+
+	return !i || c->flags & (ENGINE_CLOSED_ABSENT | ENGINE_CLOSED_OPEN) ||
+	       c->st.st_dev != c[-1].st.st_dev || c->st.st_ino != c[-1].st.st_ino;
+}
+
+static int closed_take_names(struct dump *d, const struct write_log *log)
+{
+	struct stat shm = { 0 };
+
+	d->closed = calloc(log->nr + 1, sizeof(*d->closed));
+	if (!d->closed)
+		return error_fail(d->error, -ENOMEM, "out of memory");
+	if (d->options->shm_dir)
+		stat(d->options->shm_dir, &shm);
+	for (unsigned int i = 0; i < log->nr; i++) {
+		struct dump_closed *c = &d->closed[d->nr_closed];
+
+		*c = (struct dump_closed){ .clone = -1, .log_flags = log->names[i].flags,
+					   .writes = log->names[i].writes };
+		if (closed_is_ours(log->names[i].path))
+			continue;
+		c->path = strdup(log->names[i].path);
+		if (!c->path)
+			return error_fail(d->error, -ENOMEM, "out of memory");
+		closed_look(d, c, shm.st_dev);
+		if (c->flags)
+			d->nr_closed++;
+		else
+			free(c->path);
+	}
+	qsort(d->closed, d->nr_closed, sizeof(*d->closed), closed_by_inode);
+	return 0;
+}
+
+void dump_closed_prepare(struct dump *d)
+{
+	const struct dump_options *o = d->options;
+	char path[40];
+
+	d->closed_root = -1;
+	if (o->files == ENGINE_FILES_IGNORE || o->nr_nodes > 1)
+		return;
+	snprintf(path, sizeof(path), "/proc/%d/root", o->roots[0]);
+	d->closed_root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	/* a log that is not there shows in the pause */
+	write_log_start(d->cap.dev, o->roots[0]);
+}
+
+/* When the namespace's init was started, seconds of CLOCK_REALTIME; 0: unknown. */
+static uint64_t closed_tree_began(const struct dump *d)
+{
+	char path[40];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/%d", d->options->roots[0]);
+	return stat(path, &st) ? 0 : (uint64_t)st.st_mtim.tv_sec;
+}
+
+int dump_closed_find(struct dump *d)
+{
+	struct dump_files_told *told = &d->stats.files;
+	struct write_log log;
+	int ret;
+
+	if (d->closed_root < 0)
+		return 0;
+	ret = write_log_read(d->cap.dev, d->options->roots[0], &log);
+	told->closed_asked = true;
+	told->closed_known = !ret;
+	if (ret == -ENOMEM)
+		return error_fail(d->error, ret, "out of memory");
+	if (ret)		/* told, and no reason to refuse: so it was with older modules */
+		return 0;
+	told->closed_lost = log.flags & CKPT_WRITES_OVERFLOW;
+	if (log.since_ns / 1000000000 > closed_tree_began(d) + 60)
+		told->closed_since = log.since_ns / 1000000000;
+	ret = closed_take_names(d, &log);
+	write_log_done(&log);
+	return ret;
+}
+
+/* ---------------------------------------------------------------- deciding */
+
+static bool closed_appends(const struct dump_closed *c)
+{
+	return c->log_flags & CKPT_WRITE_APPENDS && !(c->log_flags & CKPT_WRITE_RENAMED);
+}
+
+static bool closed_again(const struct dump_closed *c)
+{
+	return c->writes > 1 || c->log_flags & CKPT_WRITE_RENAMED;
+}
+
+/* Those that were written again, then small ones. */
+static int closed_order(const void *a, const void *b)
+{
+	const struct dump_closed *x = *(struct dump_closed *const *)a;
+	const struct dump_closed *y = *(struct dump_closed *const *)b;
+
+	if (closed_again(x) != closed_again(y))
+		return closed_again(y) - closed_again(x);
+	if (x->room != y->room)
+		return x->room < y->room ? -1 : 1;
+	return x < y ? -1 : x > y;
+}
+
+/* The user whose files the tree writes, as its first process with a thread has it. */
+static uid_t closed_owner(const struct dump *d)
+{
+	const struct state_proc *root = d->cap.state->roots;
+
+	while (root && !root->nr_threads)
+		root = root->sibling;
+	return root ? root->threads[0].rec->creds.fsuid : 0;
+}
+
+static void closed_decide(struct dump *d, struct dump_closed *c, uid_t owner, uint64_t *once)
+{
+	bool again = closed_again(c);
+	bool fits = c->room <= d->files_room && d->options->files != ENGINE_FILES_TRACK &&
+		    (!owner || c->st.st_uid == owner) &&
+		    (again || (c->room <= ONCE_MAX && c->room <= *once));
+
+	if (closed_appends(c) && (!fits || c->st.st_size > (off_t)CLOSED_LOG_MAX)) {
+		c->flags = ENGINE_CLOSED_GROWS;
+	} else if (fits) {
+		c->flags = ENGINE_CLOSED_KEPT;
+		d->files_room -= c->room;
+		if (!again)
+			*once -= c->room;
+	}
+}
+
+/* All names of an inode were the log's: let the first know what happened to the others. */
+static void closed_join(struct dump *d)
+{
+	struct dump_closed *first = NULL;
+
+	for (unsigned int i = 0; i < d->nr_closed; i++) {
+		struct dump_closed *c = &d->closed[i];
+
+		if (closed_leads(d, i)) {
+			first = c;
+			continue;
+		}
+		first->writes += c->writes;
+		if (!(c->log_flags & CKPT_WRITE_APPENDS) && c->log_flags & CKPT_WRITE_CLOSED)
+			first->log_flags &= ~CKPT_WRITE_APPENDS;
+		first->log_flags |= c->log_flags & CKPT_WRITE_RENAMED;
+	}
+}
+
+int dump_closed_plan(struct dump *d)
+{
+	struct dump_closed **order = calloc(d->nr_closed + 1, sizeof(*order));
+	uint64_t once = ONCE_ALL_MAX;
+	unsigned int nr = 0;
+	uid_t owner = closed_owner(d);
+
+	if (!order)
+		return error_fail(d->error, -ENOMEM, "out of memory");
+	closed_join(d);
+	for (unsigned int i = 0; i < d->nr_closed; i++)
+		if (closed_leads(d, i) && d->closed[i].flags == ENGINE_CLOSED_WATCHED)
+			order[nr++] = &d->closed[i];
+	qsort(order, nr, sizeof(struct dump_closed *), closed_order);
+	for (unsigned int i = 0; i < nr; i++)
+		closed_decide(d, order[i], owner, &once);
+	free(order);
+	return 0;
+}
+
+/* ---------------------------------------------------------------- in the pause */
+
+static void closed_tell(struct dump *d, const struct dump_closed *c, enum dump_fate fate)
+{
+	dump_in_place_tell(d, c->path, (uint64_t)c->st.st_size, fate);
+}
+
+/* Open the very inode for reading, with its owner's rights where ours do not suffice. */
+static int closed_reopen(const struct dump *d, const struct dump_closed *c)
+{
+	int flags = O_RDONLY | O_NONBLOCK | O_NOCTTY, gid, uid, fd;
+	uint64_t before;
+	struct stat st;
+
+	fd = closed_open(d, c->path, flags | O_NOATIME);
+	if (fd == -EPERM)
+		fd = closed_open(d, c->path, flags);
+	if (fd == -EACCES && !rights_raise(0, &before)) {
+		gid = setfsgid(c->st.st_gid);
+		uid = setfsuid(c->st.st_uid);
+		fd = closed_open(d, c->path, flags);
+		setfsuid((uid_t)uid);
+		setfsgid((gid_t)gid);
+		rights_lower(before);
+	}
+	if (fd >= 0 && (fstat(fd, &st) || st.st_dev != c->st.st_dev ||
+			st.st_ino != c->st.st_ino)) {
+		close(fd);
+		return -ESTALE;
+	}
+	return fd;
+}
+
+static int closed_clone(const struct dump *d, const struct dump_closed *c, int from)
+{
+	char *slash, dir[PATH_MAX];
+	_cleanup_fd_ int to = -1;
+
+	snprintf(dir, sizeof(dir), "%s", c->path);
+	slash = strrchr(dir, '/');
+	slash[slash == dir] = 0;
+	_cleanup_fd_ int parent = closed_open(d, dir, O_PATH | O_DIRECTORY);
+
+	to = parent < 0 ? -1 : openat(parent, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	if (to < 0 || ioctl(to, FICLONE, from))
+		return -EOPNOTSUPP;
+	return take_fd(&to);
+}
+
+static int closed_failed(struct dump *d, const struct dump_closed *c, int err)
+{
+	return error_fail(d->error, err, "cannot read the content of %s: %s", c->path,
+			  strerror(-err));
+}
+
+static int closed_keep(struct dump *d, struct dump_closed *c, dev_t *cannot)
+{
+	_cleanup_fd_ int fd = closed_reopen(d, c);
+	int ret;
+
+	if (fd < 0)
+		return closed_failed(d, c, fd);
+	if (!d->frozen_to_end && c->st.st_size && c->st.st_dev != *cannot) {
+		c->clone = closed_clone(d, c, fd);
+		if (c->clone < 0)
+			*cannot = c->st.st_dev;
+	}
+	closed_tell(d, c, c->clone >= 0 ? DUMP_FATE_CLONED : DUMP_FATE_COPIED);
+	if (c->clone >= 0)
+		return 0;
+	ret = dump_content_blob(d, fd, c->path, (uint64_t)c->st.st_size,
+				d->frozen_to_end ? DUMP_AFTER : DUMP_IN_PAUSE, &c->blob);
+	return ret;
+}
+
+static int closed_hash(struct dump *d, struct dump_closed *c)
+{
+	_cleanup_fd_ int fd = closed_reopen(d, c);
+	uint64_t size = (uint64_t)c->st.st_size;
+
+	closed_tell(d, c, DUMP_FATE_GROWS);
+	c->tail_len = size < FILE_TAIL_WRITTEN ? (uint32_t)size : FILE_TAIL_WRITTEN;
+	if (fd < 0 || file_identity_tail(fd, size - c->tail_len, c->tail_len, c->tail_hash))
+		return closed_failed(d, c, fd < 0 ? fd : -EIO);
+	return 0;
+}
+
+/*
+ * Later writes must give a watched file another time. The clock of files ticks every few
+ * milliseconds, so wait for the next tick if the file was written in this one.
+ */
+static void closed_wait_tick(const struct dump_closed *c)
+{
+	const struct timespec tick = { .tv_nsec = TICK_NS };
+	struct timespec now;
+
+	for (int i = 0; i < TICKS_MAX; i++) {
+		clock_gettime(CLOCK_REALTIME_COARSE, &now);
+		if (now.tv_sec != c->st.st_mtim.tv_sec || now.tv_nsec > c->st.st_mtim.tv_nsec)
+			return;
+		nanosleep(&tick, NULL);
+	}
+}
+
+int dump_closed_take(struct dump *d)
+{
+	dev_t cannot = 0;
+	int ret = 0;
+
+	for (unsigned int i = 0; i < d->nr_closed && !ret; i++) {
+		struct dump_closed *c = &d->closed[i];
+
+		if (!closed_leads(d, i))
+			continue;
+		if (c->flags == ENGINE_CLOSED_KEPT) {
+			ret = closed_keep(d, c, &cannot);
+		} else if (c->flags == ENGINE_CLOSED_GROWS) {
+			ret = closed_hash(d, c);
+		} else if (c->flags == ENGINE_CLOSED_WATCHED) {
+			closed_wait_tick(c);
+			closed_tell(d, c, DUMP_FATE_WATCHED);
+		}
+	}
+	return ret;
+}
+
+void dump_closed_foresee(struct dump *d)
+{
+	for (unsigned int i = 0; i < d->nr_closed; i++) {
+		const struct dump_closed *c = &d->closed[i];
+
+		if (!closed_leads(d, i) || c->flags & (ENGINE_CLOSED_ABSENT | ENGINE_CLOSED_OPEN))
+			continue;
+		closed_tell(d, c, c->flags == ENGINE_CLOSED_KEPT ? DUMP_FATE_COPIED :
+				  c->flags == ENGINE_CLOSED_GROWS ? DUMP_FATE_GROWS :
+								    DUMP_FATE_WATCHED);
+	}
+}
+
+/* ---------------------------------------------------------------- after the thaw */
+
+static int closed_record(struct dump *d, const struct dump_closed *c,
+			 const struct dump_closed *first)
+{
+	struct engine_rec_closed *rec;
+
+	rec = dump_record_add(d, ENGINE_REC_CLOSED, sizeof(*rec), c->path, strlen(c->path) + 1);
+	if (!rec)
+		return error_fail(d->error, -ENOMEM, "out of memory");
+	rec->flags = first->flags;
+	rec->file_id = c->file_id;
+	rec->blob = first->blob;
+	rec->size = (uint64_t)first->st.st_size;
+	rec->dev = first->st.st_dev;
+	rec->ino = first->st.st_ino;
+	rec->mtime_ns = (uint64_t)first->st.st_mtim.tv_sec * 1000000000ULL +
+			(uint64_t)first->st.st_mtim.tv_nsec;
+	rec->mode = first->st.st_mode;
+	rec->uid = first->st.st_uid;
+	rec->gid = first->st.st_gid;
+	rec->log_flags = c->log_flags;
+	rec->writes = c->writes;
+	rec->path_len = (uint32_t)strlen(c->path) + 1;
+	rec->tail_len = first->tail_len;
+	memcpy(rec->tail_hash, first->tail_hash, sizeof(rec->tail_hash));
+	return 0;
+}
+
+int dump_closed_records(struct dump *d)
+{
+	const struct dump_closed *first = NULL;
+	int ret = 0;
+
+	for (unsigned int i = 0; i < d->nr_closed && !ret; i++) {
+		struct dump_closed *c = &d->closed[i];
+
+		if (closed_leads(d, i))
+			first = c;
+		if (c->clone >= 0) {
+			_cleanup_fd_ int fd = take_fd(&c->clone);
+
+			ret = dump_content_blob(d, fd, c->path, (uint64_t)c->st.st_size,
+						DUMP_AFTER, &c->blob);
+		}
+		if (!ret)
+			ret = closed_record(d, c, first);
+	}
+	return ret;
+}
+
+void dump_closed_done(struct dump *d)
+{
+	for (unsigned int i = 0; i < d->nr_closed; i++) {
+		free(d->closed[i].path);
+		if (d->closed[i].clone >= 0)
+			close(d->closed[i].clone);
+	}
+	free(d->closed);
+	d->closed = NULL;
+	d->nr_closed = 0;
+	if (d->closed_root >= 0)
+		close(d->closed_root);
+	d->closed_root = -1;
+}
