@@ -34,6 +34,10 @@ $(call unit_test,tests/unit/test_dump_hashes,tests/unit/test_dump_hashes.c \
 	tests/unit/dump_fixture.c tests/unit/fake_kernel.c tests/unit/stream.c \
 	tests/unit/image_fixture.c,$(ENGINE_LIBS))
 
+$(call unit_test,tests/unit/test_dump_closed,tests/unit/test_dump_closed.c \
+	tests/unit/dump_fixture.c tests/unit/fake_kernel.c tests/unit/stream.c \
+	tests/unit/image_fixture.c,$(ENGINE_LIBS))
+
 $(call unit_test,tests/unit/test_dump_names,tests/unit/test_dump_names.c tests/unit/dump_fixture.c \
 	tests/unit/fake_kernel.c tests/unit/stream.c tests/unit/image_fixture.c,$(ENGINE_LIBS))
 

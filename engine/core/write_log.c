@@ -12,11 +12,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -73,7 +74,7 @@ static bool write_mount_holds(const char *type)
 	static const char *const none[] = {
 		"proc", "sysfs", "cgroup", "cgroup2", "devpts", "devtmpfs", "mqueue", "debugfs",
 		"tracefs", "securityfs", "bpf", "pstore", "configfs", "fusectl", "autofs",
-		"hugetlbfs", "binfmt_misc", "efivarfs", "rpc_pipefs", "nsfs", "selinuxfs",
+		"hugetlbfs", "binfmt_misc", "efivarfs", "rpc_pipefs", "nsfs", "selinuxfs", "nfsd",
 		"squashfs", "iso9660",
 	};
 
@@ -145,6 +146,14 @@ static bool write_mount_is_first(const struct write_mounts *mounts, unsigned int
 	return true;
 }
 
+/* Is the file system of /proc or /sys there? It may cover a mount. */
+static bool write_mount_is_covered(int fd)
+{
+	struct statfs fs;
+
+	return fstatfs(fd, &fs) || fs.f_type == PROC_SUPER_MAGIC || fs.f_type == SYSFS_MAGIC;
+}
+
 /* A descriptor on each file system; one that cannot be entered is left out. */
 static unsigned int write_mounts_open(const struct write_mounts *mounts, pid_t pid, int32_t *fds)
 {
@@ -161,7 +170,9 @@ static unsigned int write_mounts_open(const struct write_mounts *mounts, pid_t p
 		if (!mounts->all[i].logged || !write_mount_is_first(mounts, i))
 			continue;
 		fd = openat(root, point[1] ? point + 1 : ".", O_PATH | O_NOFOLLOW | O_CLOEXEC);
-		if (fd >= 0)
+		if (fd >= 0 && write_mount_is_covered(fd))
+			close(fd);
+		else if (fd >= 0)
 			fds[nr++] = fd;
 	}
 	return nr;
@@ -249,7 +260,8 @@ static bool write_mounts_path(const struct write_mounts *mounts, const struct ck
 		const struct write_mount *mount = &mounts->all[i];
 		const char *rest;
 
-		if (mount->major != write->major || mount->minor != write->minor)
+		if (!mount->logged || mount->major != write->major ||
+		    mount->minor != write->minor)
 			continue;
 		rest = write_mount_below(mount, path);
 		if (!rest || snprintf(buf, size, "%s%s", mount->point[1] ? mount->point : "",

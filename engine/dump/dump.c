@@ -562,8 +562,8 @@ static int dump_run(struct dump *d, kdev_open_fn open)
 		ret = dump_exclude_shm_find(d);
 	if (ret)
 		return ret;
-	dump_prepare_files(d);
 	dump_closed_prepare(d);
+	dump_prepare_files(d);
 	dump_progress(d, "freeze");
 	ret = capture_begin(&d->cap, &capture, d->error);
 	return ret ? ret : dump_captured(d, started);

@@ -37,6 +37,7 @@
 #define ONCE_MAX	(1ULL << 20)	/* a longer file that was written once is not kept */
 #define ONCE_ALL_MAX	(64ULL << 20)	/* … and so much of them together */
 #define ABSENT_MAX	16384U		/* names that are gone */
+#define LATE_S		5U	/* a log that began so much later than the tree lacks names */
 #define TICK_NS		1000000L
 #define TICKS_MAX	20
 
@@ -68,12 +69,12 @@ static int closed_open(const struct dump *d, const char *path, int flags)
 	return fd < 0 ? -errno : fd;
 }
 
-/* Is the name one that a restart of ours gave to a copy? */
-static bool closed_is_ours(const char *path)
+/* Is the name one that a restart of ours gave to a copy, or NFS to a removed file? */
+static bool closed_is_nothing(const char *path)
 {
 	const char *name = strrchr(path, '/') + 1;
 
-	return name[0] == '.' && strstr(name, ".stillpoint-");
+	return (name[0] == '.' && strstr(name, ".stillpoint-")) || state_name_silly(name);
 }
 
 static bool closed_same_inode(const struct ckpt_rec_file *rec, const struct stat *st)
@@ -162,7 +163,7 @@ static int closed_take_names(struct dump *d, const struct write_log *log)
 
 		*c = (struct dump_closed){ .clone = -1, .log_flags = log->names[i].flags,
 					   .writes = log->names[i].writes };
-		if (closed_is_ours(log->names[i].path))
+		if (closed_is_nothing(log->names[i].path))
 			continue;
 		c->path = strdup(log->names[i].path);
 		if (!c->path)
@@ -194,11 +195,24 @@ void dump_closed_prepare(struct dump *d)
 /* When the namespace's init was started, seconds of CLOCK_REALTIME; 0: unknown. */
 static uint64_t closed_tree_began(const struct dump *d)
 {
-	char path[40];
-	struct stat st;
+	unsigned long long ticks = 0;
+	struct timespec now, up;
+	char path[40], line[1024];
+	const char *rest = NULL;
+	FILE *file;
 
-	snprintf(path, sizeof(path), "/proc/%d", d->options->roots[0]);
-	return stat(path, &st) ? 0 : (uint64_t)st.st_mtim.tv_sec;
+	snprintf(path, sizeof(path), "/proc/%d/stat", d->options->roots[0]);
+	file = fopen(path, "re");
+	if (file && fgets(line, sizeof(line), file))
+		rest = strrchr(line, ')');	/* the name may hold anything */
+	if (file)
+		fclose(file);
+	if (!rest || sscanf(rest + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d "
+			    "%*d %*d %*d %*d %*d %llu", &ticks) != 1)
+		return 0;
+	clock_gettime(CLOCK_REALTIME, &now);
+	clock_gettime(CLOCK_BOOTTIME, &up);
+	return (uint64_t)(now.tv_sec - up.tv_sec) + ticks / (uint64_t)sysconf(_SC_CLK_TCK);
 }
 
 int dump_closed_find(struct dump *d)
@@ -217,7 +231,7 @@ int dump_closed_find(struct dump *d)
 	if (ret)		/* told, and no reason to refuse: so it was with older modules */
 		return 0;
 	told->closed_lost = log.flags & CKPT_WRITES_OVERFLOW;
-	if (log.since_ns / 1000000000 > closed_tree_began(d) + 60)
+	if (log.since_ns / 1000000000 > closed_tree_began(d) + LATE_S)
 		told->closed_since = log.since_ns / 1000000000;
 	ret = closed_take_names(d, &log);
 	write_log_done(&log);
@@ -364,19 +378,33 @@ static int closed_clone(const struct dump *d, const struct dump_closed *c, int f
 	return take_fd(&to);
 }
 
+static void closed_watch(struct dump *d, struct dump_closed *c, struct timespec *latest)
+{
+	const struct timespec *t = &c->st.st_mtim;
+
+	c->flags = ENGINE_CLOSED_WATCHED;
+	closed_tell(d, c, DUMP_FATE_WATCHED);
+	if (t->tv_sec > latest->tv_sec ||
+	    (t->tv_sec == latest->tv_sec && t->tv_nsec > latest->tv_nsec))
+		*latest = *t;
+}
+
 static int closed_failed(struct dump *d, const struct dump_closed *c, int err)
 {
 	return error_fail(d->error, err, "cannot read the content of %s: %s", c->path,
 			  strerror(-err));
 }
 
-static int closed_keep(struct dump *d, struct dump_closed *c, dev_t *cannot)
+/* A file that we may not read, or that somebody else has just replaced, is watched. */
+static int closed_keep(struct dump *d, struct dump_closed *c, dev_t *cannot,
+		       struct timespec *latest)
 {
 	_cleanup_fd_ int fd = closed_reopen(d, c);
-	int ret;
 
-	if (fd < 0)
-		return closed_failed(d, c, fd);
+	if (fd < 0) {
+		closed_watch(d, c, latest);
+		return 0;
+	}
 	if (!d->frozen_to_end && c->st.st_size && c->st.st_dev != *cannot) {
 		c->clone = closed_clone(d, c, fd);
 		if (c->clone < 0)
@@ -385,9 +413,8 @@ static int closed_keep(struct dump *d, struct dump_closed *c, dev_t *cannot)
 	closed_tell(d, c, c->clone >= 0 ? DUMP_FATE_CLONED : DUMP_FATE_COPIED);
 	if (c->clone >= 0)
 		return 0;
-	ret = dump_content_blob(d, fd, c->path, (uint64_t)c->st.st_size,
-				d->frozen_to_end ? DUMP_AFTER : DUMP_IN_PAUSE, &c->blob);
-	return ret;
+	return dump_content_blob(d, fd, c->path, (uint64_t)c->st.st_size,
+				 d->frozen_to_end ? DUMP_AFTER : DUMP_IN_PAUSE, &c->blob);
 }
 
 static int closed_hash(struct dump *d, struct dump_closed *c)
@@ -404,16 +431,17 @@ static int closed_hash(struct dump *d, struct dump_closed *c)
 
 /*
  * Later writes must give a watched file another time. The clock of files ticks every few
- * milliseconds, so wait for the next tick if the file was written in this one.
+ * milliseconds, so wait for the next tick if the last file was written in this one.
  */
-static void closed_wait_tick(const struct dump_closed *c)
+static void closed_wait_tick(const struct timespec *latest)
 {
 	const struct timespec tick = { .tv_nsec = TICK_NS };
 	struct timespec now;
 
 	for (int i = 0; i < TICKS_MAX; i++) {
 		clock_gettime(CLOCK_REALTIME_COARSE, &now);
-		if (now.tv_sec != c->st.st_mtim.tv_sec || now.tv_nsec > c->st.st_mtim.tv_nsec)
+		if (now.tv_sec > latest->tv_sec ||
+		    (now.tv_sec == latest->tv_sec && now.tv_nsec > latest->tv_nsec))
 			return;
 		nanosleep(&tick, NULL);
 	}
@@ -421,6 +449,7 @@ static void closed_wait_tick(const struct dump_closed *c)
 
 int dump_closed_take(struct dump *d)
 {
+	struct timespec latest = { 0 };
 	dev_t cannot = 0;
 	int ret = 0;
 
@@ -429,15 +458,15 @@ int dump_closed_take(struct dump *d)
 
 		if (!closed_leads(d, i))
 			continue;
-		if (c->flags == ENGINE_CLOSED_KEPT) {
-			ret = closed_keep(d, c, &cannot);
-		} else if (c->flags == ENGINE_CLOSED_GROWS) {
+		if (c->flags == ENGINE_CLOSED_KEPT)
+			ret = closed_keep(d, c, &cannot, &latest);
+		else if (c->flags == ENGINE_CLOSED_GROWS)
 			ret = closed_hash(d, c);
-		} else if (c->flags == ENGINE_CLOSED_WATCHED) {
-			closed_wait_tick(c);
-			closed_tell(d, c, DUMP_FATE_WATCHED);
-		}
+		else if (c->flags == ENGINE_CLOSED_WATCHED)
+			closed_watch(d, c, &latest);
 	}
+	if (!ret)
+		closed_wait_tick(&latest);
 	return ret;
 }
 

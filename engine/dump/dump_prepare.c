@@ -3,14 +3,15 @@
  * Files' data made ready before the freeze, so that the pause waits for less.
  *
  * A clone writes back the file first, and a copy is read in the pause.  So for every regular
- * file that a process of the tree has open or mapped for writing, write-back is begun and
- * waited for, and what is not in memory is read.  The tree runs meanwhile: it may open other
+ * file that a process of the tree has open or mapped for writing, or that the write log tells
+ * of, write-back is begun and waited for, and what is not in memory is read.  The tree runs meanwhile: it may open other
  * files and write more.  That costs time in the pause and nothing else, so errors are ignored
  * here, and at most FILES_READY files are made ready.
  *
  * A magic link of /proc is opened as O_PATH first: only a regular file is opened for real.
  */
 #include "base/error.h"
+#include "engine/core/write_log.h"
 #include "engine/dump/dump_run.h"
 
 #include <ctype.h>
@@ -152,6 +153,24 @@ static void prepare_process(struct prepare *p, pid_t pid, unsigned int depth)
 			prepare_children(p, pid, entry->d_name, depth);
 }
 
+/* Files that the tree has closed, the last ones first: those may not be on storage yet. */
+static void prepare_closed(struct prepare *p, const struct dump *d)
+{
+	pid_t pid = d->options->roots[0];
+	char path[PATH_MAX + 32];
+	struct write_log log;
+
+	if (d->options->many_nodes || write_log_read(d->cap.dev, pid, &log))
+		return;
+	for (unsigned int i = log.nr; i-- > 0 && p->nr < FILES_READY;) {
+		if (log.names[i].flags & CKPT_WRITE_GONE)
+			continue;
+		snprintf(path, sizeof(path), "/proc/%d/root%s", pid, log.names[i].path);
+		prepare_file(p, path);
+	}
+	write_log_done(&log);
+}
+
 void dump_prepare_files(struct dump *d)
 {
 	const struct dump_options *o = d->options;
@@ -168,5 +187,6 @@ void dump_prepare_files(struct dump *d)
 	p->room = 2 * p->max;
 	for (unsigned int i = 0; i < o->nr_roots; i++)
 		prepare_process(p, o->roots[i], 0);
+	prepare_closed(p, d);
 	free(p);
 }

@@ -374,6 +374,9 @@ static bool record_stays(struct subset *s, const struct ckpt_rec_hdr *hdr)
 		return file_stays(s, ((const struct engine_rec_file_place *)rec)->file_id);
 	case ENGINE_REC_EXTERNAL:
 		return file_stays(s, ((const struct engine_rec_external *)rec)->file_id);
+	case ENGINE_REC_CLOSED:
+		/* files that nobody has open are put back once, with the first tree */
+		return state->roots && state->roots->user == STAYS;
 	default:
 		return true;
 	}

@@ -196,6 +196,21 @@ static int fake_tty_peek(struct ckpt_tty_peek *arg)
 	return 0;
 }
 
+static int fake_writes_read(struct ckpt_writes_read *arg)
+{
+	uint64_t room = arg->len;
+
+	if (!fake.writes)
+		return -ENODATA;
+	arg->len = fake.writes_len;
+	arg->log_flags = fake.writes_flags;
+	arg->since_ns = fake.writes_since_ns;
+	if (room < fake.writes_len)
+		return -ENOSPC;
+	memcpy((void *)(uintptr_t)arg->buf, fake.writes, fake.writes_len);
+	return 0;
+}
+
 static int fake_thaw(struct ckpt_thaw *arg)
 {
 	must(fake.frozen && !fake.thawed);
@@ -231,6 +246,11 @@ static int fake_command(struct kdev *dev, unsigned long command, void *arg)
 		return fake_tty_peek(arg);
 	case CKPT_IOC_THAW:
 		return fake_thaw(arg);
+	case CKPT_IOC_WRITES_START:
+		must(!fake.frozen);
+		return 0;
+	case CKPT_IOC_WRITES_READ:
+		return fake_writes_read(arg);
 	case CKPT_IOC_DROP:
 		must(fake.thawed);
 		fake.dropped = true;

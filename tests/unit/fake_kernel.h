@@ -32,6 +32,11 @@ struct fake_kernel {
 	uint32_t tty_file, tty_len, tty_canon;
 	const char *tty_bytes;
 	uint64_t tty_marks;
+	/* the write log: struct ckpt_write; NULL: there is none */
+	const char *writes;
+	size_t writes_len;
+	uint32_t writes_flags;
+	uint64_t writes_since_ns;
 	/* faults */
 	int tty_ret;
 	unsigned int busy;		/* so many freezes are refused with D_STATE */

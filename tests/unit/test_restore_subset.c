@@ -144,6 +144,30 @@ static void test_good(void **unused)
 	stream_done(&s);
 }
 
+/* Files that nobody has open go with the first tree, and are put back there alone. */
+static void test_closed(void **unused)
+{
+	struct ckpt_error error = { 0 };
+	struct engine_rec_closed *rec;
+
+	for (int first = 0; first < 2; first++) {
+		struct stream s = { 0 };
+		struct state *left;
+		void *buf;
+
+		good(&s, 0, 0);
+		rec = stream_add(&s, ENGINE_REC_CLOSED, sizeof(*rec), "/tmp/c", sizeof("/tmp/c"));
+		rec->flags = ENGINE_CLOSED_ABSENT;
+		rec->path_len = sizeof("/tmp/c");
+		left = subset(&s, first ? &a.pid : &b.pid, first ? &b.pid : &a.pid, 0, &buf,
+			      &error);
+		assert_int_equal(left->nr_closed, first);
+		state_free(left);
+		free(buf);
+		stream_done(&s);
+	}
+}
+
 static void refused(struct stream *s, const char *text)
 {
 	struct ckpt_error error = { 0 };
@@ -278,6 +302,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_good),
+		cmocka_unit_test(test_closed),
 		cmocka_unit_test(test_shared_memory),
 		cmocka_unit_test(test_shared_tables),
 		cmocka_unit_test(test_shared_descriptions),

@@ -4,12 +4,12 @@
 # Files and memory of one moment, a slice: tests/crash-consistency/run with some of its programs.
 # `make check-crash-consistency` has all of them, on four file systems and with power cuts.
 #
-# Programs whose files are closed at the checkpoint are not among them: known issue KI-140.
 # CRASH_CONSISTENCY=off leaves all out; CRASH_RUNS (1) and CRASH_SEED (1) choose how many runs of
 # each and which.
 
 . "$(dirname "$0")/lib.sh"
 programs=inplace,mapping,holes,regrow,sparse,pair,log,sqlite-delete,sqlite-wal,direct,steps
+programs+=,inplace-closed,replace,links,log-rotate
 
 run() {
 	tests/crash-consistency/run --vm "$VM" --kernel "$KERNEL" --seed "${CRASH_SEED:-1}" "$@"
