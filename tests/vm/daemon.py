@@ -1380,6 +1380,56 @@ cat out.* > result"""
 
 
 @test
+def files_closed_before(node):
+    """files that a job has closed: kept and put back, or watched and refused"""
+    script = """
+echo one > state; echo two > state; echo more > state.new; mv state.new state.2; echo up
+until [ -e go ]; do sleep 0.05; done
+cat state state.2"""
+
+    def write(path, text):
+        with open(path, 'w') as f:
+            f.write(text)
+
+    def read(path):
+        with open(path) as f:
+            return f.read()
+
+    with tempfile.TemporaryDirectory(dir=ARGS.work) as d:
+        os.chmod(d, 0o777)
+        job = node.shell(f'cd {d} && {script}', user=USER)
+        node.lines(job, 1)
+        done = node.json('checkpoint', str(job), user=USER)
+        equal(done['files_closed'], {'known': True, 'complete': True, 'since': 0}, 'known')
+        named = {os.path.basename(f['path']): f['how'] for f in done['files_named']}
+        equal(named, {'state': 'copied', 'state.2': 'copied'}, 'kept')
+        named = node.json('checkpoint', '--files', 'track', str(job), user=USER)['files_named']
+        equal({f['how'] for f in named}, {'watched'}, 'with --files track')
+        node.ctl('kill', str(job), 'KILL', user=USER)
+        node.wait(job)
+        write(f'{d}/state', 'six\n')
+        os.unlink(f'{d}/state.2')
+        write(f'{d}/state.new', 'new\n')
+        for option in (), ('--dry-run',):
+            message = node.fails(3, 'FILE_CHANGED', 'restart', *option, f'{job}:2', user=USER)
+            check(f'{d}/state:' in message and 'FILE_MISSING' in message, message)
+            check('--accept-changed' in message, message)
+        equal(sorted(os.listdir(d)), ['state', 'state.new'], 'after a refusal')
+        said = node.ctl('restart', f'{job}:1', user=USER).stdout.decode()
+        check('.NAME.stillpoint-newer-GENERATION' in said, said)
+        equal([read(f'{d}/{name}') for name in ('state', 'state.2', '.state.stillpoint-newer-1',
+                                                '.state.new.stillpoint-newer-1')],
+              ['two\n', 'more\n', 'six\n', 'new\n'], 'files')
+        # the restarted job has not changed them, and they are known all the same
+        done = node.json('checkpoint', str(job), user=USER)
+        named = {os.path.basename(f['path']) for f in done['files_named']}
+        equal(named, {'state', 'state.2'}, 'after a restart')
+        write(f'{d}/go', '')
+        equal(node.wait(job), 0, 'status')
+        check(node.output(job).endswith('two\nmore\n'), node.output(job))
+
+
+@test
 def moved_directory(node):
     """restart --map-path: the job goes on in another directory, and later checkpoints know it"""
     with tempfile.TemporaryDirectory(dir=ARGS.work) as d:
