@@ -108,6 +108,7 @@ static bool closed_is_open(struct dump *d, struct dump_closed *c)
 		c->flags = ENGINE_CLOSED_OPEN;
 	if (inode) {
 		inode->logged = true;
+		inode->again |= c->writes > 0;
 		c->file_id = inode->file->rec->id;
 	}
 	return true;

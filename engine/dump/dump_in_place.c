@@ -40,7 +40,7 @@
 
 /*
  * Can the tree change bytes of the file that it has already written? It can open a file again
- * that it has written before.
+ * that it has written before. A log that it opens again may be one that it rotates.
  */
 static bool in_place_can(const struct dump *d, const struct dump_inode *inode)
 {
@@ -48,9 +48,9 @@ static bool in_place_can(const struct dump *d, const struct dump_inode *inode)
 		return false;
 	if (!inode->writes)
 		return inode->logged;
-	if (inode->appends)
+	if (inode->appends && !inode->again)
 		return false;
-	if (inode->maps_write || !inode->at_end)
+	if (inode->maps_write || (!inode->at_end && !inode->appends))
 		return true;
 	return d->options->files == ENGINE_FILES_KEEP && inode->file->rec->size <= LOG_KEPT_MAX;
 }
@@ -119,7 +119,8 @@ static void in_place_plan(struct dump_probe *p, struct dump_inode *inode, uint64
 	if (d->options->files != ENGINE_FILES_KEEP || size > *room ||
 	    (several && !dump_shared_is(inode->file->rec)) || dump_place(d, inode->file)->handle) {
 		/* a long log is cut, as one that is opened for appending */
-		inode->watched = inode->writes && (inode->maps_write || !inode->at_end);
+		inode->watched = inode->writes && !inode->appends &&
+				 (inode->maps_write || !inode->at_end);
 		if (!inode->writes)	/* any change of a file that is only read is refused */
 			return;
 		in_place_tell(d, inode, inode->watched ? DUMP_FATE_WATCHED : DUMP_FATE_GROWS);

@@ -67,6 +67,7 @@ struct dump_inode {
 	bool appends;		/* every writing description is O_APPEND */
 	bool at_end;		/* … or stands at the end of the file */
 	bool logged;		/* the write log has a name of it */
+	bool again;		/* … which was closed after writing, and opened again */
 	bool kept;		/* the tree can write in place; the image has the content */
 	bool watched;		/* the tree can write in place, and the content is not kept */
 	uint64_t watched_size, watched_mtime_ns;

@@ -274,6 +274,33 @@ static void test_read_again(void **arg)
 	closed_end(s, &c);
 }
 
+/* A log that is open: kept if the tree has closed it before, as it may rotate it. */
+static void test_log_again(void **arg)
+{
+	const struct scratch *s = *arg;
+	const struct state_file *file;
+	char path[256];
+	struct closed c;
+
+	for (unsigned int writes = 0; writes < 2; writes++) {
+		struct dump_options options = dump_options_for(*arg);
+
+		closed_begin(s);
+		strcpy(path, scratch_path(s, "log"));
+		store_file(path, "log", 3);
+		stream_fd(&fake.stream, 1, 5, F_FILE);
+		fake_file_of(F_FILE, CKPT_FILE_REG, path, open(path, O_WRONLY | O_APPEND),
+			     CKPT_FILE_OPEN, O_WRONLY | O_APPEND, 0);
+		log_name(path, CKPT_WRITE_CREATED, writes);
+		options.files = ENGINE_FILES_KEEP;
+		closed_dump(s, &options, &c);
+		file = state_file_find(c.state, F_FILE);
+		assert_int_equal(!!(file->track->flags & ENGINE_TRACK_KEPT), writes);
+		assert_int_equal(!!file->blob, writes);
+		closed_end(s, &c);
+	}
+}
+
 /* The dump says what it does not know. */
 static void test_unknown(void **arg)
 {
@@ -301,7 +328,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_setup, scratch_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(test_decisions), TEST(test_room), TEST(test_names), TEST(test_read_again),
-		TEST(test_unknown),
+		TEST(test_log_again), TEST(test_unknown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
