@@ -16,7 +16,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "engine/dump/dump_closed.h"
-#include "engine/dump/dump_run.h"
+#include "engine/dump/dump_in_place.h"
 
 #include "engine/core/nsinit_name.h"
 #include "image/base.h"

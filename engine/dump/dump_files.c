@@ -13,7 +13,7 @@
  */
 #include "base/error.h"
 #include "engine/dump/dump_closed.h"
-#include "engine/dump/dump_run.h"
+#include "engine/dump/dump_in_place.h"
 
 #include <errno.h>
 #include <fcntl.h>

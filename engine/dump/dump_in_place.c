@@ -15,7 +15,7 @@
  * that several nodes may write.
  */
 #include "base/error.h"
-#include "engine/dump/dump_run.h"
+#include "engine/dump/dump_in_place.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -4,9 +4,9 @@
  *
  * A clone writes back the file first, and a copy is read in the pause.  So for every regular
  * file that a process of the tree has open or mapped for writing, or that the write log tells
- * of, write-back is begun and waited for, and what is not in memory is read.  The tree runs meanwhile: it may open other
- * files and write more.  That costs time in the pause and nothing else, so errors are ignored
- * here, and at most FILES_READY files are made ready.
+ * of, write-back is begun and waited for, and what is not in memory is read.  The tree runs
+ * meanwhile: it may open other files and write more.  That costs time in the pause and nothing
+ * else, so errors are ignored here, and at most FILES_READY files are made ready.
  *
  * A magic link of /proc is opened as O_PATH first: only a regular file is opened for real.
  */
@@ -160,7 +160,7 @@ static void prepare_closed(struct prepare *p, const struct dump *d)
 	char path[PATH_MAX + 32];
 	struct write_log log;
 
-	if (d->options->many_nodes || write_log_read(d->cap.dev, pid, &log))
+	if (d->options->nr_nodes > 1 || write_log_read(d->cap.dev, pid, &log))
 		return;
 	for (unsigned int i = log.nr; i-- > 0 && p->nr < FILES_READY;) {
 		if (log.names[i].flags & CKPT_WRITE_GONE)

@@ -14,7 +14,7 @@
  * that their kernels had read before.
  */
 #include "base/error.h"
-#include "engine/dump/dump_run.h"
+#include "engine/dump/dump_in_place.h"
 
 #include <errno.h>
 #include <fcntl.h>

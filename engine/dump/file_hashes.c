@@ -24,7 +24,7 @@
 
 #include <xxhash.h>
 
-#include "engine/dump/dump_run.h"
+#include "engine/dump/dump_in_place.h"
 #include "image/base.h"
 #include "image/reader.h"
 
