@@ -110,5 +110,6 @@ part(crowd); part(queue_limit);
 part(suspend); part(frozen_group); part(layout);
 part(owned);
 part(writes); part(writes_full); part(writes_add);
+part(fail_nth); part(fuzz);
 
 #endif /* CAPTURE_RIG_H */
