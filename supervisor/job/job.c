@@ -383,6 +383,16 @@ static int connect_shim(struct job *job, const struct identity *id)
 	return err;
 }
 
+int job_check_init(const struct job *job, struct ckpt_error *error)
+{
+	struct identity id;
+
+	if (!identity_read(job->state_dir, &id) && id.init_alive && id.init == job->init)
+		return 0;
+	return error_fail(error, -ESTALE, "job %lld has just ended: process %d is not its init any "
+			  "more", (long long)job->id, (int)job->init);
+}
+
 int job_adopt(struct job *job)
 {
 	struct identity id;

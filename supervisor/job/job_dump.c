@@ -24,7 +24,6 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "shim/identity.h"
 #include "shim/ranks.h"
 #include "supervisor/job/coord_record.h"
 #include "supervisor/job/job_namespaces.h"
@@ -69,19 +68,11 @@ struct job_dump {
 
 /* ----------------------------------------------------------- in the worker */
 
-/*
- * The kernel holds the process of that number: is it the job's init? The number came from the loop
- * of ckptd, and the init may have ended since.
- */
 static int on_targeted(void *arg, struct ckpt_error *error)
 {
 	const struct job_dump *d = arg;
-	struct identity id;
 
-	if (!identity_read(d->job->state_dir, &id) && id.init_alive && id.init == d->job->init)
-		return 0;
-	return error_fail(error, -ESTALE, "job %lld has just ended: process %d is not its init any "
-			  "more", (long long)d->job->id, (int)d->job->init);
+	return job_check_init(d->job, error);
 }
 
 /* The tree stands still: drain its output into the logs, and make the note for the manifest. */

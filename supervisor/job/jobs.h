@@ -185,6 +185,13 @@ json_t *job_check_free(const struct job *job, const char *what);
 json_t *job_check_running(const struct job *job);
 
 /*
+ * job_check_init() - make sure that the process with the number of the job's init is its init
+ *
+ * For a worker, once the kernel holds the process of that number: the number came from the event
+ * loop, and the init may have ended since. 0; -ESTALE with @error: it is another process.
+ */
+int job_check_init(const struct job *job, struct ckpt_error *error);
+/*
  * Make STATE_DIR/ID for a start on this node, without the files of an earlier run, and note the
  * number of the new run in it.
  */

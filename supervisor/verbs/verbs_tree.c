@@ -47,6 +47,13 @@ struct tree_request {
 	pid_t root;		/* root process of the tree; 0: none */
 };
 
+static int verb_tree_on_targeted(void *arg, struct ckpt_error *error)
+{
+	const struct tree_request *t = arg;
+
+	return t->job ? job_check_init(t->job, error) : 0;
+}
+
 static json_t *op_run(struct channel_reporter *reporter, void *arg)
 {
 	struct tree_request *t = arg;
@@ -59,6 +66,8 @@ static json_t *op_run(struct channel_reporter *reporter, void *arg)
 		/* by pid or directory: root's alone, root_only() */
 		.any_rights = !t->job || !t->request->uid || !t->job->uid,
 		.asker = t->job ? t->job->record : NULL,
+		.targeted = verb_tree_on_targeted,
+		.frozen_arg = t,
 	};
 	struct externals externals;
 	json_t *outcome = NULL;
