@@ -7,6 +7,7 @@
 $(call program,bench/touch,bench/touch.c,-lpthread)
 $(call program,bench/measure,bench/measure.c,)
 $(call program,bench/steady,bench/steady.c,)
+$(call program,bench/inplace,bench/inplace.c,)
 # list of thousands of generations: build/bin/bench/catalog_list DIR [N]
 $(call program,bench/catalog_list,bench/catalog_list.c,$(CKPTD_LIBS))
 

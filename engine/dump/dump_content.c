@@ -119,6 +119,8 @@ static bool copy_skips(struct copy *c, uint64_t offset, const char *page, size_t
 {
 	struct file_hashes *hashes = c->source->hashes;
 
+	if (hashes && hashes->fresh)		/* copy_changed() knows */
+		return false;
 	return hashes ? file_hashes_put(hashes, offset / PAGE, page, (unsigned int)len) :
 			is_zero(page, len);
 }
