@@ -3,8 +3,8 @@
  * Files' data made ready before the freeze, so that the pause waits for less.
  *
  * A clone writes back the file first, and a copy is read in the pause.  So for every regular
- * file that a process of the tree has open or mapped for writing, or that the write log tells
- * of, write-back is begun and waited for, and what is not in memory is read.  The tree runs
+ * file that a process of the tree has open or mapped for writing, or that the write log names,
+ * write-back is begun and waited for, and what is not in memory is read.  The tree runs
  * meanwhile: it may open other files and write more.  That costs time in the pause and nothing
  * else, so errors are ignored here, and at most FILES_READY files are made ready.
  *

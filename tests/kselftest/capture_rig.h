@@ -109,7 +109,7 @@ part(exclude_exec);
 part(crowd); part(queue_limit);
 part(suspend); part(frozen_group); part(layout);
 part(owned);
-part(writes); part(writes_full); part(writes_add);
+part(writes); part(writes_full); part(writes_add); part(writes_umount);
 part(fail_nth); part(fuzz);
 
 #endif /* CAPTURE_RIG_H */

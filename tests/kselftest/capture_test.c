@@ -46,7 +46,7 @@ static const struct {
 	PART(exclude_exec),   PART(crowd),	    PART(queue_limit),
 	PART(suspend),	      PART(frozen_group),   PART(layout),
 	PART(owned),	      PART(writes),	    PART(writes_full),	PART(writes_add),
-	PART(fail_nth),	      PART(fuzz),
+	PART(fail_nth),	      PART(fuzz),	    PART(writes_umount),
 #undef PART
 };
 

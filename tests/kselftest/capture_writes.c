@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -328,5 +329,40 @@ part(writes_add)
 	       "and what came after");
 	tap_is(writes_count(&w), 2, "nothing from before, nothing of the process that began anew");
 	free(w.buf);
+	writes_end(pid);
+}
+
+static int module_users(void)
+{
+	FILE *file = fopen("/sys/module/ckpt/refcnt", "r");
+	int users = -1;
+
+	if (file && fscanf(file, "%d", &users) != 1)
+		users = -1;
+	if (file)
+		fclose(file);
+	return users;
+}
+
+static void writes_nothing(void)
+{
+}
+
+/* A mark neither holds a file system, nor does a log hold the module. */
+part(writes_umount)
+{
+	pid_t pid;
+	int added;
+
+	writes_begin();
+	if (mount("none", DIR, "tmpfs", 0, NULL))
+		tap_bail("mount: %s", strerror(errno));
+	pid = spawn_init(writes_nothing);
+	tap_is(writes_start(pid, &added), 0, "begin a log");
+	tap_is(added, 1, "on a file system of its own");
+	/* the child has a mount namespace in common with us */
+	tap_is(umount(DIR), 0, "which can be unmounted");
+	tap_is(writes_start(pid, &added), 0, "go on with the one below");
+	tap_is(module_users(), 0, "the module can go");
 	writes_end(pid);
 }

@@ -15,7 +15,8 @@ for part in info target rights owned phases regs process signals vmas files lock
 	forking continued continued_wait small_stack restarted reaped core freezer limits \
 	limit_of_child cpuset track track_moved track_forced exclude exclude_range \
 	exclude_fd exclude_many exclude_thread exclude_exec exclude_exe crowd queue_limit \
-	suspend frozen_group layout again many writes writes_full writes_add; do
+	suspend frozen_group layout again many writes writes_full writes_add \
+	writes_umount; do
 	ok_vm "$part" --timeout $((200 * VM_SLOW)) --env VM_SLOW="$VM_SLOW" \
 		"$top/$program" "$part"
 	grep -E '^(not ok|# )' <<<"$out" | sed 's/^/# /'
