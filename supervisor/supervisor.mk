@@ -45,6 +45,7 @@ $(call unit_test,tests/unit/test_coord_driver,tests/unit/test_coord_driver.c \
 	$(LIB)/libcoord.a $(LIB)/libshim.a $(LIB)/libop.a $(LIB)/libengine.a $(LIB)/libimage.a \
 		$(LIB)/libbase.a \
 	-ljansson -lsodium -luring -lzstd -lxxhash)
+$(call unit_test,tests/unit/test_job_record,tests/unit/test_job_record.c,$(CKPTD_LIBS))
 $(call unit_test,tests/unit/test_job_floor,tests/unit/test_job_floor.c \
 	tests/unit/keep_fixture.c,$(CKPTD_LIBS))
 $(call unit_test,tests/unit/test_jobs_read,tests/unit/test_jobs_read.c \

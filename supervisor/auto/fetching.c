@@ -126,7 +126,7 @@ int fetching_start(struct common *common, const struct fetching_options *options
 		.arg = arg };
 	if (options->job) {
 		job_label(options->job, g->label);
-		g->tombstones = json_incref(json_object_get(options->job->record, "unwanted"));
+		g->tombstones = json_incref(options->job->record.tombstones);
 	}
 	g->options.job = NULL;
 	/* A dry run only looks, so the flusher may run on; for users' unknown jobs, see above. */

@@ -339,9 +339,9 @@ static json_int_t flusher_undecided(const struct job *job)
 /* True if @job or a part of it has been on this node. */
 static bool flusher_is_ours(const struct flusher *p, const struct job *job)
 {
-	const char *node = json_string_value(json_object_get(job->record, "node"));
+	const char *node = job_record_node(&job->record);
 
-	return rank_record_node_index(json_object_get(job->record, "ranks"),
+	return rank_record_node_index(job->record.ranks,
 				      p->common->config.node) >= 0 ||
 	       (node && !strcmp(node, p->common->config.node));
 }
@@ -378,15 +378,17 @@ static json_t *flusher_tombstones(const struct flusher *p, const struct job *job
 {
 	const struct config *config = &p->common->config;
 	json_t *record = NULL, *found;
+	const char *uuid;
 	char why[512];
 	bool is_its;
 
 	if (config->image_dir_shared &&
-	    rank_record_node_index(json_object_get(job->record, "ranks"), config->node) > 0)
+	    rank_record_node_index(job->record.ranks, config->node) > 0)
 		catalog_job_read(&p->common->catalog, job->id, &record, why, sizeof(why));
 	/* a directory that is not mounted may have another job of that number */
-	is_its = json_equal(json_object_get(record, "uuid"), json_object_get(job->record, "uuid"));
-	found = json_incref(json_object_get(is_its ? record : job->record, "unwanted"));
+	uuid = json_string_value(json_object_get(record, "uuid"));
+	is_its = uuid && !strcmp(uuid, job->uuid);
+	found = json_incref(is_its ? json_object_get(record, "unwanted") : job->record.tombstones);
 	json_decref(record);
 	return found;
 }

@@ -281,7 +281,7 @@ static int64_t pruner_undecided(const struct job *job)
 
 json_t *pruner_check(const struct job *job)
 {
-	const char *node = json_string_value(json_object_get(job->record, "node"));
+	const char *node = job_record_node(&job->record);
 
 	if (job->state == JOB_ELSEWHERE)
 		return outcome_error(-EBUSY, "job %lld was last on node %s: ask there",
@@ -299,7 +299,7 @@ void pruner_add(const struct job *job, json_t *targets)
 			   "name", job->name, "label", job_label(job, label), "generations",
 			   catalog_generations(&common->catalog, job->id), "undecided",
 			   (json_int_t)pruner_undecided(job), "unwanted",
-			   json_object_get(job->record, "unwanted"));
+			   job->record.tombstones);
 	if (no)
 		json_object_set(target, "skipped",
 				json_object_get(json_object_get(no, "error"), "text"));
@@ -346,7 +346,7 @@ static void pruner_after_commit(struct pruner *pruner, const struct job *job)
 /* The home prunes for all nodes of a job, unless each node has an image directory of its own. */
 static void pruner_on_committed(const struct job_commit *commit, struct job *job, void *arg)
 {
-	if (!job->node_index || rank_record_is_apart(json_object_get(job->record, "ranks")))
+	if (!job->node_index || rank_record_is_apart(job->record.ranks))
 		pruner_after_commit(arg, job);
 }
 

@@ -71,7 +71,7 @@ static int64_t schedule_setting(const json_t *settings, const char *name)
 
 static const json_t *settings_of(const struct job *job)
 {
-	return json_object_get(job->record, "auto");
+	return job->record.automatic;
 }
 
 bool schedule_is_on(const struct job *job)
@@ -107,7 +107,7 @@ static bool take_rates(const json_t *settings, const char *from, const char *nod
 
 void schedule_rates(const struct job *job, const json_t *own, struct advice_rates *ret_rates)
 {
-	const json_t *nodes = json_object_get(json_object_get(job->record, "ranks"), "nodes");
+	const json_t *nodes = json_object_get(job->record.ranks, "nodes");
 	struct advice_rates rates = {
 		.nodes = nodes ? (unsigned int)json_array_size(nodes) : 1,
 		.slowdown = ADVICE_SLOWDOWN,
@@ -202,7 +202,7 @@ static void find_interval(struct schedule_entry *a, int64_t *ret_last)
 /* Set interval and due time of a new entry, or of one whose interval was a guess. */
 static void find_due(struct schedule_entry *a)
 {
-	int64_t last, since = schedule_setting(a->job->record, "since"), now = time(NULL), waited;
+	int64_t last, since = a->job->record.change.since, now = time(NULL), waited;
 
 	find_interval(a, &last);
 	/*

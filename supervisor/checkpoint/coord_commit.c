@@ -23,7 +23,7 @@
 
 static bool coord_commit_is_apart(const struct coord_driver *d)
 {
-	return rank_record_is_apart(json_object_get(d->job->record, "ranks"));
+	return rank_record_is_apart(d->job->record.ranks);
 }
 
 /* True if this node makes images a generation: the home, or each node with its own directory. */
@@ -40,7 +40,7 @@ static int commit_generation(const struct coord_driver *d, int64_t generation)
 	if (!is_ours_to_commit(d))
 		return 0;
 	err = catalog_generation_commit(&d->common->catalog, d->job->id, generation,
-					json_object_get(d->job->record, "ranks"), why, sizeof(why));
+					d->job->record.ranks, why, sizeof(why));
 	if (err)
 		log_error(&d->common->log, "job %lld: %s", (long long)d->job->id, why);
 	return err;

@@ -318,7 +318,7 @@ static void perform_all(struct coord_driver *d, const struct coord_action *acts,
 
 bool coord_driver_wanted(const struct job *job)
 {
-	const char *mpi = json_string_value(json_object_get(json_object_get(job->record, "ranks"),
+	const char *mpi = json_string_value(json_object_get(job->record.ranks,
 							    "mpi"));
 
 	return mpi && strcmp(mpi, "none");
@@ -361,7 +361,7 @@ static int coord_driver_create(struct coord_driver *d)
 		return err;
 	/* The catalog may have a generation that another daemon began and did not record. */
 	last = catalog_next(&d->common->catalog, d->job->id,
-			    json_integer_value(json_object_get(d->job->record, "floor"))) - 1;
+			    d->job->record.floor) - 1;
 	if (last < 0)
 		return -ERANGE;
 	cc.generation = (uint64_t)last;
@@ -393,7 +393,7 @@ int driver_open(struct job *job)
 	job->coord = d;
 	d->job = job;
 	d->common = jobs_common(job->jobs);
-	ranks = rank_record_spec(json_object_get(job->record, "ranks"),
+	ranks = rank_record_spec(job->record.ranks,
 				 job->node_index, &d->common->config);
 	err = ranks ? ranks_parse(ranks, &d->ranks, why, sizeof(why)) : -ENOMEM;
 	json_decref(ranks);

@@ -225,7 +225,7 @@ static const struct job_dump_ops dump_ops = {
 
 static int64_t job_floor(const struct job *job)
 {
-	return json_integer_value(json_object_get(job->record, "floor"));
+	return job->record.floor;
 }
 
 /*
@@ -319,8 +319,7 @@ static json_t *job_checkpoint_check(const struct job *job)
 					"generation; start the job anew",
 					(long long)job->id);
 	/* The directory is another job's: images of this job there would be usable by neither. */
-	if (!outcome && catalog_job_check(&jobs_common(job->jobs)->catalog, job->id, job->record,
-					  why, sizeof(why)))
+	if (!outcome && job_check_owner(job, why, sizeof(why)))
 		outcome = outcome_error(-ESTALE, "no checkpoint of job %lld: %s",
 					(long long)job->id, why);
 	if (!outcome && job->parts && !coord_driver_wanted(job))

@@ -141,7 +141,7 @@ int ranks_up_wait(struct job *job, ranks_up_fn done, void *arg)
 	*up = (struct ranks_up) { .job = job, .left_ms = UP_MS, .done = done, .arg = arg };
 	snprintf(path, sizeof(path), "%s/shim.sock", job->state_dir);
 	err = rank_link_open(reactor, path,
-			     rank_record_size(json_object_get(job->record, "ranks")), &ops, up,
+			     rank_record_size(job->record.ranks), &ops, up,
 			     &up->link);
 	if (!err)
 		err = rank_link_order(up->link, STATUS_RUN);

@@ -36,33 +36,6 @@ struct job_waiter {
 	struct request *request;
 };
 
-static const char *const state_names[] = {
-	[JOB_STARTING] = "starting",
-	[JOB_RUNNING] = "running",
-	[JOB_ENDED] = "ended",
-	[JOB_SAVED] = "saved",
-	[JOB_LOST] = "lost",
-	[JOB_ELSEWHERE] = "elsewhere",
-};
-
-const char *job_state_name(enum job_state state)
-{
-	return state_names[state];
-}
-
-bool job_state_parse(const char *name, enum job_state *ret_state)
-{
-	unsigned int i;
-
-	for (i = 0; i < ARRAY_SIZE(state_names); i++) {
-		if (!strcmp(name, state_names[i])) {
-			*ret_state = (enum job_state)i;
-			return true;
-		}
-	}
-	return false;
-}
-
 bool job_is_alive(const struct job *job)
 {
 	return job->state == JOB_STARTING || job->state == JOB_RUNNING;
@@ -100,7 +73,7 @@ json_t *job_check_running(const struct job *job)
 	if (job->state == JOB_ELSEWHERE || away)
 		return outcome_error(-ESRCH, "job %lld runs on node %s: ask there",
 				     (long long)job->id,
-				     json_string_value(json_object_get(job->record, "node")));
+				     job_record_node(&job->record));
 	return outcome_error(-ESRCH, "job %lld does not run: it is %s",
 			     (long long)job->id, job_state_name(job->state));
 }
@@ -112,14 +85,35 @@ static const struct log *job_log(const struct job *job)
 
 /* ---------------------------------------------------------------- record */
 
+int job_write(const struct job *job, char *why, size_t size)
+{
+	json_t *json = job_record_encode(&job->record);
+	int err = -ENOMEM;
+
+	if (json)
+		err = catalog_job_write(&jobs_common(job->jobs)->catalog, job->id, json, why, size);
+	else
+		snprintf(why, size, "job %lld: out of memory", (long long)job->id);
+	json_decref(json);
+	return err;
+}
+
+int job_check_owner(const struct job *job, char *why, size_t size)
+{
+	json_t *json = job_record_encode(&job->record);
+	int err = catalog_job_check(&jobs_common(job->jobs)->catalog, job->id, json, why, size);
+
+	json_decref(json);
+	return err;
+}
+
 int job_save(struct job *job, char *why, size_t size)
 {
 	int err = 0;
 
 	/* Only the home of a job writes its record. */
 	if (!job->node_index)
-		err = catalog_job_write(&jobs_common(job->jobs)->catalog, job->id, job->record,
-					why, size);
+		err = job_write(job, why, size);
 	if (!err)
 		job->floor_noted = false;
 	return err;
@@ -127,9 +121,9 @@ int job_save(struct job *job, char *why, size_t size)
 
 void job_note_floor(struct job *job, int64_t top)
 {
-	if (top <= json_integer_value(json_object_get(job->record, "floor")))
+	if (top <= job->record.floor)
 		return;
-	json_object_set_new(job->record, "floor", json_integer((json_int_t)top));
+	job->record.floor = top;
 	job->floor_noted = true;
 }
 
@@ -142,13 +136,14 @@ int job_raise_floor(struct job *job, int64_t top, char *why, size_t size)
 int job_set_state(struct job *job, enum job_state state, char *why, size_t size)
 {
 	const struct common *common = jobs_common(job->jobs);
+	struct job_change *change = &job->record.change;
 
 	job->state = state;
-	json_object_set_new(job->record, "state", json_string(job_state_name(state)));
-	json_object_set_new(job->record, "status", json_integer(job->status));
-	json_object_set_new(job->record, "since", json_integer(time(NULL)));
-	json_object_set_new(job->record, "node", json_string(common->config.node));
-	json_object_set_new(job->record, "boot", json_string(common->boot));
+	change->state = state;
+	change->status = job->status;
+	change->since = time(NULL);
+	snprintf(change->node, sizeof(change->node), "%s", common->config.node);
+	snprintf(change->boot, sizeof(change->boot), "%s", common->boot);
 	job_events_changed(job);
 	return job_save(job, why, size);
 }
@@ -439,7 +434,7 @@ static bool recover_part(struct job *job)
 {
 	const struct common *common = jobs_common(job->jobs);
 	bool cut_off = job->state == JOB_STARTING;
-	int number = rank_record_node_index(json_object_get(job->record, "ranks"),
+	int number = rank_record_node_index(job->record.ranks,
 					    common->config.node);
 	char why[512];
 
@@ -463,7 +458,7 @@ static bool recover_part(struct job *job)
 void job_recover(struct job *job)
 {
 	const struct common *common = jobs_common(job->jobs);
-	const char *node = json_string_value(json_object_get(job->record, "node"));
+	const char *node = job_record_node(&job->record);
 	int err;
 
 	job->ops->end_older(job);
@@ -536,10 +531,12 @@ json_t *job_describe(const struct job *job)
 	json_t *automatic = job->ops->describe_auto(job);
 	json_t *json = json_pack("{s:s, s:s}", "state", job_state_name(job->state),
 				 "image_dir", job->image_dir);
+	json_t *record = job_record_encode(&job->record);
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(fields); i++)
-		copy_field(json, job->record, fields[i]);
+		copy_field(json, record, fields[i]);
+	json_decref(record);
 	if (json_object_get(json, "ranks"))
 		json_object_set_new(json, "nr_ranks",
 				    json_integer(rank_record_size(json_object_get(json, "ranks"))));

@@ -125,7 +125,7 @@ static long long log_size(const struct job *job, unsigned int node, int i)
  */
 static void note_old_logs(struct job_dump *d)
 {
-	const json_t *ranks = json_object_get(d->job->record, "ranks");
+	const json_t *ranks = d->job->record.ranks;
 	unsigned int node = (unsigned int)json_array_size(json_object_get(ranks, "map"));
 	unsigned int last = node + OLD_LOGS_MAX;
 	size_t n = 0;
@@ -226,8 +226,10 @@ static int on_commit(void *arg)
  */
 static char *record_text(const struct job *job)
 {
-	char *text = json_dumps(job->record, JSON_COMPACT);
+	json_t *record = job_record_encode(&job->record);
+	char *text = json_dumps(record, JSON_COMPACT);
 
+	json_decref(record);
 	if (text && strlen(text) <= RECORD_MAX)
 		return text;
 	free(text);
@@ -237,7 +239,7 @@ static char *record_text(const struct job *job)
 static json_t *dump_run(struct channel_reporter *reporter, void *arg)
 {
 	struct job_dump *d = arg;
-	const json_t *ranks = json_object_get(d->job->record, "ranks");
+	const json_t *ranks = d->job->record.ranks;
 	struct op_env env = {
 		.key = jobs_common(d->job->jobs)->config.key,
 		.secret = jobs_common(d->job->jobs)->config.encryption_key,

@@ -62,12 +62,12 @@ static int set_end(struct job *job, const struct job_end *end, char *why, size_t
 {
 	enum job_state state = JOB_LOST;
 
-	json_object_del(job->record, "failed_rank");
+	job->record.change.failed_rank = -1;
 	if (end->found) {
 		state = job->saving || was_saved(job, end) ? JOB_SAVED : JOB_ENDED;
 		job->status = end->status;
 		if (end->rank >= 0)
-			json_object_set_new(job->record, "failed_rank", json_integer(end->rank));
+			job->record.change.failed_rank = end->rank;
 	}
 	return job_set_state(job, state, why, size);
 }
@@ -75,18 +75,15 @@ static int set_end(struct job *job, const struct job_end *end, char *why, size_t
 int job_note_end(struct job *job, const struct job_end *end, char *why, size_t size)
 {
 	enum job_state state = job->state;
-	json_t *before = json_copy(job->record);
+	struct job_change before = job->record.change;
 	int status = job->status, err;
 
-	snprintf(why, size, "out of memory");
-	err = before ? set_end(job, end, why, size) : -ENOMEM;
-	if (err && before) {
+	err = set_end(job, end, why, size);
+	if (err) {
 		job->state = state;
 		job->status = status;
-		json_object_del(job->record, "failed_rank");
-		json_object_update(job->record, before);
+		job->record.change = before;
 	}
-	json_decref(before);
 	return err;
 }
 

@@ -118,7 +118,7 @@ static json_t *read_logs(const struct gathering *g, unsigned int node, json_t **
 /* Note the lengths of this node's logs, and at home of the logs that no node continues. */
 static json_t *gather_logs(const struct gathering *g)
 {
-	const json_t *is = json_object_get(json_object_get(g->job->record, "ranks"), "map");
+	const json_t *is = json_object_get(g->job->record.ranks, "map");
 	size_t nr = json_array_size(is), had = 1;
 	json_t *pair = NULL, *old, *failure = read_logs(g, g->node, &pair);
 	const json_t *note;
@@ -246,7 +246,7 @@ static json_t *gather_alone(struct gathering *g)
 json_t *job_images(const struct job *job, unsigned int node, const json_t *args,
 		   const struct op_env *env)
 {
-	const json_t *is = json_object_get(json_object_get(job->record, "ranks"), "map");
+	const json_t *is = json_object_get(job->record.ranks, "map");
 	struct gathering g = {
 		.job = job, .node = node, .args = args, .env = env, .notes = json_object(),
 		.generation = json_integer_value(json_object_get(args, "generation")),

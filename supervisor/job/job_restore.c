@@ -94,7 +94,7 @@ static json_t *job_restore_launch(struct job_restore *r, const json_t *note)
 	int attach = r->attach, err;
 	json_t *spec;
 
-	if (!private_is_shown(r->job->record))
+	if (r->job->record.hidden)
 		return outcome_error(-ENOKEY,
 				     "command line and environment of job %lld are encrypted with "
 				     "another key than encryption_key of ckptd.conf, or it is not "
@@ -203,7 +203,7 @@ static struct job_restore *job_restore_parse(struct job *job, const json_t *how)
 		free(r);
 		return NULL;
 	}
-	node = rank_record_node_index(json_object_get(job->record, "ranks"),
+	node = rank_record_node_index(job->record.ranks,
 				      jobs_common(job->jobs)->config.node);
 	*r = (struct job_restore) {
 		.job = job, .any_rights = any_rights, .dry_run = dry_run, .attach = -1,

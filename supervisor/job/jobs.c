@@ -78,7 +78,7 @@ static void job_free(struct job *job)
 	reactor_remove(job->last_resort);
 	if (job->shim >= 0)
 		close(job->shim);
-	json_decref(job->record);
+	job_record_done(&job->record);
 	free(job->state_dir);
 	free(job->image_dir);
 	free(job);
@@ -94,46 +94,47 @@ void jobs_forget(struct job *job)
 	job_free(job);
 }
 
-/* @record is taken over, also on failure. */
-static int job_new(struct jobs *jobs, int64_t id, json_t *record,
-		   struct job **ret_job)
+/* @json is taken over, also on failure. */
+static int job_new(struct jobs *jobs, int64_t id, json_t *json, struct job **ret_job,
+		   struct ckpt_error *error)
 {
 	struct job *job = calloc(1, sizeof(*job));
-	const char *state = "";
-	json_int_t uid = -1;
-	int host_ns = 0;
+	int err;
 
 	if (!job) {
-		json_decref(record);
-		return -ENOMEM;
+		json_decref(json);
+		return error_set(error, -ENOMEM, "out of memory");
 	}
 	job->jobs = jobs;
 	job->ops = jobs->ops;
 	job->id = id;
-	job->record = record;
 	job->shim = -1;
 	job->image_dir = catalog_job_dir(&jobs->common->catalog, id);
 	if (asprintf(&job->state_dir, "%s/%lld", jobs->common->config.state_dir,
 		     (long long)id) < 0)
 		job->state_dir = NULL;
-	if (json_unpack(record, "{s:s, s:s, s:I, s:b, s:s, s?i}", "uuid",
-			&job->uuid, "name", &job->name, "uid", &uid,
-			"host_ns", &host_ns, "state", &state,
-			"status", &job->status) ||
-	    !job_state_parse(state, &job->state) || !job->image_dir ||
-	    !job->state_dir) {
+	err = job_record_decode(json, &job->record, error);
+	json_decref(json);
+	if (!err && (!job->image_dir || !job->state_dir))
+		err = error_set(error, -ENOMEM, "out of memory");
+	if (err) {
 		job_free(job);
-		return -EBADMSG;
+		return err;
 	}
-	job->uid = (uid_t)uid;
-	job->host_ns = host_ns;
+	job->uuid = job->record.uuid;
+	job->name = job->record.name;
+	job->uid = job->record.uid;
+	job->host_ns = job->record.host_ns;
+	job->state = job->record.change.state;
+	job->status = job->record.change.status;
 	*ret_job = job;
 	return 0;
 }
 
-int jobs_draft(struct jobs *jobs, int64_t id, json_t *record, struct job **ret_job)
+int jobs_draft(struct jobs *jobs, int64_t id, json_t *record, struct job **ret_job,
+	       struct ckpt_error *error)
 {
-	return job_new(jobs, id, record, ret_job);
+	return job_new(jobs, id, record, ret_job, error);
 }
 
 void job_draft_free(struct job *draft)
@@ -142,9 +143,10 @@ void job_draft_free(struct job *draft)
 		job_free(draft);
 }
 
-int jobs_enter(struct jobs *jobs, int64_t id, json_t *record, struct job **ret_job)
+int jobs_enter(struct jobs *jobs, int64_t id, json_t *record, struct job **ret_job,
+	       struct ckpt_error *error)
 {
-	int err = job_new(jobs, id, record, ret_job);
+	int err = job_new(jobs, id, record, ret_job, error);
 
 	if (!err)
 		jobs_insert(jobs, *ret_job);
@@ -155,6 +157,7 @@ int jobs_enter(struct jobs *jobs, int64_t id, json_t *record, struct job **ret_j
 static int jobs_read_record(struct jobs *jobs, int64_t id, struct job **ret_job, char *why,
 			    size_t size)
 {
+	struct ckpt_error error = {};
 	json_t *record;
 	int err;
 
@@ -163,10 +166,10 @@ static int jobs_read_record(struct jobs *jobs, int64_t id, struct job **ret_job,
 		err = catalog_job_read(&jobs->common->catalog, id, &record, why, size);
 	if (err)
 		return err;
-	err = job_new(jobs, id, record, ret_job);
+	err = job_new(jobs, id, record, ret_job, &error);
 	if (err)
-		snprintf(why, size, "the record of job %lld is not understood",
-			 (long long)id);
+		snprintf(why, size, "the record of job %lld is not understood: %.400s",
+			 (long long)id, error.text);
 	return err;
 }
 
@@ -314,7 +317,7 @@ static bool jobs_allowed(const struct request *request, const struct job *job,
 		return true;
 	*ret_outcome = outcome_error(-EPERM, "job %lld belongs to %s",
 				     (long long)job->id,
-				     json_string_value(json_object_get(job->record, "user")));
+				     job->record.user);
 	return false;
 }
 
@@ -333,8 +336,7 @@ struct job *jobs_reconcile_for(struct request *request, json_t **ret_outcome)
 
 static bool jobs_same_run(const struct job *a, const struct job *b)
 {
-	return !strcmp(a->uuid, b->uuid) && json_equal(json_object_get(a->record, "run"),
-						       json_object_get(b->record, "run"));
+	return !strcmp(a->uuid, b->uuid) && a->record.run == b->record.run;
 }
 
 /*
@@ -357,7 +359,7 @@ static int jobs_read_job(struct jobs *jobs, int64_t id, const struct job **ret_j
 	err = jobs_read_record(jobs, id, &draft, why, size);
 	if (err)
 		return err;
-	node = json_string_value(json_object_get(draft->record, "node"));
+	node = job_record_node(&draft->record);
 	if (job_is_alive(draft) && (!node || strcmp(node, jobs->common->config.node))) {
 		draft->state = JOB_ELSEWHERE;
 	} else if (job_is_alive(draft)) {
@@ -547,6 +549,7 @@ static void random_name(char *hex)
 int jobs_create(struct jobs *jobs, json_t *record, struct job **ret_job, char *why,
 		size_t size)
 {
+	struct ckpt_error error = {};
 	char uuid[17];
 	int64_t id;
 	int err;
@@ -570,8 +573,10 @@ int jobs_create(struct jobs *jobs, json_t *record, struct job **ret_job, char *w
 	json_object_set_new(record, "uuid", json_string(uuid));
 	json_object_set_new(record, "state",
 			    json_string(job_state_name(JOB_STARTING)));
-	err = job_new(jobs, id, record, ret_job);
-	if (!err) {
+	err = job_new(jobs, id, record, ret_job, &error);
+	if (err) {
+		snprintf(why, size, "the record of the new job: %.400s", error.text);
+	} else {
 		jobs_insert(jobs, *ret_job);
 		err = job_set_state(*ret_job, JOB_STARTING, why, size);
 		if (err)

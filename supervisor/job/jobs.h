@@ -7,11 +7,7 @@
  * The registry is made from both when ckptd starts; other records of the catalog are read when
  * they are asked for. Jobs are changed in ckptd's event loop only; a worker has a copy.
  *
- * Record: job, uuid, name, user, uid, gid, groups, argv, env, cwd, umask, limits, host_ns, stdio,
- * window, created, state, status, since, node, boot, ranks (rank_record.h), floor (no number up
- * to it is given to a generation again), generation (the job was restarted from), run (how often
- * it was restarted), auto (schedule.h), unwanted (the tombstones, tombstone.h: generations that
- * were removed from a level and are not copied there again).
+ * job_record.h describes the record.
  */
 #ifndef STILLPOINT_JOBS_H
 #define STILLPOINT_JOBS_H
@@ -24,15 +20,7 @@
 #include "supervisor/control/request.h"
 #include "supervisor/storage/common.h"
 #include "supervisor/job/job_ops.h"
-
-enum job_state {
-	JOB_STARTING,		/* a shim starts or restores it */
-	JOB_RUNNING,
-	JOB_ENDED,		/* status is valid */
-	JOB_SAVED,		/* ended by a checkpoint with --kill */
-	JOB_LOST,		/* its node or its processes went away without a status */
-	JOB_ELSEWHERE,		/* another node has it, as far as is known */
-};
+#include "supervisor/job/job_record.h"
 
 struct schedule_entry;
 struct coord_driver;
@@ -52,7 +40,7 @@ struct job {
 	const struct job_ops *ops;	/* job_ops.h */
 	struct job *next;
 	int64_t id;
-	json_t *record;
+	struct job_record record;
 	const char *uuid;	/* points into record, as name does */
 	const char *name;
 	uid_t uid;
@@ -147,8 +135,12 @@ struct job *jobs_next(struct jobs *jobs, struct job *after);
 /* Create a job and its image directory; @record (taken over) gets its number and uuid. */
 int jobs_create(struct jobs *jobs, json_t *record, struct job **ret_job, char *why,
 		size_t size);
-/* Register a job with the record that another node sent. @record is taken over. */
-int jobs_enter(struct jobs *jobs, int64_t id, json_t *record, struct job **ret_job);
+/*
+ * Register a job with the record that another node sent. @record is taken over. -EBADMSG: @error
+ * names the field that is missing or damaged.
+ */
+int jobs_enter(struct jobs *jobs, int64_t id, json_t *record, struct job **ret_job,
+	       struct ckpt_error *error);
 /*
  * jobs_draft() - make a job from a record for a trial: it is not registered, and processes of the
  * job are not looked for
@@ -156,7 +148,8 @@ int jobs_enter(struct jobs *jobs, int64_t id, json_t *record, struct job **ret_j
  *
  * Free the draft before @jobs.
  */
-int jobs_draft(struct jobs *jobs, int64_t id, json_t *record, struct job **ret_job);
+int jobs_draft(struct jobs *jobs, int64_t id, json_t *record, struct job **ret_job,
+	       struct ckpt_error *error);
 void job_draft_free(struct job *draft);	/* NULL is fine */
 /*
  * True if processes of the job run here, whether or not it is registered, and true if that
@@ -170,8 +163,6 @@ void jobs_forget(struct job *job);
 
 /* --------------------------------------------------------- job.c: one job */
 
-const char *job_state_name(enum job_state state);
-bool job_state_parse(const char *name, enum job_state *ret_state);
 /* True if the job's processes exist, or may exist. */
 bool job_is_alive(const struct job *job);
 /* The exit status as a shell reports it: 128 + N after signal N. */
@@ -199,8 +190,15 @@ int job_prepare(const struct job *job);
 void job_unprepare(const struct job *job);
 /* Set the state, with time, node and boot, in the record, and save it; emits changed(). */
 int job_set_state(struct job *job, enum job_state state, char *why, size_t size);
+/* Write the record to disk, whether or not this node is the job's home. */
+int job_write(const struct job *job, char *why, size_t size);
 /* Write the record to disk. Does nothing on a node that is not the job's home. */
 int job_save(struct job *job, char *why, size_t size);
+/*
+ * 0 if the record on disk, if there is one, is this job's and of no newer run. If not: -ESTALE,
+ * with a text, and the job must not write there.
+ */
+int job_check_owner(const struct job *job, char *why, size_t size);
 /* Give no number up to @top to a generation any more: levels may have one of that number. */
 int job_raise_floor(struct job *job, int64_t top, char *why, size_t size);
 /* The same, but on disk only with the next job_save() or job_raise_floor(). */

@@ -35,29 +35,24 @@ struct launch {
 
 json_t *launch_spec(const struct job *job, json_t *restore)
 {
-	static const char *const copied[] = {
-		"job", "uid", "gid", "groups", "host_ns", "stdio", "window",
-		"argv", "env", "cwd", "umask", "limits", "sched",
-	};
 	const struct common *common = jobs_common(job->jobs);
-	json_t *spec = json_pack("{s:s, s:s, s:s, s:s*, s:i}", "state_dir", job->state_dir,
-				 "image_dir", job->image_dir, "key", common->config.key,
+	const struct job_record *record = &job->record;
+	json_t *spec = json_pack("{s:s, s:s, s:s, s:s*, s:i, s:I, s:I, s:b}",
+				 "state_dir", job->state_dir, "image_dir", job->image_dir,
+				 "key", common->config.key,
 				 "encryption_key", common->config.encryption_key,
-				 "nice", common->workers.nice);
-	const json_t *ranks = json_object_get(job->record, "ranks");
+				 "nice", common->workers.nice, "job", (json_int_t)job->id,
+				 "uid", (json_int_t)job->uid, "host_ns", job->host_ns);
+	const json_t *ranks = record->ranks;
 	unsigned int node = job->node_index;
 	json_t *stdio;
-	size_t i;
 
 	if (ranks)
 		json_object_set_new(spec, "ranks",
 				    rank_record_spec(ranks, node, &common->config));
-	for (i = 0; i < ARRAY_SIZE(copied); i++) {
-		json_t *value = json_object_get(job->record, copied[i]);
-
-		if (value)
-			json_object_set(spec, copied[i], value);
-	}
+	if (record->gid != (gid_t)-1)
+		json_object_set_new(spec, "gid", json_integer(record->gid));
+	json_object_update(spec, record->launch);
 	/* Numbers of CPUs and NUMA nodes mean something on the node of the caller only. */
 	if (node && json_object_get(spec, "sched")) {
 		json_t *sched = json_copy(json_object_get(spec, "sched"));

@@ -23,7 +23,7 @@ static int tombstone_note_save(struct job *job, char *why, size_t size)
 {
 	/* a node that is not the home writes, too: nobody else writes its copy */
 	if (!common_of(job)->config.image_dir_shared)
-		return catalog_job_write(&common_of(job)->catalog, job->id, job->record, why, size);
+		return job_write(job, why, size);
 	return job_save(job, why, size);
 }
 
@@ -33,16 +33,16 @@ int tombstone_note_make(struct tombstone_note *note, struct job *job, char *why,
 	const char *level = note->level && note->level[0] ? note->level : NULL;
 	size_t n = json_array_size(note->generations);
 	int64_t top = json_integer_value(json_array_get(note->generations, n ? n - 1 : 0));
-	int64_t floor = json_integer_value(json_object_get(job->record, "floor"));
+	int64_t floor = job->record.floor;
 
 	if (!levels->nr || (level && !strcmp(level, LEVEL_CONFIG_L1)))
 		return 0;
 	note->made = true;
-	note->before = json_incref(json_object_get(job->record, "unwanted"));
-	json_object_set_new(job->record, "unwanted",
-			    tombstone_add(note->before, levels, level,
-					  note->whole ? NULL : note->generations,
-					  top > floor ? top : floor));
+	note->before = json_incref(job->record.tombstones);
+	job_record_replace(&job->record.tombstones,
+			   tombstone_add(note->before, levels, level,
+					 note->whole ? NULL : note->generations,
+					 top > floor ? top : floor));
 	return tombstone_note_save(job, why, size);
 }
 
@@ -53,10 +53,7 @@ void tombstone_note_take_back(struct tombstone_note *note, struct job *job)
 	if (!note->made)
 		return;
 	note->made = false;
-	if (note->before)
-		json_object_set(job->record, "unwanted", note->before);
-	else
-		json_object_del(job->record, "unwanted");
+	job_record_replace(&job->record.tombstones, json_incref(note->before));
 	if (tombstone_note_save(job, why, sizeof(why)))
 		log_error(&jobs_common(job->jobs)->log, "%s", why);
 }

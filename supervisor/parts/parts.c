@@ -21,14 +21,14 @@
 #include "base/outcome.h"
 #include "supervisor/job/rank_record.h"
 
-static const json_t *node_names(const json_t *record)
+static const json_t *node_names(const struct job *job)
 {
-	return json_object_get(json_object_get(record, "ranks"), "nodes");
+	return json_object_get(job->record.ranks, "nodes");
 }
 
 const char *parts_name(const struct parts *p, unsigned int node)
 {
-	return json_string_value(json_array_get(node_names(p->job->record), node));
+	return json_string_value(json_array_get(node_names(p->job), node));
 }
 
 int parts_host(const struct parts *p, unsigned int node)
@@ -201,11 +201,11 @@ int parts_open(struct job *job, bool fresh, char *why, size_t size)
 		return -ENOMEM;
 	p->job = job;
 	p->common = common;
-	p->node = (unsigned int)rank_record_node_index(json_object_get(job->record, "ranks"),
+	p->node = (unsigned int)rank_record_node_index(job->record.ranks,
 						       common->config.node);
-	p->nr = (unsigned int)json_array_size(node_names(job->record));
-	p->run = (uint64_t)json_integer_value(json_object_get(job->record, "run"));
-	p->keep_going = json_is_true(json_object_get(json_object_get(job->record, "ranks"),
+	p->nr = (unsigned int)json_array_size(node_names(job));
+	p->run = (uint64_t)job->record.run;
+	p->keep_going = json_is_true(json_object_get(job->record.ranks,
 						     "keep_going"));
 	p->part = calloc(p->nr, sizeof(*p->part));
 	for (i = 0; p->part && i < p->nr; i++)

@@ -128,7 +128,7 @@ static bool is_superseded(const struct parts *p)
 	if (p->ticks % PARTS_LOOK_TICKS ||
 	    clock_monotonic_ms() - p->part[0].heard_ms < PARTS_SILENT_MS)
 		return false;
-	if (rank_record_is_apart(json_object_get(p->job->record, "ranks"))) {
+	if (rank_record_is_apart(p->job->record.ranks)) {
 		stale_run_ask(p->job, p->ticks / PARTS_LOOK_TICKS);
 		return false;
 	}

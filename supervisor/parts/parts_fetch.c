@@ -245,17 +245,17 @@ static struct gathering *gathering_new(const struct job *job, json_t *names)
 static json_t *parts_fetch_question(const struct job *job, const struct parts_fetch *how,
 				    unsigned int number, int64_t token)
 {
-	return json_pack("{s:I, s:i, s:O, s:I, s:I, s:O*, s:O*, s:b, s:b}", "job",
-			 (json_int_t)job->id, "node", (int)number, "record", job->record, "token",
-			 (json_int_t)token, "generation", (json_int_t)how->generation, "was",
-			 how->was, "of_run", how->of_run, "deep", how->deep, "dry_run",
-			 how->dry_run);
+	return json_pack("{s:I, s:i, s:o, s:I, s:I, s:O*, s:O*, s:b, s:b}", "job",
+			 (json_int_t)job->id, "node", (int)number,
+			 "record", job_record_encode(&job->record), "token", (json_int_t)token,
+			 "generation", (json_int_t)how->generation, "was", how->was,
+			 "of_run", how->of_run, "deep", how->deep, "dry_run", how->dry_run);
 }
 
 void parts_fetch(const struct job *job, const struct parts_fetch *how, parts_fetched_fn fn,
 		 void *arg)
 {
-	const json_t *ranks = json_object_get(job->record, "ranks");
+	const json_t *ranks = job->record.ranks;
 	json_t *names = json_object_get(ranks, "nodes"), *own = NULL;
 	struct gathering *g;
 	unsigned int i;
@@ -344,7 +344,9 @@ static json_int_t parts_fetch_run_of(const json_t *had, const json_t *record)
 static json_int_t run_here(const struct jobs *jobs, int64_t id, const json_t *record)
 {
 	const struct job *job = jobs_lookup(jobs, id);
-	json_int_t run = job ? parts_fetch_run_of(job->record, record) : 0, on_disk = 0;
+	const char *uuid = json_string_value(json_object_get(record, "uuid"));
+	json_int_t run = job && uuid && !strcmp(job->uuid, uuid) ? job->record.run : 0;
+	json_int_t on_disk = 0;
 	json_t *had = NULL;
 	char why[512];
 
@@ -366,8 +368,10 @@ static int begin_fetch(struct away_fetch *f, const json_t *args)
 		.dry_run = json_is_true(json_object_get(args, "dry_run")),
 		.home = json_string_value(json_array_get(names, 0)), .of_run = f->of_run,
 	};
+	struct ckpt_error error = {};
 	struct job *draft;
-	int err = jobs_draft(f->fetches->services->jobs, f->job, json_incref(f->record), &draft);
+	int err = jobs_draft(f->fetches->services->jobs, f->job, json_incref(f->record), &draft,
+			     &error);
 
 	if (err)
 		return err;

@@ -194,7 +194,7 @@ void parts_over(const struct job *job)
 	struct identity id;
 	int sock;
 
-	if (rank_record_node_index(json_object_get(job->record, "ranks"), node) ||
+	if (rank_record_node_index(job->record.ranks, node) ||
 	    identity_read(job->state_dir, &id) || !id.shim_alive || id.init_alive)
 		return;
 	snprintf(path, sizeof(path), "%s/shim.sock", job->state_dir);
@@ -352,9 +352,9 @@ static int ask_to_start(struct parts *p, unsigned int node)
 	int err;
 
 	json_object_set_new(args, "node", json_integer(node));
-	json_object_set(args, "record", p->job->record);
+	json_object_set_new(args, "record", job_record_encode(&p->job->record));
 	json_object_set(args, "nodes",
-			json_object_get(json_object_get(p->job->record, "ranks"), "nodes"));
+			json_object_get(p->job->record.ranks, "nodes"));
 	/* json_object_set() of NULL sets nothing. */
 	json_object_set(args, "restore", p->restore);
 	first_key_name(&jobs_common(p->job->jobs)->catalog, key);
@@ -473,13 +473,13 @@ void parts_signal(struct parts *p, int signo)
 
 static bool parts_home_is_newer(const struct job *job, uint64_t run)
 {
-	return (uint64_t)json_integer_value(json_object_get(job->record, "run")) > run;
+	return (uint64_t)job->record.run > run;
 }
 
 /* True if the job ran last on another node, which has it now. */
 static bool parts_home_is_away(const struct job *job)
 {
-	const char *node = json_string_value(json_object_get(job->record, "node"));
+	const char *node = job_record_node(&job->record);
 
 	return job->state == JOB_ELSEWHERE && node &&
 	       strcmp(node, jobs_common(job->jobs)->config.node);

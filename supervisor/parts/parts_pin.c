@@ -117,7 +117,7 @@ json_t *parts_pin_nodes(const struct job *job, int64_t generation)
 				      sizeof(why))) {
 		parts_pin_add_names(names, json_object_get(parts, "nodes"), common->config.node);
 		parts_pin_add_names(names,
-				    json_object_get(json_object_get(job->record, "ranks"), "nodes"),
+				    json_object_get(job->record.ranks, "nodes"),
 				    common->config.node);
 	}
 	json_decref(parts);

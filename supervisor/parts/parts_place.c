@@ -21,11 +21,6 @@
 #include "base/outcome.h"
 #include "supervisor/job/rank_record.h"
 
-static bool parts_place_is_apart(const json_t *record)
-{
-	return rank_record_is_apart(json_object_get(record, "ranks"));
-}
-
 json_t *parts_check_place(const struct job *job)
 {
 	if (!access(job->image_dir, F_OK))
@@ -110,7 +105,13 @@ json_t *parts_make_place(const struct common *common, int64_t id, const json_t *
 
 json_t *parts_take_place(const struct job *job)
 {
-	if (!parts_place_is_apart(job->record))
+	json_t *record, *outcome;
+
+	if (!rank_record_is_apart(job->record.ranks))
 		return parts_check_place(job);
-	return parts_make_place(jobs_common(job->jobs), job->id, job->record, 0);
+	record = job_record_encode(&job->record);
+	outcome = record ? parts_make_place(jobs_common(job->jobs), job->id, record, 0)
+			 : outcome_error(-ENOMEM, "out of memory");
+	json_decref(record);
+	return outcome;
 }

@@ -183,6 +183,7 @@ static json_t *parts_start_enter(struct jobs *jobs, json_int_t id, const json_t 
 				 struct job **ret_job)
 {
 	struct job *job = jobs_lookup(jobs, id);
+	struct ckpt_error error = {};
 	json_t *outcome;
 	char why[512];
 	int err;
@@ -204,10 +205,10 @@ static json_t *parts_start_enter(struct jobs *jobs, json_int_t id, const json_t 
 				     (long long)id);
 	if (job)
 		jobs_forget(job);
-	err = jobs_enter(jobs, id, json_deep_copy(record), &job);
+	err = jobs_enter(jobs, id, json_deep_copy(record), &job, &error);
 	if (err)
-		return outcome_error(err, "the record of job %lld is not understood",
-				     (long long)id);
+		return outcome_error(err, "the record of job %lld is not understood: %s",
+				     (long long)id, error.text);
 	job->state = JOB_RUNNING;
 	outcome = parts_take_place(job);
 	if (outcome) {

@@ -117,8 +117,9 @@ static json_t *parts_try_ask(struct common *common, const struct job *job, const
 	if (err < 0)
 		return outcome_error(err, "it is not in %s", common->config.hosts);
 	first_key_name(&common->catalog, key);
-	args = json_pack("{s:I, s:i, s:O, s:O, s:s}", "job", (json_int_t)job->id, "node",
-			 (int)number, "record", job->record, "restore", how, "key", key);
+	args = json_pack("{s:I, s:i, s:o, s:O, s:s}", "job", (json_int_t)job->id,
+			 "node", (int)number, "record", job_record_encode(&job->record),
+			 "restore", how, "key", key);
 	err = peer_ask(nodes_asks(common->nodes), (unsigned int)err, "try", args,
 		       TRY_MS, parts_try_on_tried, node, NULL);
 	if (!err)
@@ -130,7 +131,7 @@ static json_t *parts_try_ask(struct common *common, const struct job *job, const
 void parts_try(const struct job *job, const json_t *how, json_t *own, parts_tried_fn fn, void *arg)
 {
 	struct common *common = jobs_common(job->jobs);
-	json_t *names = json_object_get(json_object_get(job->record, "ranks"), "nodes");
+	json_t *names = json_object_get(job->record.ranks, "nodes");
 	unsigned int i, nr = (unsigned int)json_array_size(names);
 	struct try *t = nr ? calloc(1, sizeof(*t) + nr * sizeof(t->node[0])) : NULL;
 
@@ -194,13 +195,17 @@ static json_t *parts_try_begin(struct jobs *jobs, struct peer_question *q, json_
 			       const json_t *record, const json_t *how)
 {
 	struct away_try *a = calloc(1, sizeof(*a));
+	struct ckpt_error error = {};
 	json_t *outcome = NULL;
 	int err = -ENOMEM;
 
 	if (a) {
 		a->question = q;
-		err = jobs_draft(jobs, id, json_deep_copy(record), &a->draft);
+		err = jobs_draft(jobs, id, json_deep_copy(record), &a->draft, &error);
 	}
+	if (err == -EBADMSG)
+		outcome = outcome_error(err, "the record of job %lld is not understood: %s",
+					(long long)id, error.text);
 	if (!err)
 		outcome = parts_check_place(a->draft);
 	if (!err && !outcome)

@@ -51,7 +51,7 @@ static bool same_uuid(const struct job *job, const json_t *record)
 
 int stale_run_note_run(const struct job *job)
 {
-	json_t *note = json_pack("{s:s, s:I}", "uuid", job->uuid, "run", stale_run_of(job->record));
+	json_t *note = json_pack("{s:s, s:I}", "uuid", job->uuid, "run", job->record.run);
 	int err = note ? atomic_json_write(job->state_dir, "run", note) : -ENOMEM;
 
 	json_decref(note);
@@ -73,8 +73,8 @@ static bool is_older(const struct job *job)
 	if (atomic_json_read(job->state_dir, "run", &note))
 		return false;
 	older = same_uuid(job, note) &&
-		(stale_run_of(note) < stale_run_of(job->record) ||
-		 (stale_run_of(note) == stale_run_of(job->record) && is_over(job)));
+		(stale_run_of(note) < job->record.run ||
+		 (stale_run_of(note) == job->record.run && is_over(job)));
 	json_decref(note);
 	return older;
 }
@@ -123,7 +123,7 @@ static json_t *stale_run_look(struct channel_reporter *reporter, void *arg)
 		if (!stale_run_is_ours(job) || catalog_job_read(&stale_run->common->catalog,
 								job->id, &record, why, sizeof(why)))
 			continue;
-		if (same_uuid(job, record) && stale_run_of(record) > stale_run_of(job->record))
+		if (same_uuid(job, record) && stale_run_of(record) > job->record.run)
 			json_array_append_new(found, json_pack("[I, I]", (json_int_t)job->id,
 							       stale_run_of(record)));
 		json_decref(record);
@@ -148,7 +148,7 @@ static void on_looked(json_t *outcome, void *arg)
 		if (json_unpack(one, "[I, I]", &id, &run))
 			continue;
 		job = jobs_lookup(stale_run->jobs, id);
-		if (job && stale_run_is_ours(job) && stale_run_of(job->record) < run)
+		if (job && stale_run_is_ours(job) && job->record.run < run)
 			stale_run_end(job);
 	}
 	json_decref(outcome);
@@ -168,7 +168,7 @@ static void on_run(const json_t *outcome, void *arg)
 	struct asked *asked = arg;
 	struct job *job = jobs_lookup(asked->jobs, asked->job);
 
-	if (job && stale_run_of(job->record) == asked->run && run > asked->run &&
+	if (job && job->record.run == asked->run && run > asked->run &&
 	    job_is_alive(job) && !job->busy && !parts_is_abandoned(job->parts))
 		stale_run_end(job);
 	free(asked);
@@ -181,7 +181,7 @@ static void stale_run_ask_node(const struct job *job, unsigned int host)
 
 	if (!asked)
 		return;
-	*asked = (struct asked) { job->jobs, job->id, stale_run_of(job->record) };
+	*asked = (struct asked) { job->jobs, job->id, job->record.run };
 	if (peer_ask(nodes_asks(common->nodes), host, "run",
 		     json_pack("{s:I, s:s}", "job", (json_int_t)job->id, "uuid", job->uuid), ASK_MS,
 		     on_run, asked, NULL))
@@ -199,7 +199,7 @@ static bool stale_run_is_apart(const struct job *job)
 
 	return peer && peer_nr_nodes(peer) > 1 &&
 	       (!common->config.image_dir_shared ||
-		rank_record_is_apart(json_object_get(job->record, "ranks")));
+		rank_record_is_apart(job->record.ranks));
 }
 
 /* Ask @nr nodes, first the one after us, so that not all nodes ask the same one. */

@@ -28,7 +28,7 @@
 
 json_t *precheck_not_running(const struct job *job, bool node_lost)
 {
-	const char *node = json_string_value(json_object_get(job->record, "node"));
+	const char *node = job_record_node(&job->record);
 
 	if (job_is_alive(job) && parts_has_ended(job->parts))
 		return outcome_refused(CKPT_R_RUNNING, 0,
@@ -67,7 +67,7 @@ static bool is_here(const json_t *nodes, const struct common *common)
 static json_t *ranks_of(const struct common *common, const struct job *job, int64_t generation,
 			const json_t *nodes, json_t **ret_outcome)
 {
-	const json_t *record = json_object_get(job->record, "ranks");
+	const json_t *record = job->record.ranks;
 	json_t *ranks = NULL;
 	char why[512];
 	int err;
@@ -99,7 +99,7 @@ json_t *precheck_place(const struct common *common, const struct job *job, int64
 	if (!*ret_outcome)
 		*ret_outcome = parts_check_names(common, json_object_get(ranks, "nodes"));
 	if (!*ret_outcome && (json_object_get(ranks, "nodes") ||
-			      !json_equal(ranks, json_object_get(job->record, "ranks"))))
+			      !json_equal(ranks, job->record.ranks)))
 		return ranks;
 	json_decref(ranks);
 	return NULL;
@@ -218,7 +218,7 @@ static json_t *check_wanted(const struct request *request, const struct job *job
 	json_int_t generation = json_integer_value(json_object_get(request->args, "generation"));
 	json_t *outcome, *ranks;
 
-	outcome = rank_record_check_env(json_object_get(job->record, "ranks"),
+	outcome = rank_record_check_env(job->record.ranks,
 					json_object_get(request->args, "env"));
 	if (!outcome && !fetching_is_on(common))
 		outcome = precheck_choose(&common->catalog, job, &generation);

@@ -68,7 +68,7 @@ struct restart {
 
 static bool is_of_nodes(const struct job *job)
 {
-	return json_object_get(json_object_get(job->record, "ranks"), "nodes");
+	return json_object_get(job->record.ranks, "nodes");
 }
 
 static bool restart_is_dry_run(const struct restart *r)
@@ -118,7 +118,7 @@ static void restart_back(struct restart *r)
 	job_let_go(job);
 	job_unprepare(job);
 	if (r->ranks_before)
-		json_object_set(job->record, "ranks", r->ranks_before);
+		job_record_replace(&job->record.ranks, json_incref(r->ranks_before));
 	if (!r->begun)
 		return;
 	/* If another node had the job, only its images are known to be left. */
@@ -248,7 +248,7 @@ static void restart_adopt(struct restart *r)
 	struct job *job = r->job;
 	char why[512];
 
-	json_object_set_new(job->record, "generation", json_integer(r->generation));
+	job->record.generation = r->generation;
 	if (job->parts) {
 		job_take(job);
 	} else if (job_adopt(job)) {
@@ -315,7 +315,7 @@ static void on_restored(json_t *outcome, void *arg)
  */
 static json_int_t next_run(const struct restart *r)
 {
-	json_int_t run = json_integer_value(json_object_get(r->job->record, "run"));
+	json_int_t run = r->job->record.run;
 	json_int_t now = time(NULL);
 
 	if (!r->request->common->config.image_dir_shared &&
@@ -350,7 +350,7 @@ static json_t *restart_on_checked(void *arg)
 
 	if (outcome)
 		return outcome;
-	json_object_set_new(job->record, "run", json_integer(next_run(r)));
+	job->record.run = next_run(r);
 	job->saving = false;
 	if (is_of_nodes(job))
 		err = parts_open(job, true, why, sizeof(why));
@@ -421,28 +421,32 @@ static void restart_try(struct restart *r)
 /* Make the draft to try, and change the record; @ranks (taken over) as of precheck_place(). */
 static json_t *restart_prepare(struct restart *r, json_t *ranks)
 {
+	struct ckpt_error error = {};
 	json_t *record = NULL;
 	int err = 0;
 
 	if (ranks || restart_is_dry_run(r)) {
-		record = json_deep_copy(r->job->record);
+		json_t *shared = job_record_encode(&r->job->record);
+
+		record = json_deep_copy(shared);
+		json_decref(shared);
 		if (ranks)
 			json_object_set(record, "ranks", ranks);
-		err = jobs_draft(r->job->jobs, r->job->id, record, &r->draft);
+		err = jobs_draft(r->job->jobs, r->job->id, record, &r->draft, &error);
 		r->how_tried = json_copy(r->how);
 		json_object_set_new(r->how_tried, "dry_run", json_true());
 	}
 	if (err) {
 		json_decref(ranks);
-		return outcome_error(err, "the record of job %lld is not understood",
-				     (long long)r->job->id);
+		return outcome_error(err, "the record of job %lld is not understood: %s",
+				     (long long)r->job->id, error.text);
 	}
 	if (restart_is_dry_run(r)) {
 		json_decref(ranks);
 		r->job = r->draft;
 	} else if (ranks) {
-		r->ranks_before = json_incref(json_object_get(r->job->record, "ranks"));
-		json_object_set_new(r->job->record, "ranks", ranks);
+		r->ranks_before = json_incref(r->job->record.ranks);
+		job_record_replace(&r->job->record.ranks, ranks);
 	}
 	return NULL;
 }
@@ -467,7 +471,7 @@ static struct restart *restart_parse(struct request *request, struct job *job, j
 					     why.text);
 		return NULL;
 	}
-	*ret_outcome = rank_record_check_env(json_object_get(job->record, "ranks"), env) ?:
+	*ret_outcome = rank_record_check_env(job->record.ranks, env) ?:
 		       precheck_choose(&request->common->catalog, job, &generation);
 	if (*ret_outcome)
 		return NULL;
@@ -545,7 +549,7 @@ static bool fetch_parts(struct restart *r)
 	char why[512];
 	int err;
 
-	if (common->config.image_dir_shared || !json_object_get(job->record, "ranks"))
+	if (common->config.image_dir_shared || !job->record.ranks)
 		return false;
 	err = catalog_generation_parts(&common->catalog, job->id, r->generation, &how.was, why,
 				       sizeof(why));

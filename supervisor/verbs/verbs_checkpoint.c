@@ -86,20 +86,15 @@ static json_t *verb_checkpoint_check_place(const struct job *job)
 /* NULL or an outcome. */
 static json_t *verb_checkpoint_set(struct job *job, bool on, json_t *settings)
 {
-	json_t *before = json_incref(json_object_get(job->record, "auto")), *outcome = NULL;
+	json_t *before = json_incref(job->record.automatic), *outcome = NULL;
 	char why[512];
 	int err;
 
-	if (on)
-		json_object_set(job->record, "auto", settings);
-	else
-		json_object_del(job->record, "auto");
+	job_record_replace(&job->record.automatic, on ? json_incref(settings) : NULL);
 	err = job_save(job, why, sizeof(why));
 	if (err) {
 		outcome = outcome_error(err, "%s", why);
-		json_object_del(job->record, "auto");
-		if (before)
-			json_object_set(job->record, "auto", before);
+		job_record_replace(&job->record.automatic, json_incref(before));
 	} else {
 		log_info(&jobs_common(job->jobs)->log, "job %lld: checkpoints by itself: %s",
 			 (long long)job->id, on ? "on" : "off");
@@ -127,7 +122,7 @@ void verb_auto(struct request *request)
 	else if (settings)
 		outcome = schedule_check(settings);
 	if (!outcome && on == 1)
-		outcome = rank_record_check_auto(json_object_get(job->record, "ranks"));
+		outcome = rank_record_check_auto(job->record.ranks);
 	if (!outcome && on >= 0)
 		outcome = verb_checkpoint_check_place(job);
 	if (!outcome && on >= 0) {

@@ -84,11 +84,14 @@ static void verb_fsck_add(const struct job *job, void *arg)
 	struct fsck_request *f = arg;
 	bool alive = job_is_alive(job) || job->state == JOB_ELSEWHERE || job->busy;
 	char label[64];
+	json_t *record;
 
 	if (f->request->uid && f->request->uid != job->uid)
 		return;
+	record = job_record_encode(&job->record);
 	json_array_append_new(f->jobs, fsck_asked(&jobs_common(job->jobs)->catalog, job->id,
-						  job_label(job, label), job->record, alive));
+						  job_label(job, label), record, alive));
+	json_decref(record);
 }
 
 static json_t *verb_fsck_parse(struct request *request, struct fsck_request *f)

@@ -310,7 +310,7 @@ void verb_run(struct request *request)
 	err = jobs_create(request->jobs, record, &run->job, why, sizeof(why));
 	if (!err) {
 		run->job->busy = "start";
-		if (json_object_get(json_object_get(run->job->record, "ranks"), "nodes"))
+		if (json_object_get(run->job->record.ranks, "nodes"))
 			err = parts_open(run->job, true, why, sizeof(why));
 		if (!err) {
 			err = verb_job_start(run, attach);

@@ -439,7 +439,7 @@ static json_t *verb_list_check_pins(const struct job *job, const json_t *all, in
  */
 static json_t *check_here(const struct job *job, bool force)
 {
-	const char *node = json_string_value(json_object_get(job->record, "node"));
+	const char *node = job_record_node(&job->record);
 
 	if (job->state != JOB_ELSEWHERE || force)
 		return NULL;

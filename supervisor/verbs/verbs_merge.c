@@ -16,7 +16,7 @@
 
 static json_t *verb_merge_check(const struct job *job)
 {
-	const char *node = json_string_value(json_object_get(job->record, "node"));
+	const char *node = job_record_node(&job->record);
 
 	if (job->state == JOB_ELSEWHERE)
 		return outcome_error(-EBUSY, "job %lld was last on node %s: ask there",

@@ -541,7 +541,7 @@ struct box *box_make(void)
 			.shim = -1,
 			.parts = &n->parts,
 			.node_index = i,
-			.record = json_pack("{s:{s:s}}", "ranks", "mpi", "ompi"),
+			.record.ranks = json_pack("{s:s}", "mpi", "ompi"),
 		};
 		n->parts = (struct parts) {
 			.job = &n->job, .common = &n->common, .node = i, .nr = BOX_NODES,
@@ -560,7 +560,7 @@ void box_free(struct box *b)
 		snprintf(path, sizeof(path), "%s/%s", b->node[i].state_dir, COORD_RECORD_FILE);
 		unlink(path);
 		rmdir(b->node[i].state_dir);
-		json_decref(b->node[i].job.record);
+		json_decref(b->node[i].job.record.ranks);
 	}
 	json_decref(b->outcome);
 	free(messages);

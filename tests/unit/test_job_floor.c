@@ -48,7 +48,7 @@ static int setup(void **state)
 	assert_int_equal(jobs_open(&box->common, &no_ops, false, &box->jobs), 0);
 	assert_int_equal(jobs_draft(box->jobs, 1, json_pack("{s:i, s:s, s:s, s:i, s:s, s:b}",
 				    "job", 1, "uuid", "0123456789abcdef", "name", "x", "uid", 0,
-				    "state", "running", "host_ns", 0), &box->job), 0);
+				    "state", "running", "host_ns", 0), &box->job, NULL), 0);
 	*state = box;
 	return 0;
 }

@@ -206,7 +206,8 @@ static void test_a_job_that_runs_here(void **state)
 	struct job *job;
 
 	write_record(box, "there", "ended");
-	assert_int_equal(jobs_enter(box->jobs, 1, record_of("here", "running"), &job), 0);
+	assert_int_equal(jobs_enter(box->jobs, 1, record_of("here", "running"), &job,
+				    NULL), 0);
 	assert_string_equal(listed(box, 0), "running");
 	assert_ptr_equal(jobs_lookup(box->jobs, 1), job);
 	job->state = JOB_ENDED;
