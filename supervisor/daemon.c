@@ -173,23 +173,23 @@ static int take_locks(struct daemon *daemon)
 }
 
 /* Lock our node name in the image directory: needed to read or make jobs.  -EBUSY if taken. */
-static int has_images(struct common *common, char *why, size_t size)
+static int has_images(struct common *common, struct ckpt_error *error)
 {
 	return name_lock_take(common->config.image_dir, common->config.node, &common->name_lock,
-			      why, size);
+			      error);
 }
 
 static int check_images(struct common *common)
 {
 	unsigned int waited_ms = 0;
-	char why[512];
+	struct ckpt_error error = {};
 	int err;
 
 	do {
-		err = has_images(common, why, sizeof(why));
+		err = has_images(common, &error);
 	} while (leftover_wait(err, &waited_ms));
 	if (err)
-		log_error(&common->log, "%s", why);
+		log_error(&common->log, "%s", error.text);
 	return err;
 }
 

@@ -379,12 +379,12 @@ static json_t *flusher_tombstones(const struct flusher *p, const struct job *job
 	const struct config *config = &p->common->config;
 	json_t *record = NULL, *found;
 	const char *uuid;
-	char why[512];
+	struct ckpt_error error = {};
 	bool is_its;
 
 	if (config->image_dir_shared &&
 	    rank_record_node_index(job->record.ranks, config->node) > 0)
-		catalog_job_read(&p->common->catalog, job->id, &record, why, sizeof(why));
+		catalog_job_read(&p->common->catalog, job->id, &record, &error);
 	/* a directory that is not mounted may have another job of that number */
 	uuid = json_string_value(json_object_get(record, "uuid"));
 	is_its = uuid && !strcmp(uuid, job->uuid);

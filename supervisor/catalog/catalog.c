@@ -268,29 +268,29 @@ json_t *catalog_strangers(const struct catalog *catalog)
 }
 
 int catalog_job_check(const struct catalog *catalog, int64_t job, const json_t *record,
-		      char *why, size_t size)
+		      struct ckpt_error *error)
 {
 	const char *is = json_string_value(json_object_get(record, "uuid")), *was;
 	json_t *had = NULL;
 	int err = 0;
 
 	/* An unreadable record is damaged or missing: it belongs to no other job. */
-	if (!is || catalog_job_read(catalog, job, &had, why, size))
+	if (!is || catalog_job_read(catalog, job, &had, error))
 		return 0;
 	was = json_string_value(json_object_get(had, "uuid"));
 	if (was && strcmp(is, was)) {
-		snprintf(why, size,
-			 "%s/%lld is the directory of another job of that number (%.16s, this one "
-			 "is %.16s), and is left alone: mount the file system that this job was "
-			 "started on, or end this job with ckptctl kill",
-			 catalog->dir, (long long)job, was, is);
+		error_set(error, -ESTALE,
+			  "%s/%lld is the directory of another job of that number (%.16s, this one "
+			  "is %.16s), and is left alone: mount the file system that this job was "
+			  "started on, or end this job with ckptctl kill",
+			  catalog->dir, (long long)job, was, is);
 		err = -ESTALE;
 	} else if (json_integer_value(json_object_get(had, "run")) >
 		   json_integer_value(json_object_get(record, "run"))) {
-		snprintf(why, size,
-			 "job %lld has been restarted since, on node %.40s: the older run must "
-			 "not write its record any more",
-			 (long long)job, json_string_value(json_object_get(had, "node")) ?: "?");
+		error_set(error, -ESTALE,
+			  "job %lld has been restarted since, on node %.40s: the older run must "
+			  "not write its record any more",
+			  (long long)job, json_string_value(json_object_get(had, "node")) ?: "?");
 		err = -ESTALE;
 	}
 	json_decref(had);
@@ -298,35 +298,32 @@ int catalog_job_check(const struct catalog *catalog, int64_t job, const json_t *
 }
 
 int catalog_job_write(const struct catalog *catalog, int64_t job,
-		      const json_t *record, char *why, size_t size)
+		      const json_t *record, struct ckpt_error *error)
 {
 	_cleanup_free_ char *dir = catalog_job_dir(catalog, job);
-	struct ckpt_error error = {};
 	json_t *hidden = NULL;
 	char purpose[48];
 	int err;
 
 	if (!dir)
 		return -ENOMEM;
-	err = catalog_job_check(catalog, job, record, why, size);
+	err = catalog_job_check(catalog, job, record, error);
 	if (err)
 		return err;
 	snprintf(purpose, sizeof(purpose), "job %lld", (long long)job);
 	if (catalog->secret) {
-		err = private_hide(record, purpose, catalog->secret, &hidden, &error);
-		if (err) {
-			snprintf(why, size, "%s", error.text);
+		err = private_hide(record, purpose, catalog->secret, &hidden, error);
+		if (err)
 			return err;
-		}
 		record = hidden;
 	}
-	err = seal_write(dir, "job.json", purpose, catalog->key, record, why, size);
+	err = seal_write(dir, "job.json", purpose, catalog->key, record, error);
 	json_decref(hidden);
 	return err;
 }
 
 int catalog_job_read(const struct catalog *catalog, int64_t job,
-		     json_t **ret_record, char *why, size_t size)
+		     json_t **ret_record, struct ckpt_error *error)
 {
 	_cleanup_free_ char *dir = catalog_job_dir(catalog, job);
 	char purpose[48];
@@ -335,7 +332,7 @@ int catalog_job_read(const struct catalog *catalog, int64_t job,
 	if (!dir)
 		return -ENOMEM;
 	snprintf(purpose, sizeof(purpose), "job %lld", (long long)job);
-	err = seal_read(dir, "job.json", purpose, catalog->key, ret_record, why, size);
+	err = seal_read(dir, "job.json", purpose, catalog->key, ret_record, error);
 	if (!err)
 		private_show(*ret_record, purpose, catalog->secret);
 	return err;

@@ -24,6 +24,7 @@
 /* Job and generation numbers are below this; a directory named by a higher number is ignored. */
 #define CATALOG_NUMBERS	1000000000LL
 
+struct ckpt_error;
 struct log;
 
 struct catalog {
@@ -57,13 +58,13 @@ int catalog_part_make(const struct catalog *catalog, int64_t job, int64_t genera
 		      unsigned int part);
 /* Make the images a generation. @parts: "ranks" of the job's record. */
 int catalog_generation_commit(const struct catalog *catalog, int64_t job, int64_t generation,
-			      const json_t *parts, char *why, size_t size);
+			      const json_t *parts, struct ckpt_error *error);
 /* Undo the commit: it is no generation any more; the images stay. */
 void catalog_generation_uncommit(const struct catalog *catalog, int64_t job,
 				 int64_t generation);
 /* Read parts.json. -ENOENT: the generation is one image. */
 int catalog_generation_parts(const struct catalog *catalog, int64_t job, int64_t generation,
-			     json_t **ret_parts, char *why, size_t size);
+			     json_t **ret_parts, struct ckpt_error *error);
 /* Remove one node's image that is of no generation. -ENOTEMPTY: a foreign file is there. */
 int catalog_part_drop(const struct catalog *catalog, int64_t job, int64_t generation,
 		      unsigned int part);
@@ -94,12 +95,12 @@ json_t *catalog_strangers(const struct catalog *catalog);
  * readable record.
  */
 int catalog_job_check(const struct catalog *catalog, int64_t job, const json_t *record,
-		      char *why, size_t size);
+		      struct ckpt_error *error);
 /* -ESTALE as above: neither another job's record nor that of a later run is replaced. */
 int catalog_job_write(const struct catalog *catalog, int64_t job,
-		      const json_t *record, char *why, size_t size);
+		      const json_t *record, struct ckpt_error *error);
 int catalog_job_read(const struct catalog *catalog, int64_t job,
-		     json_t **ret_record, char *why, size_t size);
+		     json_t **ret_record, struct ckpt_error *error);
 /* Return the first foreign file in the job's directory, if any; it blocks removal. */
 bool catalog_job_foreign(const struct catalog *catalog, int64_t job, char *ret_name, size_t size);
 /*
@@ -157,10 +158,10 @@ int64_t catalog_last(const struct catalog *catalog, int64_t job);	/* 0: none */
 /*
  * Remove a generation; the caller has checked that it is not pinned. -EBUSY: it is being
  * restored from. After another error a generation of several nodes may be uncommitted while
- * some of its images stay; @why says so.
+ * some of its images stay; @error says so.
  */
 int catalog_generation_remove(const struct catalog *catalog, int64_t job,
-			      int64_t generation, char *why, size_t size);
+			      int64_t generation, struct ckpt_error *error);
 /* True if the generation is being restored from, or written, on this node. */
 bool catalog_generation_in_use(const struct catalog *catalog, int64_t job, int64_t generation);
 /*

@@ -28,7 +28,7 @@ static void parts_purpose(int64_t job, int64_t generation, char *buf, size_t siz
 }
 
 int catalog_generation_commit(const struct catalog *catalog, int64_t job, int64_t generation,
-			      const json_t *parts, char *why, size_t size)
+			      const json_t *parts, struct ckpt_error *error)
 {
 	_cleanup_free_ char *dir = catalog_image_dir(catalog, job, generation);
 	char purpose[80];
@@ -36,7 +36,7 @@ int catalog_generation_commit(const struct catalog *catalog, int64_t job, int64_
 	if (!dir)
 		return -ENOMEM;
 	parts_purpose(job, generation, purpose, sizeof(purpose));
-	return seal_write(dir, CATALOG_PARTS, purpose, catalog->key, parts, why, size);
+	return seal_write(dir, CATALOG_PARTS, purpose, catalog->key, parts, error);
 }
 
 void catalog_generation_uncommit(const struct catalog *catalog, int64_t job,
@@ -51,7 +51,7 @@ void catalog_generation_uncommit(const struct catalog *catalog, int64_t job,
 }
 
 int catalog_generation_parts(const struct catalog *catalog, int64_t job, int64_t generation,
-			     json_t **ret_parts, char *why, size_t size)
+			     json_t **ret_parts, struct ckpt_error *error)
 {
 	_cleanup_free_ char *dir = catalog_image_dir(catalog, job, generation);
 	char purpose[80];
@@ -59,7 +59,7 @@ int catalog_generation_parts(const struct catalog *catalog, int64_t job, int64_t
 	if (!dir)
 		return -ENOMEM;
 	parts_purpose(job, generation, purpose, sizeof(purpose));
-	return seal_read(dir, CATALOG_PARTS, purpose, catalog->key, ret_parts, why, size);
+	return seal_read(dir, CATALOG_PARTS, purpose, catalog->key, ret_parts, error);
 }
 
 int catalog_part_drop(const struct catalog *catalog, int64_t job, int64_t generation,
@@ -90,9 +90,9 @@ int catalog_part_drop(const struct catalog *catalog, int64_t job, int64_t genera
 
 /* --------------------------------------------------------------- removal */
 
-/* Remove all images that can be removed; returns the first error, with @why naming what stays. */
-static int drop_parts(const struct catalog *catalog, int64_t job, int64_t generation, char *why,
-		      size_t size)
+/* Remove all images that can be removed; returns the first error, with @error naming what stays. */
+static int drop_parts(const struct catalog *catalog, int64_t job, int64_t generation,
+		      struct ckpt_error *error)
 {
 	_cleanup_free_ char *path = catalog_image_dir(catalog, job, generation);
 	_cleanup_dir_ DIR *nodes = path ? opendir(path) : NULL;
@@ -103,8 +103,8 @@ static int drop_parts(const struct catalog *catalog, int64_t job, int64_t genera
 
 	if (!nodes) {
 		err = path ? -errno : -ENOMEM;
-		snprintf(why, size, "it is no generation any more, but its images stay: %s",
-			 strerror(-err));
+		error_set(error, err, "it is no generation any more, but its images stay: %s",
+			  strerror(-err));
 		return err;
 	}
 	while ((entry = readdir(nodes))) {
@@ -115,9 +115,9 @@ static int drop_parts(const struct catalog *catalog, int64_t job, int64_t genera
 		err = catalog_part_drop(catalog, job, generation, part);
 		if (err && !first) {
 			first = err;
-			snprintf(why, size,
-				 "it is no generation any more, but its image stays: %s: %s",
-				 node, strerror(-err));
+			error_set(error, err,
+				  "it is no generation any more, but its image stays: %s: %s",
+				  node, strerror(-err));
 		}
 	}
 	rmdir(path);
@@ -179,7 +179,7 @@ bool catalog_generation_in_use(const struct catalog *catalog, int64_t job, int64
  * bring parts.json back.
  */
 static int remove_parts(const struct catalog *catalog, int64_t job, int64_t generation,
-			const char *dir_path, char *why, size_t size)
+			const char *dir_path, struct ckpt_error *error)
 {
 	_cleanup_fd_ int dir = open(dir_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	int err = 0;
@@ -189,31 +189,24 @@ static int remove_parts(const struct catalog *catalog, int64_t job, int64_t gene
 	else if (fsync(dir))
 		err = -errno;
 	if (!err)
-		return drop_parts(catalog, job, generation, why, size);
-	snprintf(why, size, "%s: %s", dir_path, strerror(-err));
+		return drop_parts(catalog, job, generation, error);
+	error_set(error, err, "%s: %s", dir_path, strerror(-err));
 	return err;
 }
 
 int catalog_generation_remove(const struct catalog *catalog, int64_t job,
-			      int64_t generation, char *why, size_t size)
+			      int64_t generation, struct ckpt_error *error)
 {
 	_cleanup_free_ char *image = catalog_image_dir(catalog, job, generation);
-	struct ckpt_error error = {};
 	int err;
 
 	if (!image)
 		return -ENOMEM;
-	if (catalog_generation_in_use(catalog, job, generation)) {
-		snprintf(why, size, "%s: in use", image);
-		return -EBUSY;
-	}
-	err = remove_parts(catalog, job, generation, image, why, size);
+	if (catalog_generation_in_use(catalog, job, generation))
+		return error_set(error, -EBUSY, "%s: in use", image);
+	err = remove_parts(catalog, job, generation, image, error);
 	if (err != -ENOENT)
 		return err;
-	err = image_remove(image, &error);
-	if (err && err != -ENOENT) {
-		snprintf(why, size, "%s", error.text);
-		return err;
-	}
-	return 0;
+	err = image_remove(image, error);
+	return err == -ENOENT ? 0 : err;
 }

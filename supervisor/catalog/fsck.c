@@ -379,7 +379,8 @@ static void fsck_check_pins(struct fsck *fsck, const char *dir, bool may_repair)
 {
 	const struct listing *l = &fsck->listing;
 	json_t *pins = pin_list(l->catalog, l->job), *number, *record, *finding;
-	char name[PIN_NAME_MAX], path[PATH_MAX], gone[PATH_MAX], why[512];
+	char name[PIN_NAME_MAX], path[PATH_MAX], gone[PATH_MAX];
+	struct ckpt_error error = {};
 	size_t i;
 
 	json_array_foreach(pins, i, number) {
@@ -395,8 +396,8 @@ static void fsck_check_pins(struct fsck *fsck, const char *dir, bool may_repair)
 					     "there is no such generation");
 			if (may_repair)
 				fsck_repaired(finding, pin_clear(l->catalog, l->job, generation));
-		} else if (pin_read(l->catalog, l->job, generation, &record, why, sizeof(why))) {
-			fsck_found(fsck, PIN_DAMAGED, generation, path, why);
+		} else if (pin_read(l->catalog, l->job, generation, &record, &error)) {
+			fsck_found(fsck, PIN_DAMAGED, generation, path, error.text);
 		} else {
 			json_decref(record);
 		}
@@ -436,11 +437,11 @@ json_t *fsck_asked(const struct catalog *catalog, int64_t job, const char *label
 static bool has_changed(const struct fsck *fsck, const json_t *asked)
 {
 	bool changed = false;
-	char why[512];
+	struct ckpt_error error = {};
 	json_t *record;
 	size_t i;
 
-	if (catalog_job_read(fsck->listing.catalog, fsck->listing.job, &record, why, sizeof(why)))
+	if (catalog_job_read(fsck->listing.catalog, fsck->listing.job, &record, &error))
 		return true;
 	for (i = 0; i < ARRAY_SIZE(of_run); i++) {
 		json_t *is = json_object_get(record, of_run[i]);
@@ -525,7 +526,7 @@ void fsck_strangers(struct fsck *fsck)
 	const struct catalog *catalog = fsck->listing.catalog;
 	_cleanup_free_ char *dir = NULL;
 	json_t *list, *number, *record;
-	char why[512];
+	struct ckpt_error error = {};
 	size_t i;
 
 	fsck->listing.job = 0;
@@ -544,8 +545,8 @@ void fsck_strangers(struct fsck *fsck)
 		fsck->listing.job = json_integer_value(number);
 		free(dir);
 		dir = catalog_job_dir(catalog, fsck->listing.job);
-		if (catalog_job_read(catalog, fsck->listing.job, &record, why, sizeof(why)))
-			fsck_found(fsck, RECORD, 0, dir ? dir : "", why);
+		if (catalog_job_read(catalog, fsck->listing.job, &record, &error))
+			fsck_found(fsck, RECORD, 0, dir ? dir : "", error.text);
 		else
 			json_decref(record);
 	}

@@ -26,19 +26,19 @@ json_t *generation_parts(const struct catalog *catalog, int64_t job, int64_t gen
 			 json_t **ret_parts)
 {
 	json_t *record = NULL, *parts, *names;
-	char why[512];
+	struct ckpt_error error = {};
 	size_t i;
 	int err;
 
 	*ret_parts = NULL;
-	err = catalog_generation_parts(catalog, job, generation, &record, why, sizeof(why));
+	err = catalog_generation_parts(catalog, job, generation, &record, &error);
 	if (err == -ENOENT)
 		return NULL;
 	if (err)
 		return outcome_error(err,
 				     "generation %lld of job %lld: its list of images "
 				     "(parts.json) cannot be read: %s",
-				     (long long)generation, (long long)job, why);
+				     (long long)generation, (long long)job, error.text);
 	parts = json_array();
 	names = json_object_get(record, "nodes");
 	for (i = 0; i < json_array_size(names); i++) {

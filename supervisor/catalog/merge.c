@@ -79,18 +79,17 @@ static char *image_of(const struct merge_request *r, struct ckpt_error *error, i
 {
 	char *dir = catalog_image_dir(r->catalog, r->job, r->generation);
 	json_t *parts = NULL;
-	char why[256];
 	int err;
 
 	*ret_err = dir ? 0 : error_set(error, -ENOMEM, "out of memory");
 	if (!dir)
 		return NULL;
-	err = catalog_generation_parts(r->catalog, r->job, r->generation, &parts, why, sizeof(why));
+	err = catalog_generation_parts(r->catalog, r->job, r->generation, &parts, error);
 	json_decref(parts);
 	if (err == -ENOENT)
 		return dir;
 	free(dir);
-	*ret_err = err ? error_set(error, err, "%s", why) : 0;
+	*ret_err = err;
 	return NULL;
 }
 

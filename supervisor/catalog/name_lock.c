@@ -18,6 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "base/cleanup.h"
 
 static bool is_still(int lock, const char *path)
@@ -28,17 +29,18 @@ static bool is_still(int lock, const char *path)
 	       is.st_ino == was.st_ino;
 }
 
-static int name_lock_refuse(int fd, const char *image_dir, const char *node, char *why, size_t size)
+static int name_lock_refuse(int fd, const char *image_dir, const char *node,
+			    struct ckpt_error *error)
 {
 	char holder[128];
 	ssize_t n = pread(fd, holder, sizeof(holder) - 1, 0);
 
 	holder[n > 0 ? n : 0] = '\0';
 	holder[strcspn(holder, "\n")] = '\0';
-	snprintf(why, size,
-		 "another ckptd (%s) has jobs in %s as node %s: end that one, or give each its "
-		 "own name (node = NAME in ckptd.conf)",
-		 holder[0] ? holder : "it is not known where", image_dir, node);
+	error_set(error, -EBUSY,
+		  "another ckptd (%s) has jobs in %s as node %s: end that one, or give each its "
+		  "own name (node = NAME in ckptd.conf)",
+		  holder[0] ? holder : "it is not known where", image_dir, node);
 	return -EBUSY;
 }
 
@@ -54,7 +56,7 @@ static void name_lock_sign(int fd)
 		(void)!ftruncate(fd, 0);
 }
 
-int name_lock_take(const char *image_dir, const char *node, int *lock, char *why, size_t size)
+int name_lock_take(const char *image_dir, const char *node, int *lock, struct ckpt_error *error)
 {
 	_cleanup_fd_ int fd = -1;
 	char path[PATH_MAX];
@@ -73,7 +75,7 @@ int name_lock_take(const char *image_dir, const char *node, int *lock, char *why
 	if (fd < 0)
 		return 0;
 	if (flock(fd, LOCK_EX | LOCK_NB))
-		return errno == EWOULDBLOCK ? name_lock_refuse(fd, image_dir, node, why, size) : 0;
+		return errno == EWOULDBLOCK ? name_lock_refuse(fd, image_dir, node, error) : 0;
 	name_lock_sign(fd);
 	*lock = take_fd(&fd);
 	return 0;

@@ -7,16 +7,16 @@
 #ifndef STILLPOINT_NAME_LOCK_H
 #define STILLPOINT_NAME_LOCK_H
 
-#include <stddef.h>
+struct ckpt_error;
 
 /*
  * name_lock_take() - take the lock IMAGE_DIR/.ckptd-NODE, or check that it is still held
  * @lock: its descriptor, -1 before the first call; the caller closes it
  *
  * Call before reading or making jobs: the directory may have appeared since, or be another
- * one. -EBUSY: another ckptd has the lock, and @why says which. 0: this ckptd has the lock,
+ * one. -EBUSY: another ckptd has the lock, and @error says which. 0: this ckptd has the lock,
  * or nobody can: no such directory, read-only, or a file system without locks.
  */
-int name_lock_take(const char *image_dir, const char *node, int *lock, char *why, size_t size);
+int name_lock_take(const char *image_dir, const char *node, int *lock, struct ckpt_error *error);
 
 #endif /* STILLPOINT_NAME_LOCK_H */

@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "base/cleanup.h"
 #include "supervisor/catalog/seal.h"
 
@@ -46,7 +47,7 @@ static void purpose_of(int64_t job, int64_t generation, char *buf, size_t size)
 }
 
 int pin_set(const struct catalog *catalog, int64_t job, int64_t generation, uid_t by,
-	    const char *node, char *why, size_t size)
+	    const char *node, struct ckpt_error *error)
 {
 	_cleanup_free_ char *dir = catalog_job_dir(catalog, job);
 	char name[PIN_NAME_MAX], purpose[64];
@@ -54,11 +55,11 @@ int pin_set(const struct catalog *catalog, int64_t job, int64_t generation, uid_
 	int err;
 
 	if (!catalog_has(catalog, job, generation)) {
-		snprintf(why, size, "job %lld has no generation %lld", (long long)job,
-			 (long long)generation);
+		error_set(error, -ENOENT, "job %lld has no generation %lld", (long long)job,
+			  (long long)generation);
 		return -ENOENT;
 	}
-	if (!pin_read(catalog, job, generation, &record, why, size)) {
+	if (!pin_read(catalog, job, generation, &record, error)) {
 		json_decref(record);
 		return 0;
 	}
@@ -66,12 +67,12 @@ int pin_set(const struct catalog *catalog, int64_t job, int64_t generation, uid_
 			   (json_int_t)time(NULL), "node", node);
 	if (!dir || !record) {
 		json_decref(record);
-		snprintf(why, size, "out of memory");
+		error_set(error, -ENOMEM, "out of memory");
 		return -ENOMEM;
 	}
 	pin_name(generation, name);
 	purpose_of(job, generation, purpose, sizeof(purpose));
-	err = seal_write(dir, name, purpose, catalog->key, record, why, size);
+	err = seal_write(dir, name, purpose, catalog->key, record, error);
 	json_decref(record);
 	return err;
 }
@@ -143,7 +144,7 @@ json_t *pin_list(const struct catalog *catalog, int64_t job)
 }
 
 int pin_read(const struct catalog *catalog, int64_t job, int64_t generation,
-	     json_t **ret_record, char *why, size_t size)
+	     json_t **ret_record, struct ckpt_error *error)
 {
 	_cleanup_free_ char *dir = catalog_job_dir(catalog, job);
 	char name[PIN_NAME_MAX], purpose[64];
@@ -152,5 +153,5 @@ int pin_read(const struct catalog *catalog, int64_t job, int64_t generation,
 		return -ENOMEM;
 	pin_name(generation, name);
 	purpose_of(job, generation, purpose, sizeof(purpose));
-	return seal_read(dir, name, purpose, catalog->key, ret_record, why, size);
+	return seal_read(dir, name, purpose, catalog->key, ret_record, error);
 }

@@ -29,7 +29,7 @@ int64_t pin_number(const char *name);
  * -ENOENT: there is no such generation. The caller holds the catalog's lock of the job.
  */
 int pin_set(const struct catalog *catalog, int64_t job, int64_t generation, uid_t by,
-	    const char *node, char *why, size_t size);
+	    const char *node, struct ckpt_error *error);
 /* -ENOENT: it is not pinned. */
 int pin_clear(const struct catalog *catalog, int64_t job, int64_t generation);
 
@@ -39,6 +39,6 @@ bool pin_has(const struct catalog *catalog, int64_t job, int64_t generation);
 json_t *pin_list(const struct catalog *catalog, int64_t job);
 /* Read a pin's contents; -EBADMSG as from seal_read(). */
 int pin_read(const struct catalog *catalog, int64_t job, int64_t generation,
-	     json_t **ret_record, char *why, size_t size);
+	     json_t **ret_record, struct ckpt_error *error);
 
 #endif /* STILLPOINT_PIN_H */

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "image/key.h"
+#include "base/error.h"
 #include "base/atomic_json.h"
 #include "engine/op/op_args.h"
 #include "base/outcome.h"
@@ -51,29 +52,29 @@ static void seal_key_id(const struct image_key *key, char ret_hex[2 * ID_BYTES +
 }
 
 static int load_key(const char *path, bool writes, struct image_key **ret_key,
-		    char *why, size_t size)
+		    struct ckpt_error *error)
 {
 	struct op_env env = { .key = path };
 	json_t *outcome = NULL;
 	int err = op_key_load(&env, writes, ret_key, &outcome);
 
 	if (err)
-		snprintf(why, size, "%s",
-			 json_string_value(json_object_get(json_object_get(outcome, "error"),
+		error_set(error, err, "%s",
+			  json_string_value(json_object_get(json_object_get(outcome, "error"),
 							   "text")));
 	json_decref(outcome);
 	return err;
 }
 
 int seal_write(const char *dir, const char *name, const char *purpose,
-	       const char *key_path, const json_t *record, char *why, size_t size)
+	       const char *key_path, const json_t *record, struct ckpt_error *error)
 {
 	char hex[2 * MAC_BYTES + 1], id[2 * ID_BYTES + 1];
 	struct image_key *key;
 	json_t *sealed;
 	int err;
 
-	err = load_key(key_path, true, &key, why, size);
+	err = load_key(key_path, true, &key, error);
 	if (err)
 		return err;
 	err = seal_compute(key, purpose, record, hex);
@@ -86,8 +87,8 @@ int seal_write(const char *dir, const char *name, const char *purpose,
 	err = sealed ? atomic_json_write(dir, name, sealed) : -ENOMEM;
 	json_decref(sealed);
 	if (err)
-		snprintf(why, size, "%s/%s cannot be written: %s", dir, name,
-			 strerror(-err));
+		error_set(error, err, "%s/%s cannot be written: %s", dir, name,
+			  strerror(-err));
 	return err;
 }
 
@@ -121,7 +122,7 @@ static int seal_check(const struct image_key *key, const char *purpose, json_t *
 }
 
 int seal_read(const char *dir, const char *name, const char *purpose,
-	      const char *key_path, json_t **ret_record, char *why, size_t size)
+	      const char *key_path, json_t **ret_record, struct ckpt_error *error)
 {
 	struct image_key *key = NULL;
 	json_t *sealed = NULL;
@@ -129,18 +130,18 @@ int seal_read(const char *dir, const char *name, const char *purpose,
 
 	err = atomic_json_read(dir, name, &sealed);
 	if (err) {
-		snprintf(why, size, "%s/%s: %s", dir, name, err == -EBADMSG ?
-			 "damaged" : strerror(-err));
+		error_set(error, err, "%s/%s: %s", dir, name, err == -EBADMSG ?
+			  "damaged" : strerror(-err));
 		return err;
 	}
-	err = load_key(key_path, false, &key, why, size);
+	err = load_key(key_path, false, &key, error);
 	if (!err) {
 		err = seal_check(key, purpose, sealed, ret_record);
 		if (err)
-			snprintf(why, size, err == -EKEYREJECTED ?
-				 "%s/%s is of another key than %s" :
-				 "%s/%s is damaged, forged, or of another key than %s",
-				 dir, name, key_path);
+			error_set(error, err, err == -EKEYREJECTED ?
+				  "%s/%s is of another key than %s" :
+				  "%s/%s is damaged, forged, or of another key than %s",
+				  dir, name, key_path);
 	}
 	image_key_destroy(key);
 	json_decref(sealed);

@@ -13,22 +13,24 @@
 
 #include <jansson.h>
 
+struct ckpt_error;
+
 /*
  * seal_write() - seal a record and write it atomically and durably
  * @key: path of the key; -ENOENT: it does not exist
  * @purpose: short text; a record sealed for one purpose is not valid for another
  */
 int seal_write(const char *dir, const char *name, const char *purpose,
-	       const char *key, const json_t *record, char *why, size_t size);
+	       const char *key, const json_t *record, struct ckpt_error *error);
 
 /*
  * seal_read() - read and check a record
  *
  * -ENOENT: no such file; -EKEYREJECTED: says that it was sealed with another key; -EBADMSG:
  * damaged, forged, or sealed with another key by an earlier version; other negative errno.
- * @why is a text for people.
+ * @error is a text for people.
  */
 int seal_read(const char *dir, const char *name, const char *purpose,
-	      const char *key, json_t **ret_record, char *why, size_t size);
+	      const char *key, json_t **ret_record, struct ckpt_error *error);
 
 #endif /* STILLPOINT_SEAL_H */

@@ -34,15 +34,15 @@ static bool is_ours_to_commit(const struct coord_driver *d)
 
 static int commit_generation(const struct coord_driver *d, int64_t generation)
 {
-	char why[512];
+	struct ckpt_error error = {};
 	int err;
 
 	if (!is_ours_to_commit(d))
 		return 0;
 	err = catalog_generation_commit(&d->common->catalog, d->job->id, generation,
-					d->job->record.ranks, why, sizeof(why));
+					d->job->record.ranks, &error);
 	if (err)
-		log_error(&d->common->log, "job %lld: %s", (long long)d->job->id, why);
+		log_error(&d->common->log, "job %lld: %s", (long long)d->job->id, error.text);
 	return err;
 }
 

@@ -64,7 +64,7 @@ static void settle_state(struct checkpoint *c, bool ok)
 {
 	struct job *job = c->job;
 	enum job_state state = job->state;
-	char why[512];
+	struct ckpt_error error = {};
 
 	if (ok && c->kill && !c->dry_run) {
 		job->saving = false;
@@ -77,8 +77,8 @@ static void settle_state(struct checkpoint *c, bool ok)
 		if (state == JOB_SAVED)
 			state = JOB_ENDED;
 	}
-	if (state != job->state && job_set_state(job, state, why, sizeof(why)))
-		log_error(&c->common->log, "%s", why);
+	if (state != job->state && job_set_state(job, state, &error))
+		log_error(&c->common->log, "%s", error.text);
 }
 
 static void job_checkpoint_remember(const struct checkpoint *c, const json_t *result)
@@ -102,13 +102,13 @@ static void job_checkpoint_remember(const struct checkpoint *c, const json_t *re
  */
 static void use_up_number(const struct checkpoint *c)
 {
-	char why[512];
+	struct ckpt_error error = {};
 
-	if (job_raise_floor(c->job, c->generation, why, sizeof(why)))
+	if (job_raise_floor(c->job, c->generation, &error))
 		log_error(&c->common->log,
 			  "job %lld: that generation %lld was taken cannot be written down, and "
 			  "its number may be used again: %s",
-			  (long long)c->job->id, (long long)c->generation, why);
+			  (long long)c->job->id, (long long)c->generation, error.text);
 }
 
 /* Note the number in memory; if the checkpoint ends the job, it is written with the job's end. */
@@ -309,7 +309,7 @@ static int job_checkpoint_begin(struct checkpoint *c)
 static json_t *job_checkpoint_check(const struct job *job)
 {
 	json_t *outcome = job_check_free(job, "checkpoint");
-	char why[512];
+	struct ckpt_error error = {};
 
 	if (!outcome)
 		outcome = job_check_running(job);
@@ -319,9 +319,9 @@ static json_t *job_checkpoint_check(const struct job *job)
 					"generation; start the job anew",
 					(long long)job->id);
 	/* The directory is another job's: images of this job there would be usable by neither. */
-	if (!outcome && job_check_owner(job, why, sizeof(why)))
+	if (!outcome && job_check_owner(job, &error))
 		outcome = outcome_error(-ESTALE, "no checkpoint of job %lld: %s",
-					(long long)job->id, why);
+					(long long)job->id, error.text);
 	if (!outcome && job->parts && !coord_driver_wanted(job))
 		outcome = outcome_error(-EOPNOTSUPP,
 					"no checkpoint of job %lld: it is on several nodes and "

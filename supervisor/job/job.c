@@ -85,35 +85,35 @@ static const struct log *job_log(const struct job *job)
 
 /* ---------------------------------------------------------------- record */
 
-int job_write(const struct job *job, char *why, size_t size)
+int job_write(const struct job *job, struct ckpt_error *error)
 {
 	json_t *json = job_record_encode(&job->record);
 	int err = -ENOMEM;
 
 	if (json)
-		err = catalog_job_write(&jobs_common(job->jobs)->catalog, job->id, json, why, size);
+		err = catalog_job_write(&jobs_common(job->jobs)->catalog, job->id, json, error);
 	else
-		snprintf(why, size, "job %lld: out of memory", (long long)job->id);
+		error_set(error, err, "job %lld: out of memory", (long long)job->id);
 	json_decref(json);
 	return err;
 }
 
-int job_check_owner(const struct job *job, char *why, size_t size)
+int job_check_owner(const struct job *job, struct ckpt_error *error)
 {
 	json_t *json = job_record_encode(&job->record);
-	int err = catalog_job_check(&jobs_common(job->jobs)->catalog, job->id, json, why, size);
+	int err = catalog_job_check(&jobs_common(job->jobs)->catalog, job->id, json, error);
 
 	json_decref(json);
 	return err;
 }
 
-int job_save(struct job *job, char *why, size_t size)
+int job_save(struct job *job, struct ckpt_error *error)
 {
 	int err = 0;
 
 	/* Only the home of a job writes its record. */
 	if (!job->node_index)
-		err = job_write(job, why, size);
+		err = job_write(job, error);
 	if (!err)
 		job->floor_noted = false;
 	return err;
@@ -127,13 +127,13 @@ void job_note_floor(struct job *job, int64_t top)
 	job->floor_noted = true;
 }
 
-int job_raise_floor(struct job *job, int64_t top, char *why, size_t size)
+int job_raise_floor(struct job *job, int64_t top, struct ckpt_error *error)
 {
 	job_note_floor(job, top);
-	return job->floor_noted ? job_save(job, why, size) : 0;
+	return job->floor_noted ? job_save(job, error) : 0;
 }
 
-int job_set_state(struct job *job, enum job_state state, char *why, size_t size)
+int job_set_state(struct job *job, enum job_state state, struct ckpt_error *error)
 {
 	const struct common *common = jobs_common(job->jobs);
 	struct job_change *change = &job->record.change;
@@ -145,7 +145,7 @@ int job_set_state(struct job *job, enum job_state state, char *why, size_t size)
 	snprintf(change->node, sizeof(change->node), "%s", common->config.node);
 	snprintf(change->boot, sizeof(change->boot), "%s", common->boot);
 	job_events_changed(job);
-	return job_save(job, why, size);
+	return job_save(job, error);
 }
 
 /* All files that STATE_DIR/ID may have. */
@@ -436,13 +436,13 @@ static bool recover_part(struct job *job)
 	bool cut_off = job->state == JOB_STARTING;
 	int number = rank_record_node_index(job->record.ranks,
 					    common->config.node);
-	char why[512];
+	struct ckpt_error error = {};
 
 	if (number < 0 || access(job->state_dir, F_OK))
 		return false;
-	if (job->ops->parts_open(job, false, why, sizeof(why))) {
+	if (job->ops->parts_open(job, false, &error)) {
 		log_error(job_log(job), "job %lld: %s; put that right and restart ckptd",
-			  (long long)job->id, why);
+			  (long long)job->id, error.text);
 		job->state = JOB_ELSEWHERE;
 		return true;
 	}

@@ -308,7 +308,7 @@ static void job_dump_remove_image(const struct job_dump *d)
 {
 	const struct common *common = d->common;
 	int64_t generation = json_integer_value(json_object_get(d->args, "generation"));
-	char why[512];
+	struct ckpt_error error = {};
 
 	/* The part of a job over several nodes is no generation yet. */
 	if (d->node >= 0) {
@@ -318,10 +318,10 @@ static void job_dump_remove_image(const struct job_dump *d)
 	if (json_is_true(json_object_get(d->args, "dry_run")) ||
 	    !catalog_has(&common->catalog, d->id, generation))
 		return;
-	if (catalog_generation_remove(&common->catalog, d->id, generation, why, sizeof(why)))
+	if (catalog_generation_remove(&common->catalog, d->id, generation, &error))
 		log_error(&common->log,
 			  "job %lld: generation %lld was given up and cannot be removed: %s",
-			  (long long)d->id, (long long)generation, why);
+			  (long long)d->id, (long long)generation, error.text);
 }
 
 static void free_dump(struct job_dump *d)

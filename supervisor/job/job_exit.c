@@ -58,7 +58,7 @@ static bool was_saved(const struct job *job, const struct job_end *end)
 }
 
 /* Write the end into the record, and save it. */
-static int set_end(struct job *job, const struct job_end *end, char *why, size_t size)
+static int set_end(struct job *job, const struct job_end *end, struct ckpt_error *error)
 {
 	enum job_state state = JOB_LOST;
 
@@ -69,16 +69,16 @@ static int set_end(struct job *job, const struct job_end *end, char *why, size_t
 		if (end->rank >= 0)
 			job->record.change.failed_rank = end->rank;
 	}
-	return job_set_state(job, state, why, size);
+	return job_set_state(job, state, error);
 }
 
-int job_note_end(struct job *job, const struct job_end *end, char *why, size_t size)
+int job_note_end(struct job *job, const struct job_end *end, struct ckpt_error *error)
 {
 	enum job_state state = job->state;
 	struct job_change before = job->record.change;
 	int status = job->status, err;
 
-	err = set_end(job, end, why, size);
+	err = set_end(job, end, error);
 	if (err) {
 		job->state = state;
 		job->status = status;
@@ -89,15 +89,15 @@ int job_note_end(struct job *job, const struct job_end *end, char *why, size_t s
 
 void job_end(struct job *job, const struct job_end *end)
 {
-	char why[512];
+	struct ckpt_error error = {};
 	int err;
 
 	job_let_go(job);
-	err = end ? set_end(job, end, why, sizeof(why)) : 0;
+	err = end ? set_end(job, end, &error) : 0;
 	log_info(job_exit_job_log(job), "job %lld (%s) %s, status %d", (long long)job->id,
 		 job->name, job_state_name(job->state), job_exit_status(job));
 	if (err)
-		log_error(job_exit_job_log(job), "%s", why);
+		log_error(job_exit_job_log(job), "%s", error.text);
 	/* -ESTALE: the record on disk is another run's, so trying again is of no use */
 	if (!err || err == -ESTALE)
 		job_unprepare(job);

@@ -253,13 +253,13 @@ json_t *job_images(const struct job *job, unsigned int node, const json_t *args,
 		.note = json_object(), .images = json_array(),
 	};
 	json_t *failure = NULL;
-	char why[512];
+	struct ckpt_error error = {};
 	int err;
 
 	err = catalog_generation_parts(&jobs_common(job->jobs)->catalog, job->id, g.generation,
-				       &g.was, why, sizeof(why));
+				       &g.was, &error);
 	if (err && err != -ENOENT)
-		failure = outcome_error(err, "%s", why);
+		failure = outcome_error(err, "%s", error.text);
 	if (!failure)
 		failure = is ? gather_ranks(&g, is) : gather_alone(&g);
 	if (!failure)

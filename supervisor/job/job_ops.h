@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct ckpt_error;
 struct coord_driver;
 struct common;
 struct job;
@@ -48,12 +49,12 @@ typedef void (*ranks_up_fn)(json_t *failure, void *arg);
 
 /*
  * struct job_ops - services of the rooms above, for a job
- * @has_images: 0: jobs may be read and made; -EBUSY with @why: the image directory belongs to
+ * @has_images: 0: jobs may be read and made; -EBUSY with @error: the image directory belongs to
  *	another ckptd
  *
  * For a job over several nodes (parts.h):
  * @parts_open: job_recover() found a part of the job here: make job->parts. 0 or negative errno,
- *	with @why
+ *	with @error
  * @parts_close: the job is no longer watched, or is freed: free job->parts and forget its open
  *	questions
  * @parts_over: job_recover() read a record that says that the job has ended: tell its shim here
@@ -90,8 +91,8 @@ typedef void (*ranks_up_fn)(json_t *failure, void *arg);
  * @describe_auto: job_describe() asks for their settings and state; NULL or a new reference
  */
 struct job_ops {
-	int (*has_images)(struct common *common, char *why, size_t size);
-	int (*parts_open)(struct job *job, bool fresh, char *why, size_t size);
+	int (*has_images)(struct common *common, struct ckpt_error *error);
+	int (*parts_open)(struct job *job, bool fresh, struct ckpt_error *error);
 	void (*parts_close)(struct job *job);
 	void (*parts_over)(const struct job *job);
 	void (*parts_cut_off)(struct parts *parts);

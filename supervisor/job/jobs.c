@@ -154,30 +154,29 @@ int jobs_enter(struct jobs *jobs, int64_t id, json_t *record, struct job **ret_j
 }
 
 /* Make an entry from a job's record in the catalog; register it not. */
-static int jobs_read_record(struct jobs *jobs, int64_t id, struct job **ret_job, char *why,
-			    size_t size)
+static int jobs_read_record(struct jobs *jobs, int64_t id, struct job **ret_job,
+			    struct ckpt_error *error)
 {
-	struct ckpt_error error = {};
+	struct ckpt_error cause = {};
 	json_t *record;
 	int err;
 
-	err = jobs->ops->has_images(jobs->common, why, size);
+	err = jobs->ops->has_images(jobs->common, error);
 	if (!err)
-		err = catalog_job_read(&jobs->common->catalog, id, &record, why, size);
+		err = catalog_job_read(&jobs->common->catalog, id, &record, error);
 	if (err)
 		return err;
-	err = job_new(jobs, id, record, ret_job, &error);
+	err = job_new(jobs, id, record, ret_job, &cause);
 	if (err)
-		snprintf(why, size, "the record of job %lld is not understood: %.400s",
-			 (long long)id, error.text);
+		error_set(error, err, "the record of job %lld is not understood: %.400s",
+			  (long long)id, cause.text);
 	return err;
 }
 
 /* Read a job's record from the catalog, register the job, and find out whether it runs. */
-static int jobs_load(struct jobs *jobs, int64_t id, struct job **ret_job, char *why,
-		     size_t size)
+static int jobs_load(struct jobs *jobs, int64_t id, struct job **ret_job, struct ckpt_error *error)
 {
-	int err = jobs_read_record(jobs, id, ret_job, why, size);
+	int err = jobs_read_record(jobs, id, ret_job, error);
 
 	if (err)
 		return err;
@@ -186,9 +185,9 @@ static int jobs_load(struct jobs *jobs, int64_t id, struct job **ret_job, char *
 	/* job_recover() frees the job if its part here turns out to have ended. */
 	*ret_job = jobs_lookup(jobs, id);
 	if (!*ret_job) {
-		snprintf(why, size, "what was left of job %lld here has just ended; try again",
-			 (long long)id);
-		return -EAGAIN;
+		return error_set(error, -EAGAIN,
+				 "what was left of job %lld here has just ended; try again",
+				 (long long)id);
 	}
 	job_events_changed(*ret_job);
 	return 0;
@@ -198,12 +197,12 @@ static int jobs_load(struct jobs *jobs, int64_t id, struct job **ret_job, char *
 static struct job *jobs_renew(struct jobs *jobs, struct job *job)
 {
 	int64_t id = job->id;
-	char why[512];
+	struct ckpt_error error = {};
 
 	if (job_is_alive(job) || job->busy)
 		return job;
 	jobs_forget(job);
-	return jobs_load(jobs, id, &job, why, sizeof(why)) ? NULL : job;
+	return jobs_load(jobs, id, &job, &error) ? NULL : job;
 }
 
 /* 0 if the key can be loaded. If not, log that once, and not an error for each record. */
@@ -250,7 +249,6 @@ void jobs_reconcile_all(struct jobs *jobs)
 	struct ckpt_error error = {};
 	int err, keyless = check_key(jobs, &error);
 	struct job *job, *next;
-	char why[512];
 	size_t i;
 
 	json_array_clear(jobs->unreadable);
@@ -267,11 +265,11 @@ void jobs_reconcile_all(struct jobs *jobs)
 			jobs_note_unreadable(jobs, id, -ENOKEY, error.text);
 			continue;
 		}
-		err = jobs_load(jobs, id, &job, why, sizeof(why));
+		err = jobs_load(jobs, id, &job, &error);
 		if (!err)
 			continue;
-		log_warning(&jobs->common->log, "%s", why);
-		jobs_note_unreadable(jobs, id, err, why);
+		log_warning(&jobs->common->log, "%s", error.text);
+		jobs_note_unreadable(jobs, id, err, error.text);
 	}
 	json_decref(ids);
 }
@@ -284,17 +282,17 @@ const json_t *jobs_unreadable(const struct jobs *jobs)
 struct job *jobs_reconcile(struct jobs *jobs, int64_t id, json_t **ret_outcome)
 {
 	struct job *job = jobs_lookup(jobs, id);
-	char why[512];
+	struct ckpt_error error = {};
 	int err;
 
 	if (job)
 		job = jobs_renew(jobs, job);
 	if (job)
 		return job;
-	err = jobs_load(jobs, id, &job, why, sizeof(why));
+	err = jobs_load(jobs, id, &job, &error);
 	if (!err)
 		return job;
-	*ret_outcome = jobs_refuse(jobs, id, err, why);
+	*ret_outcome = jobs_refuse(jobs, id, err, error.text);
 	return NULL;
 }
 
@@ -346,7 +344,7 @@ static bool jobs_same_run(const struct job *a, const struct job *b)
  * finds its end.
  */
 static int jobs_read_job(struct jobs *jobs, int64_t id, const struct job **ret_job,
-			 struct job **ret_draft, char *why, size_t size)
+			 struct job **ret_draft, struct ckpt_error *error)
 {
 	struct job *known = jobs_lookup(jobs, id), *draft;
 	const char *node;
@@ -356,7 +354,7 @@ static int jobs_read_job(struct jobs *jobs, int64_t id, const struct job **ret_j
 	*ret_job = known;
 	if (known && (job_is_alive(known) || known->busy))
 		return 0;
-	err = jobs_read_record(jobs, id, &draft, why, size);
+	err = jobs_read_record(jobs, id, &draft, error);
 	if (err)
 		return err;
 	node = job_record_node(&draft->record);
@@ -378,16 +376,16 @@ const struct job *jobs_read_for(struct request *request, struct job **ret_draft,
 {
 	struct jobs *jobs = request->jobs;
 	const struct job *job;
-	char why[512];
+	struct ckpt_error error = {};
 	int64_t id;
 	int err;
 
 	*ret_draft = NULL;
 	if (!jobs_named(request, &id, ret_outcome))
 		return NULL;
-	err = jobs_read_job(jobs, id, &job, ret_draft, why, sizeof(why));
+	err = jobs_read_job(jobs, id, &job, ret_draft, &error);
 	if (err) {
-		*ret_outcome = jobs_refuse(jobs, id, err, why);
+		*ret_outcome = jobs_refuse(jobs, id, err, error.text);
 		return NULL;
 	}
 	if (jobs_allowed(request, job, ret_outcome))
@@ -429,12 +427,11 @@ static int64_t *jobs_numbers(struct jobs *jobs, size_t *ret_nr)
 
 void jobs_read_all(struct jobs *jobs, void (*fn)(const struct job *job, void *arg), void *arg)
 {
-	struct ckpt_error error = {};
-	bool keyed = !check_key(jobs, &error);
+	struct ckpt_error no_key = {}, error;
+	bool keyed = !check_key(jobs, &no_key);
 	const struct job *job;
 	struct job *draft = NULL;
 	int64_t *ids;
-	char why[512];
 	size_t i, nr;
 	int err;
 
@@ -444,15 +441,15 @@ void jobs_read_all(struct jobs *jobs, void (*fn)(const struct job *job, void *ar
 		if (i && ids[i] == ids[i - 1])
 			continue;
 		job = jobs_lookup(jobs, ids[i]);
-		snprintf(why, sizeof(why), "%s", error.text);
-		err = keyed ? jobs_read_job(jobs, ids[i], &job, &draft, why, sizeof(why)) :
+		error = no_key;
+		err = keyed ? jobs_read_job(jobs, ids[i], &job, &draft, &error) :
 		      job ? 0 : -ENOKEY;
 		if (!err)
 			fn(job, arg);
 		else
-			jobs_note_unreadable(jobs, ids[i], err, why);
+			jobs_note_unreadable(jobs, ids[i], err, error.text);
 		if (err && keyed && (err != -ENOENT || !job))
-			log_warning(&jobs->common->log, "%s", why);
+			log_warning(&jobs->common->log, "%s", error.text);
 		job_draft_free(draft);
 		draft = NULL;
 	}
@@ -500,19 +497,20 @@ bool jobs_has_traces(const struct jobs *jobs, int64_t id)
  */
 static uint64_t jobs_look(struct jobs *jobs, const char *name)
 {
-	char *end, why[512];
+	struct ckpt_error error = {};
+	char *end;
 	struct job *job;
 	int64_t id = strtoll(name, &end, 10);
 
 	if (id <= 0 || *end || jobs_lookup(jobs, id) ||
-	    !jobs_load(jobs, id, &job, why, sizeof(why)))
+	    !jobs_load(jobs, id, &job, &error))
 		return 0;
 	if (!jobs_has_processes(jobs, id))
 		return LOOK_TRACES_MS;
 	if (!jobs->missed)
 		log_error(&jobs->common->log,
 			  "processes of job %lld run here, but: %s; looking again", (long long)id,
-			  why);
+			  error.text);
 	return LOOK_MS;
 }
 
@@ -546,25 +544,24 @@ static void random_name(char *hex)
 	sodium_bin2hex(hex, 2 * sizeof(bytes) + 1, bytes, sizeof(bytes));
 }
 
-int jobs_create(struct jobs *jobs, json_t *record, struct job **ret_job, char *why,
-		size_t size)
+int jobs_create(struct jobs *jobs, json_t *record, struct job **ret_job, struct ckpt_error *error)
 {
-	struct ckpt_error error = {};
+	struct ckpt_error cause = {};
 	char uuid[17];
 	int64_t id;
 	int err;
 
-	err = jobs->ops->has_images(jobs->common, why, size);
+	err = jobs->ops->has_images(jobs->common, error);
 	if (err) {
 		json_decref(record);
 		return err;
 	}
 	err = catalog_job_create(&jobs->common->catalog, &id);
 	if (err) {
-		snprintf(why, size, "no directory for the job in %s: %s",
-			 jobs->common->catalog.dir, err == -EBUSY ?
-			 "another ckptd keeps the job numbers locked (see the log); try again" :
-			 strerror(-err));
+		error_set(error, err, "no directory for the job in %s: %s",
+			  jobs->common->catalog.dir, err == -EBUSY ?
+			  "another ckptd keeps the job numbers locked (see the log); try again" :
+			  strerror(-err));
 		json_decref(record);
 		return err;
 	}
@@ -573,12 +570,12 @@ int jobs_create(struct jobs *jobs, json_t *record, struct job **ret_job, char *w
 	json_object_set_new(record, "uuid", json_string(uuid));
 	json_object_set_new(record, "state",
 			    json_string(job_state_name(JOB_STARTING)));
-	err = job_new(jobs, id, record, ret_job, &error);
+	err = job_new(jobs, id, record, ret_job, &cause);
 	if (err) {
-		snprintf(why, size, "the record of the new job: %.400s", error.text);
+		error_set(error, err, "the record of the new job: %.400s", cause.text);
 	} else {
 		jobs_insert(jobs, *ret_job);
-		err = job_set_state(*ret_job, JOB_STARTING, why, size);
+		err = job_set_state(*ret_job, JOB_STARTING, error);
 		if (err)
 			jobs_forget(*ret_job);
 	}

@@ -133,8 +133,7 @@ const json_t *jobs_unreadable(const struct jobs *jobs);
 struct job *jobs_next(struct jobs *jobs, struct job *after);
 
 /* Create a job and its image directory; @record (taken over) gets its number and uuid. */
-int jobs_create(struct jobs *jobs, json_t *record, struct job **ret_job, char *why,
-		size_t size);
+int jobs_create(struct jobs *jobs, json_t *record, struct job **ret_job, struct ckpt_error *error);
 /*
  * Register a job with the record that another node sent. @record is taken over. -EBADMSG: @error
  * names the field that is missing or damaged.
@@ -189,18 +188,18 @@ int job_check_init(const struct job *job, struct ckpt_error *error);
 int job_prepare(const struct job *job);
 void job_unprepare(const struct job *job);
 /* Set the state, with time, node and boot, in the record, and save it; emits changed(). */
-int job_set_state(struct job *job, enum job_state state, char *why, size_t size);
+int job_set_state(struct job *job, enum job_state state, struct ckpt_error *error);
 /* Write the record to disk, whether or not this node is the job's home. */
-int job_write(const struct job *job, char *why, size_t size);
+int job_write(const struct job *job, struct ckpt_error *error);
 /* Write the record to disk. Does nothing on a node that is not the job's home. */
-int job_save(struct job *job, char *why, size_t size);
+int job_save(struct job *job, struct ckpt_error *error);
 /*
  * 0 if the record on disk, if there is one, is this job's and of no newer run. If not: -ESTALE,
  * with a text, and the job must not write there.
  */
-int job_check_owner(const struct job *job, char *why, size_t size);
+int job_check_owner(const struct job *job, struct ckpt_error *error);
 /* Give no number up to @top to a generation any more: levels may have one of that number. */
-int job_raise_floor(struct job *job, int64_t top, char *why, size_t size);
+int job_raise_floor(struct job *job, int64_t top, struct ckpt_error *error);
 /* The same, but on disk only with the next job_save() or job_raise_floor(). */
 void job_note_floor(struct job *job, int64_t top);
 /*
@@ -217,7 +216,7 @@ void job_take(struct job *job);
 /* Stop watching init and shim; close parts and coordinator. Processes are not touched. */
 void job_let_go(struct job *job);
 /* Write the end into the record and to disk; if that fails, @job stays as it was. */
-int job_note_end(struct job *job, const struct job_end *end, char *why, size_t size);
+int job_note_end(struct job *job, const struct job_end *end, struct ckpt_error *error);
 /*
  * The job has ended: let go of it, write its record, answer waiters. @end: NULL if job_note_end()
  * has written the record.

@@ -19,15 +19,15 @@ static const struct common *common_of(const struct job *job)
 	return jobs_common(job->jobs);
 }
 
-static int tombstone_note_save(struct job *job, char *why, size_t size)
+static int tombstone_note_save(struct job *job, struct ckpt_error *error)
 {
 	/* a node that is not the home writes, too: nobody else writes its copy */
 	if (!common_of(job)->config.image_dir_shared)
-		return job_write(job, why, size);
-	return job_save(job, why, size);
+		return job_write(job, error);
+	return job_save(job, error);
 }
 
-int tombstone_note_make(struct tombstone_note *note, struct job *job, char *why, size_t size)
+int tombstone_note_make(struct tombstone_note *note, struct job *job, struct ckpt_error *error)
 {
 	const struct level_configs *levels = &common_of(job)->config.levels;
 	const char *level = note->level && note->level[0] ? note->level : NULL;
@@ -43,19 +43,19 @@ int tombstone_note_make(struct tombstone_note *note, struct job *job, char *why,
 			   tombstone_add(note->before, levels, level,
 					 note->whole ? NULL : note->generations,
 					 top > floor ? top : floor));
-	return tombstone_note_save(job, why, size);
+	return tombstone_note_save(job, error);
 }
 
 void tombstone_note_take_back(struct tombstone_note *note, struct job *job)
 {
-	char why[512];
+	struct ckpt_error error = {};
 
 	if (!note->made)
 		return;
 	note->made = false;
 	job_record_replace(&job->record.tombstones, json_incref(note->before));
-	if (tombstone_note_save(job, why, sizeof(why)))
-		log_error(&jobs_common(job->jobs)->log, "%s", why);
+	if (tombstone_note_save(job, &error))
+		log_error(&jobs_common(job->jobs)->log, "%s", error.text);
 }
 
 /* True if the removal has failed in part, or if it is not known how far it got. */

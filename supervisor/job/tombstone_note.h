@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct ckpt_error;
 struct job;
 
 struct tombstone_note {
@@ -27,9 +28,9 @@ struct tombstone_note {
  *
  * Without them a level whose rule keeps the generation would get it again at once, and a level
  * that cannot remove it now would offer it to the next restart. A removal from L1 alone, or
- * without levels, needs no tombstones. Return: 0 or negative errno, with @why.
+ * without levels, needs no tombstones. Return: 0 or negative errno, with @error.
  */
-int tombstone_note_make(struct tombstone_note *note, struct job *job, char *why, size_t size);
+int tombstone_note_make(struct tombstone_note *note, struct job *job, struct ckpt_error *error);
 /*
  * tombstone_note_end() - keep the tombstones, or take them back, by the outcome of the removal
  *

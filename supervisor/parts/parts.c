@@ -154,7 +154,7 @@ static void parts_on_tick(void *arg)
 		parts_home_tick(p);
 }
 
-static int parts_join(struct parts *p, char *why, size_t size)
+static int parts_join(struct parts *p, struct ckpt_error *error)
 {
 	const char **names = calloc(p->nr, sizeof(*names));
 	struct peer *peer = nodes_peer(p->common->nodes);
@@ -167,13 +167,13 @@ static int parts_join(struct parts *p, char *why, size_t size)
 		names[i] = parts_name(p, i);
 	err = peer ? peer_job_add(peer, p->job->id, p->run, names, p->nr, &bad) : -ENOTCONN;
 	if (err == -ENOTCONN)
-		snprintf(why, size, "node %s is on its own: see ckptctl nodes",
-			 p->common->config.node);
+		error_set(error, err, "node %s is on its own: see ckptctl nodes",
+			  p->common->config.node);
 	else if (err == -ENOENT)
-		snprintf(why, size, "there is no node %s in %s", names[bad],
-			 p->common->config.hosts);
+		error_set(error, err, "there is no node %s in %s", names[bad],
+			  p->common->config.hosts);
 	else if (err)
-		snprintf(why, size, "the job's nodes: %s", strerror(-err));
+		error_set(error, err, "the job's nodes: %s", strerror(-err));
 	free(names);
 	return err;
 }
@@ -189,14 +189,14 @@ static void parts_release(struct parts *p)
 	free(p);
 }
 
-int parts_open(struct job *job, bool fresh, char *why, size_t size)
+int parts_open(struct job *job, bool fresh, struct ckpt_error *error)
 {
 	struct common *common = jobs_common(job->jobs);
 	struct parts *p = calloc(1, sizeof(*p));
 	unsigned int i;
 	int err;
 
-	snprintf(why, size, "out of memory");
+	error_set(error, -ENOMEM, "out of memory");
 	if (!p)
 		return -ENOMEM;
 	p->job = job;
@@ -214,7 +214,7 @@ int parts_open(struct job *job, bool fresh, char *why, size_t size)
 			.end = { .rank = -1 },
 		};
 	p->starting = fresh && !p->node;
-	err = p->part ? parts_join(p, why, size) : -ENOMEM;
+	err = p->part ? parts_join(p, error) : -ENOMEM;
 	if (err) {
 		parts_release(p);
 		return err;

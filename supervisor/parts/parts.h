@@ -51,6 +51,7 @@
 
 #include "shim/proto.h"
 
+struct ckpt_error;
 struct common;
 struct flusher;
 struct job;
@@ -69,9 +70,9 @@ int parts_register(struct services *services, struct parts_fetches **ret_fetches
  * parts_open() - make job->parts
  * @fresh: the job is about to be started; else it is believed to run already
  *
- * Return: 0 or negative errno, with @why.
+ * Return: 0 or negative errno, with @error.
  */
-int parts_open(struct job *job, bool fresh, char *why, size_t size);
+int parts_open(struct job *job, bool fresh, struct ckpt_error *error);
 /* True if the node @host (index in the hosts file) has a part of the job. False for NULL. */
 bool parts_is_node(const struct parts *parts, unsigned int host);
 /* True if the node @host is the home of the job, and not this node. False for NULL. */

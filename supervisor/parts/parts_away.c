@@ -122,7 +122,7 @@ void parts_away_gone(struct parts *p)
 static bool is_superseded(const struct parts *p)
 {
 	json_t *record;
-	char why[512];
+	struct ckpt_error error = {};
 	bool stale_run;
 
 	if (p->ticks % PARTS_LOOK_TICKS ||
@@ -132,7 +132,7 @@ static bool is_superseded(const struct parts *p)
 		stale_run_ask(p->job, p->ticks / PARTS_LOOK_TICKS);
 		return false;
 	}
-	if (catalog_job_read(&p->common->catalog, p->job->id, &record, why, sizeof(why)))
+	if (catalog_job_read(&p->common->catalog, p->job->id, &record, &error))
 		return false;
 	stale_run = (uint64_t)json_integer_value(json_object_get(record, "run")) > p->run;
 	json_decref(record);
@@ -254,10 +254,10 @@ static void on_ask_run(struct peer_question *q, void *arg)
 	const json_t *args = peer_question_args(q);
 	json_t *record = NULL;
 	json_int_t run = 0;
-	char why[512];
+	struct ckpt_error error = {};
 
 	if (!catalog_job_read(&common->catalog, json_integer_value(json_object_get(args, "job")),
-			      &record, why, sizeof(why)) &&
+			      &record, &error) &&
 	    json_equal(json_object_get(args, "uuid"), json_object_get(record, "uuid")))
 		run = json_integer_value(json_object_get(record, "run"));
 	json_decref(record);

@@ -348,9 +348,9 @@ static json_int_t run_here(const struct jobs *jobs, int64_t id, const json_t *re
 	json_int_t run = job && uuid && !strcmp(job->uuid, uuid) ? job->record.run : 0;
 	json_int_t on_disk = 0;
 	json_t *had = NULL;
-	char why[512];
+	struct ckpt_error error = {};
 
-	if (!catalog_job_read(&jobs_common(jobs)->catalog, id, &had, why, sizeof(why)))
+	if (!catalog_job_read(&jobs_common(jobs)->catalog, id, &had, &error))
 		on_disk = parts_fetch_run_of(had, record);
 	json_decref(had);
 	return run > on_disk ? run : on_disk;

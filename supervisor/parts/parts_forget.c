@@ -112,7 +112,7 @@ static json_t *forget_in_l1(const struct forgetting *f)
 	};
 	json_t *outcome = listing_check_own(&listing, f->generations, f->force);
 	const json_t *number;
-	char why[512];
+	struct ckpt_error error = {};
 	size_t i;
 	int err;
 
@@ -124,9 +124,9 @@ static json_t *forget_in_l1(const struct forgetting *f)
 		if (pin_has(catalog, f->job->id, n))
 			return outcome_error(-EBUSY, "generation %lld is pinned there",
 					     (long long)n);
-		err = catalog_generation_remove(catalog, f->job->id, n, why, sizeof(why));
+		err = catalog_generation_remove(catalog, f->job->id, n, &error);
 		if (err)
-			return outcome_error(err, "%s", why);
+			return outcome_error(err, "%s", error.text);
 	}
 	return NULL;
 }
@@ -251,7 +251,7 @@ static void on_forget(struct peer_question *q, void *arg)
 	struct common *common = jobs_common(services->jobs);
 	const json_t *args = peer_question_args(q);
 	json_t *outcome = NULL;
-	char why[512];
+	struct ckpt_error error = {};
 	struct job *job = parts_forget_find(services->jobs, q, &outcome);
 	struct forgetting *f = job ? calloc(1, sizeof(*f)) : NULL;
 
@@ -273,9 +273,9 @@ static void on_forget(struct peer_question *q, void *arg)
 		.level = f->level, .generations = f->generations, .whole = f->whole,
 	};
 	/* Nobody asks again, so remove the generations even without a note. */
-	if (tombstone_note_make(&f->note, job, why, sizeof(why)))
+	if (tombstone_note_make(&f->note, job, &error))
 		log_warning(&common->log, "job %lld: levels may get again what is removed: %s",
-			    (long long)job->id, why);
+			    (long long)job->id, error.text);
 	job_label(job, f->label);
 	job->busy = "removal";
 	if (flusher_hold(services->flusher, parts_forget_on_held, f))

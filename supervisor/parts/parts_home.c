@@ -141,17 +141,17 @@ static void tell_over(struct parts *p, int status)
  */
 static int note_end(struct parts *p, const struct job_end *end)
 {
-	char why[512];
+	struct ckpt_error error = {};
 	int err;
 
 	if (p->ticks < p->note_again)
 		return -EAGAIN;
-	err = job_note_end(p->job, end, why, sizeof(why));
+	err = job_note_end(p->job, end, &error);
 	if (!err || err == -ENOENT || err == -ESTALE)
 		return err;
 	if (!p->note_again)
 		log_error(&p->common->log, "job %lld has ended, but: %s; trying again",
-			  (long long)p->job->id, why);
+			  (long long)p->job->id, error.text);
 	p->note_again = p->ticks + AGAIN_TICKS;
 	return -EAGAIN;
 }

@@ -110,11 +110,10 @@ json_t *parts_pin_nodes(const struct job *job, int64_t generation)
 {
 	const struct common *common = jobs_common(job->jobs);
 	json_t *names = json_array(), *parts = NULL;
-	char why[512];
+	struct ckpt_error error = {};
 
 	if (!common->config.image_dir_shared &&
-	    !catalog_generation_parts(&common->catalog, job->id, generation, &parts, why,
-				      sizeof(why))) {
+	    !catalog_generation_parts(&common->catalog, job->id, generation, &parts, &error)) {
 		parts_pin_add_names(names, json_object_get(parts, "nodes"), common->config.node);
 		parts_pin_add_names(names,
 				    json_object_get(job->record.ranks, "nodes"),
@@ -155,20 +154,22 @@ void parts_pin(const struct job *job, json_t *names, const struct parts_pin *how
 
 /* ------------------------------------------------------------ another node */
 
-/* Return: 0, -ENOENT if this node has no part of the generation, or negative errno with @why. */
+/* Return: 0, -ENOENT if this node has no part of the generation, or negative errno with @error. */
 static int parts_pin_change(const struct common *common, const struct parts_pin *how, int64_t job,
-			    char *why, size_t size)
+			    struct ckpt_error *error)
 {
 	_cleanup_fd_ int lock = -1;
 	int err = catalog_lock(&common->catalog, job, &lock);
 
 	if (!err && how->pin)
 		return pin_set(&common->catalog, job, how->generation, how->by, common->config.node,
-			       why, size);
+			       error);
 	if (!err)
 		err = pin_clear(&common->catalog, job, how->generation);
-	snprintf(why, size, "%s", err == -EBUSY ?
-		 "generations are being removed or pinned there just now" : strerror(-err));
+	if (err)
+		error_set(error, err, "%s", err == -EBUSY ?
+			  "generations are being removed or pinned there just now" :
+			  strerror(-err));
 	return err;
 }
 
@@ -178,7 +179,7 @@ static void on_pin(struct peer_question *q, void *arg)
 	const char *uuid = NULL;
 	json_t *no = NULL, *outcome = NULL;
 	json_int_t id, generation, by;
-	char why[512] = "";
+	struct ckpt_error error = {};
 	struct job *job;
 	int pin, err = -ENOENT;
 
@@ -190,8 +191,8 @@ static void on_pin(struct peer_question *q, void *arg)
 	job = jobs_reconcile(jobs, id, &no);
 	if (!job && outcome_errno(no) != -ENOENT) {
 		err = outcome_errno(no);
-		snprintf(why, sizeof(why), "%s", json_string_value(json_object_get(
-			 json_object_get(no, "error"), "text")) ?: strerror(-err));
+		error_set(&error, err, "%s", json_string_value(json_object_get(
+			  json_object_get(no, "error"), "text")) ?: strerror(-err));
 	}
 	if (job && !strcmp(job->uuid, uuid))
 		outcome = parts_check_change(job, q);
@@ -199,11 +200,11 @@ static void on_pin(struct peer_question *q, void *arg)
 		const struct parts_pin how = { .generation = generation, .pin = pin,
 			.by = (uid_t)by };
 
-		err = parts_pin_change(jobs_common(jobs), &how, id, why, sizeof(why));
+		err = parts_pin_change(jobs_common(jobs), &how, id, &error);
 	}
 	json_decref(no);
 	if (!outcome)
-		outcome = err && err != -ENOENT ? outcome_error(err, "%s", why) :
+		outcome = err && err != -ENOENT ? outcome_error(err, "%s", error.text) :
 			  outcome_ok(json_pack("{s:b}", "here", !err));
 	peer_question_answer(q, outcome);
 }

@@ -53,11 +53,11 @@ static json_t *parts_place_check_owner(const struct catalog *catalog, int64_t id
 {
 	const json_t *uuid = json_object_get(record, "uuid");
 	json_t *had = NULL, *outcome = NULL;
-	char why[512];
-	int err = catalog_job_read(catalog, id, &had, why, sizeof(why));
+	struct ckpt_error error = {};
+	int err = catalog_job_read(catalog, id, &had, &error);
 
 	if (err && err != -ENOENT)
-		outcome = outcome_error(err, "%s", why);
+		outcome = outcome_error(err, "%s", error.text);
 	else if (!err && !json_equal(uuid, json_object_get(had, "uuid")))
 		outcome = outcome_error(-EEXIST,
 					"another job has the number %lld here (%s): remove that "
@@ -70,14 +70,14 @@ static json_t *parts_place_check_owner(const struct catalog *catalog, int64_t id
 
 /* Write @record, its run raised to @run if it is lower. */
 static int parts_place_write_record(const struct catalog *catalog, int64_t id, const json_t *record,
-				    json_int_t run, char *why, size_t size)
+				    json_int_t run, struct ckpt_error *error)
 {
 	json_t *copy = json_copy((json_t *)record);
 	int err;
 
 	if (json_integer_value(json_object_get(record, "run")) < run)
 		json_object_set_new(copy, "run", json_integer(run));
-	err = copy ? catalog_job_write(catalog, id, copy, why, size) : -ENOMEM;
+	err = copy ? catalog_job_write(catalog, id, copy, error) : -ENOMEM;
 	json_decref(copy);
 	return err;
 }
@@ -85,7 +85,8 @@ static int parts_place_write_record(const struct catalog *catalog, int64_t id, c
 json_t *parts_make_place(const struct common *common, int64_t id, const json_t *record,
 			 json_int_t run)
 {
-	char *dir = catalog_job_dir(&common->catalog, id), why[512] = "out of memory";
+	char *dir = catalog_job_dir(&common->catalog, id);
+	struct ckpt_error error = { .text = "out of memory" };
 	json_t *outcome = parts_place_check_owner(&common->catalog, id, record);
 	int err = dir ? 0 : -ENOMEM;
 	bool made;
@@ -95,9 +96,9 @@ json_t *parts_make_place(const struct common *common, int64_t id, const json_t *
 	if (!outcome && err)
 		outcome = outcome_error(err, "%s: %s", dir ? dir : "", strerror(-err));
 	if (!outcome) {
-		err = parts_place_write_record(&common->catalog, id, record, run, why, sizeof(why));
+		err = parts_place_write_record(&common->catalog, id, record, run, &error);
 		if (err)
-			outcome = outcome_error(err, "%s", why);
+			outcome = outcome_error(err, "%s", error.text);
 	}
 	free(dir);
 	return outcome;

@@ -185,7 +185,6 @@ static json_t *parts_start_enter(struct jobs *jobs, json_int_t id, const json_t 
 	struct job *job = jobs_lookup(jobs, id);
 	struct ckpt_error error = {};
 	json_t *outcome;
-	char why[512];
 	int err;
 
 	if (job && job->parts && abandon_older(job, record)) {
@@ -215,10 +214,10 @@ static json_t *parts_start_enter(struct jobs *jobs, json_int_t id, const json_t 
 		jobs_forget(job);
 		return outcome;
 	}
-	err = parts_open(job, true, why, sizeof(why));
+	err = parts_open(job, true, &error);
 	if (err) {
 		jobs_forget(job);
-		return outcome_error(err, "%s", why);
+		return outcome_error(err, "%s", error.text);
 	}
 	*ret_job = job;
 	return NULL;

@@ -117,11 +117,11 @@ static json_t *stale_run_look(struct channel_reporter *reporter, void *arg)
 	const struct stale_run *stale_run = arg;
 	struct job *job = NULL;
 	json_t *found = json_array(), *record;
-	char why[512];
+	struct ckpt_error error = {};
 
 	while ((job = jobs_next(stale_run->jobs, job))) {
 		if (!stale_run_is_ours(job) || catalog_job_read(&stale_run->common->catalog,
-								job->id, &record, why, sizeof(why)))
+								job->id, &record, &error))
 			continue;
 		if (same_uuid(job, record) && stale_run_of(record) > job->record.run)
 			json_array_append_new(found, json_pack("[I, I]", (json_int_t)job->id,

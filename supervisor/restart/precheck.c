@@ -69,15 +69,14 @@ static json_t *ranks_of(const struct common *common, const struct job *job, int6
 {
 	const json_t *record = job->record.ranks;
 	json_t *ranks = NULL;
-	char why[512];
+	struct ckpt_error error = {};
 	int err;
 
-	err = catalog_generation_parts(&common->catalog, job->id, generation, &ranks, why,
-				       sizeof(why));
+	err = catalog_generation_parts(&common->catalog, job->id, generation, &ranks, &error);
 	if (!err)
 		return ranks;
 	if (err != -ENOENT)
-		*ret_outcome = outcome_error(err, "%s", why);
+		*ret_outcome = outcome_error(err, "%s", error.text);
 	else if (record)
 		return rank_record_gathered(record);
 	else if (!is_here(nodes, common))

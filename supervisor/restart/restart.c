@@ -111,7 +111,7 @@ static void restart_on_progress(json_t *progress, void *arg)
 static void restart_back(struct restart *r)
 {
 	struct job *job = r->job;
-	char why[512];
+	struct ckpt_error error = {};
 
 	if (job == r->draft)
 		return;
@@ -123,8 +123,8 @@ static void restart_back(struct restart *r)
 		return;
 	/* If another node had the job, only its images are known to be left. */
 	if (job_set_state(job, r->before == JOB_ELSEWHERE ? JOB_LOST : r->before,
-			  why, sizeof(why)))
-		log_error(&r->request->common->log, "%s", why);
+			  &error))
+		log_error(&r->request->common->log, "%s", error.text);
 	job_answer_waiters(job);
 }
 
@@ -180,7 +180,7 @@ static void restart_log_notes(const struct restart *r)
 /* One pending answer has come; after the last one the restart has succeeded or failed. */
 static void restart_settle(struct restart *r)
 {
-	char why[512];
+	struct ckpt_error error = {};
 
 	if (--r->waits)
 		return;
@@ -189,8 +189,8 @@ static void restart_settle(struct restart *r)
 		on_gone(r);
 		return;
 	}
-	if (r->job->parts && job_set_state(r->job, JOB_RUNNING, why, sizeof(why)))
-		log_error(&r->request->common->log, "%s", why);
+	if (r->job->parts && job_set_state(r->job, JOB_RUNNING, &error))
+		log_error(&r->request->common->log, "%s", error.text);
 	log_info(&r->request->common->log, "job %lld runs again from generation %lld",
 		 (long long)r->job->id, (long long)r->generation);
 	restart_log_notes(r);
@@ -246,7 +246,7 @@ static void on_parts(json_t *outcome, void *arg)
 static void restart_adopt(struct restart *r)
 {
 	struct job *job = r->job;
-	char why[512];
+	struct ckpt_error error = {};
 
 	job->record.generation = r->generation;
 	if (job->parts) {
@@ -254,8 +254,8 @@ static void restart_adopt(struct restart *r)
 	} else if (job_adopt(job)) {
 		job->state = JOB_RUNNING;
 		job_recover(job);
-	} else if (job_set_state(job, JOB_RUNNING, why, sizeof(why))) {
-		log_error(&r->request->common->log, "%s", why);
+	} else if (job_set_state(job, JOB_RUNNING, &error)) {
+		log_error(&r->request->common->log, "%s", error.text);
 	}
 }
 
@@ -344,7 +344,7 @@ static json_t *restart_on_checked(void *arg)
 {
 	struct restart *r = arg;
 	struct job *job = r->job;
-	char why[512];
+	struct ckpt_error error = {};
 	json_t *outcome = check_claim(job);
 	int err = 0;
 
@@ -353,14 +353,14 @@ static json_t *restart_on_checked(void *arg)
 	job->record.run = next_run(r);
 	job->saving = false;
 	if (is_of_nodes(job))
-		err = parts_open(job, true, why, sizeof(why));
+		err = parts_open(job, true, &error);
 	if (!err) {
-		err = job_set_state(job, JOB_STARTING, why, sizeof(why));
+		err = job_set_state(job, JOB_STARTING, &error);
 		r->begun = !err;
 		if (err)
 			job->state = r->before;
 	}
-	return err ? outcome_error(err, "%s", why) : NULL;
+	return err ? outcome_error(err, "%s", error.text) : NULL;
 }
 
 static void restart_start_parts(struct restart *r)
@@ -546,15 +546,14 @@ static bool fetch_parts(struct restart *r)
 		.of_run = r->of_run,
 	};
 	const struct job *job = r->draft ? r->draft : r->job;
-	char why[512];
+	struct ckpt_error error = {};
 	int err;
 
 	if (common->config.image_dir_shared || !job->record.ranks)
 		return false;
-	err = catalog_generation_parts(&common->catalog, job->id, r->generation, &how.was, why,
-				       sizeof(why));
+	err = catalog_generation_parts(&common->catalog, job->id, r->generation, &how.was, &error);
 	if (err && err != -ENOENT) {
-		give_up(r, outcome_error(err, "%s", why));
+		give_up(r, outcome_error(err, "%s", error.text));
 		return true;
 	}
 	restart_times_begin(r->times, clock_monotonic_ns());

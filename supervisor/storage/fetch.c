@@ -164,12 +164,12 @@ static bool commit_parts(struct fetch_attempt *r)
 {
 	json_t *ranks = json_incref((json_t *)r->f->ranks), *record, *parts = NULL;
 	_cleanup_free_ char *dir = fetch_place(r, 0);
-	char why[512] = "";
+	struct ckpt_error error = {};
 	bool same;
 	int err;
 
-	err = catalog_generation_parts(r->f->catalog, r->f->job, r->generation, &parts, why,
-				       sizeof(why));
+	err = catalog_generation_parts(r->f->catalog, r->f->job, r->generation, &parts,
+				       &error);
 	same = !err && (!ranks || json_equal(ranks, parts));
 	json_decref(parts);
 	if (same) {
@@ -181,12 +181,12 @@ static bool commit_parts(struct fetch_attempt *r)
 		ranks = json_incref(json_object_get(record, "ranks"));
 		json_decref(record);
 	}
-	err = ranks ? catalog_generation_commit(r->f->catalog, r->f->job, r->generation, ranks, why,
-						sizeof(why)) : -EBADMSG;
+	err = ranks ? catalog_generation_commit(r->f->catalog, r->f->job, r->generation, ranks,
+						&error) : -EBADMSG;
 	json_decref(ranks);
 	if (err) {
 		fetch_note_failure(r, err);
-		fetch_step(r, ": %s", why[0] ? why : strerror(-err));
+		fetch_step(r, ": %s", error.text[0] ? error.text : strerror(-err));
 	}
 	return !err;
 }
@@ -415,11 +415,10 @@ static int64_t find_newest(const struct fetch_attempt *r, const int64_t *all, si
 /* Remove the images that were copied into L1, if L1 had nothing of the generation before. */
 static void fetch_drop(const struct fetch_attempt *r)
 {
-	char why[512];
+	struct ckpt_error error = {};
 
 	if (r->fresh)
-		catalog_generation_remove(r->f->catalog, r->f->job, r->generation, why,
-					  sizeof(why));
+		catalog_generation_remove(r->f->catalog, r->f->job, r->generation, &error);
 }
 
 /*

@@ -162,7 +162,7 @@ static json_t *fetch_record_write_record(const struct fetch *f, const char *labe
 					 const json_t *note, int64_t newest)
 {
 	json_t *outcome;
-	char why[512];
+	struct ckpt_error error = {};
 	int err;
 
 	if (!record || !fetch_record_is_of(record, label))
@@ -175,8 +175,8 @@ static json_t *fetch_record_write_record(const struct fetch *f, const char *labe
 	if (outcome)
 		return outcome;
 	fetch_record_adjust(f, record, note, newest);
-	err = catalog_job_write(f->catalog, f->job, record, why, sizeof(why));
-	return err ? outcome_error(err, "%s", why) : NULL;
+	err = catalog_job_write(f->catalog, f->job, record, &error);
+	return err ? outcome_error(err, "%s", error.text) : NULL;
 }
 
 json_t *fetch_record_complete(const struct fetch *f, const struct image_key *key, const char *label,

@@ -116,9 +116,9 @@ static bool restarted_elsewhere(const struct prune *prune, char *holder, size_t 
 	       strcmp(holder, prune->node);
 }
 
-/* 1: the generation is kept after all; 0: it is gone; negative errno with @why. */
-static int prune_remove_one(const struct prune *prune, struct retention_item *item, char *why,
-			    size_t size)
+/* 1: the generation is kept after all; 0: it is gone; negative errno with @error. */
+static int prune_remove_one(const struct prune *prune, struct retention_item *item,
+			    struct ckpt_error *error)
 {
 	const struct listing *l = &prune->listing;
 	char holder[80];
@@ -134,7 +134,7 @@ static int prune_remove_one(const struct prune *prune, struct retention_item *it
 		item->verdict = RETENTION_KEPT_IN_USE;
 		return 1;
 	}
-	err = catalog_generation_remove(l->catalog, l->job, item->generation, why, size);
+	err = catalog_generation_remove(l->catalog, l->job, item->generation, error);
 	if (err != -EBUSY)
 		return err;
 	item->verdict = RETENTION_KEPT_IN_USE;
@@ -158,18 +158,18 @@ static json_t *prune_remove_all(const struct prune *prune, struct retention_item
 {
 	json_t *removed = json_array(), *kept = json_array(), *failed = json_array();
 	uint64_t freed = 0;
-	char why[512];
+	struct ckpt_error error = {};
 	size_t i;
 
 	for (i = 0; i < nr; i++) {
 		int err = 1;
 
 		if (retention_goes(&items[i]))
-			err = prune_remove_one(prune, &items[i], why, sizeof(why));
+			err = prune_remove_one(prune, &items[i], &error);
 		if (err < 0)
 			json_array_append_new(failed, json_pack("{s:I, s:s}", "generation",
 								(json_int_t)items[i].generation,
-								"text", why));
+								"text", error.text));
 		/* It is no generation any more, but some of its files stay. */
 		if (err < 0 && !catalog_has(prune->listing.catalog, prune->listing.job,
 					    items[i].generation)) {

@@ -87,13 +87,13 @@ static json_t *verb_checkpoint_check_place(const struct job *job)
 static json_t *verb_checkpoint_set(struct job *job, bool on, json_t *settings)
 {
 	json_t *before = json_incref(job->record.automatic), *outcome = NULL;
-	char why[512];
+	struct ckpt_error error = {};
 	int err;
 
 	job_record_replace(&job->record.automatic, on ? json_incref(settings) : NULL);
-	err = job_save(job, why, sizeof(why));
+	err = job_save(job, &error);
 	if (err) {
-		outcome = outcome_error(err, "%s", why);
+		outcome = outcome_error(err, "%s", error.text);
 		job_record_replace(&job->record.automatic, json_incref(before));
 	} else {
 		log_info(&jobs_common(job->jobs)->log, "job %lld: checkpoints by itself: %s",

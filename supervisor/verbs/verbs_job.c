@@ -204,12 +204,12 @@ static void on_parts_started(json_t *outcome, void *arg)
 	struct run *run = arg;
 	struct job *job = run->job;
 	int client = -1;
-	char why[512];
+	struct ckpt_error error = {};
 
 	job->busy = NULL;
 	if (outcome_is_ok(outcome)) {
-		if (job_set_state(job, JOB_RUNNING, why, sizeof(why)))
-			log_error(&run->request->common->log, "%s", why);
+		if (job_set_state(job, JOB_RUNNING, &error))
+			log_error(&run->request->common->log, "%s", error.text);
 		json_decref(outcome);
 		outcome = outcome_ok(job_describe(job));
 		client = take_fd(&run->client);
@@ -224,15 +224,15 @@ static void on_parts_started(json_t *outcome, void *arg)
 
 static json_t *job_started(struct job *job)
 {
-	char why[512];
+	struct ckpt_error error = {};
 	int err = job_adopt(job);
 
 	/* If the job is already over, job_recover() finds that by its exit status. */
 	if (err) {
 		job->state = JOB_RUNNING;
 		job_recover(job);
-	} else if (job_set_state(job, JOB_RUNNING, why, sizeof(why))) {
-		log_error(&jobs_common(job->jobs)->log, "%s", why);
+	} else if (job_set_state(job, JOB_RUNNING, &error)) {
+		log_error(&jobs_common(job->jobs)->log, "%s", error.text);
 	}
 	return outcome_ok(job_describe(job));
 }
@@ -294,7 +294,7 @@ void verb_run(struct request *request)
 {
 	json_t *outcome = NULL, *record;
 	bool attach = false;
-	char why[512];
+	struct ckpt_error error = {};
 	struct run *run;
 	int err;
 
@@ -307,24 +307,24 @@ void verb_run(struct request *request)
 	}
 	run->request = request;
 	run->client = -1;
-	err = jobs_create(request->jobs, record, &run->job, why, sizeof(why));
+	err = jobs_create(request->jobs, record, &run->job, &error);
 	if (!err) {
 		run->job->busy = "start";
 		if (json_object_get(run->job->record.ranks, "nodes"))
-			err = parts_open(run->job, true, why, sizeof(why));
+			err = parts_open(run->job, true, &error);
 		if (!err) {
 			err = verb_job_start(run, attach);
 			if (!err)
 				return;
-			snprintf(why, sizeof(why), "the job's shim cannot be started: %s",
-				 strerror(-err));
+			error_set(&error, err, "the job's shim cannot be started: %s",
+				  strerror(-err));
 		}
 		verb_job_discard(run->job);
 	}
 	if (run->client >= 0)
 		close(run->client);
 	free(run);
-	request_answer(request, outcome_error(err, "%s", why));
+	request_answer(request, outcome_error(err, "%s", error.text));
 }
 
 /* -------------------------------------------------------------------- ps */

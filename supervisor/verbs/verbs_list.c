@@ -205,7 +205,8 @@ static json_t *rm_from_l1(const struct rm *rm)
 	const struct catalog *catalog = &rm->request->common->catalog;
 	_cleanup_fd_ int lock = -1;
 	json_t *outcome = check_own(rm);
-	char why[512], holder[80];
+	char holder[80];
+	struct ckpt_error error = {};
 	size_t i;
 	int err;
 
@@ -228,9 +229,9 @@ static json_t *rm_from_l1(const struct rm *rm)
 		/* The catalog lock is held: nobody can pin the generation from here on. */
 		if (pin_has(catalog, rm->job->id, n))
 			return pruner_pinned(rm->job->id, n);
-		err = catalog_generation_remove(catalog, rm->job->id, n, why, sizeof(why));
+		err = catalog_generation_remove(catalog, rm->job->id, n, &error);
 		if (err)
-			return outcome_error(err, "%s", why);
+			return outcome_error(err, "%s", error.text);
 	}
 	return NULL;
 }
@@ -319,13 +320,13 @@ static json_t *rm_run(struct channel_reporter *reporter, void *arg)
 /* If only levels had the generation, its removal shows that its number was used: note that. */
 static void verb_list_note_number(struct rm *rm, const json_t *outcome)
 {
-	char why[512];
+	struct ckpt_error error = {};
 
 	if (rm->whole || !count_removed(json_object_get(outcome, "result")))
 		return;
-	if (job_raise_floor(rm->job, json_integer_value(json_array_get(rm->generations, 0)), why,
-			    sizeof(why)))
-		log_error(&rm->request->common->log, "%s", why);
+	if (job_raise_floor(rm->job, json_integer_value(json_array_get(rm->generations, 0)),
+			    &error))
+		log_error(&rm->request->common->log, "%s", error.text);
 }
 
 static void on_rm(json_t *outcome, void *arg)
@@ -454,7 +455,7 @@ static json_t *raise_floor(const struct rm *rm)
 {
 	size_t n = json_array_size(rm->generations);
 	int64_t top = json_integer_value(json_array_get(rm->generations, n ? n - 1 : 0));
-	char why[512];
+	struct ckpt_error error = {};
 	int err;
 
 	/*
@@ -463,21 +464,21 @@ static json_t *raise_floor(const struct rm *rm)
 	 */
 	if (!rm->whole && !rm->in_l1)
 		return NULL;
-	err = job_raise_floor(rm->job, top, why, sizeof(why));
-	return err ? outcome_error(err, "%s", why) : NULL;
+	err = job_raise_floor(rm->job, top, &error);
+	return err ? outcome_error(err, "%s", error.text) : NULL;
 }
 
 /* Note the removal as a tombstone before anything is removed. NULL or an outcome. */
 static json_t *tombstone_write(struct rm *rm)
 {
-	char why[512];
+	struct ckpt_error error = {};
 	int err;
 
 	rm->note = (struct tombstone_note) {
 		.level = rm->level, .generations = rm->generations, .whole = rm->whole,
 	};
-	err = tombstone_note_make(&rm->note, rm->job, why, sizeof(why));
-	return err ? outcome_error(err, "%s", why) : NULL;
+	err = tombstone_note_make(&rm->note, rm->job, &error);
+	return err ? outcome_error(err, "%s", error.text) : NULL;
 }
 
 /* Parse and check the request; NULL with an outcome, or if out of memory. */

@@ -39,36 +39,36 @@ static json_t *verb_prune_choose(const struct request *request, const struct job
 						      (long long)job->id);
 }
 
-/* Set or clear the pin on this node; call with the catalog lock. @why says what went wrong. */
+/* Set or clear the pin on this node; call with the catalog lock. @error says what went wrong. */
 static int verb_prune_change(const struct request *request, const struct job *job,
-			     json_int_t generation, bool pin, char *why, size_t size)
+			     json_int_t generation, bool pin, struct ckpt_error *error)
 {
 	const struct common *common = request->common;
 	int err;
 
 	if (pin)
 		return pin_set(&common->catalog, job->id, generation, request->uid,
-			       common->config.node, why, size);
+			       common->config.node, error);
 	err = pin_clear(&common->catalog, job->id, generation);
 	if (err == -ENOENT)
-		snprintf(why, size, "generation %lld of job %lld is not pinned",
-			 (long long)generation, (long long)job->id);
+		error_set(error, err, "generation %lld of job %lld is not pinned",
+			  (long long)generation, (long long)job->id);
 	else if (err)
-		snprintf(why, size, "%s: %s", job->image_dir, strerror(-err));
+		error_set(error, err, "%s: %s", job->image_dir, strerror(-err));
 	return err;
 }
 
 /* Take the catalog lock, then verb_prune_change(). -EBUSY if somebody else has the lock. */
 static int change_here(const struct request *request, const struct job *job, json_int_t generation,
-		       bool pin, char *why, size_t size)
+		       bool pin, struct ckpt_error *error)
 {
 	_cleanup_fd_ int lock = -1;
 	int err = catalog_lock(&request->common->catalog, job->id, &lock);
 
 	if (!err)
-		return verb_prune_change(request, job, generation, pin, why, size);
-	snprintf(why, size, "%s: %s", job->image_dir, err == -EBUSY ?
-		 "generations are being removed or pinned just now; try again" : strerror(-err));
+		return verb_prune_change(request, job, generation, pin, error);
+	error_set(error, err, "%s: %s", job->image_dir, err == -EBUSY ?
+		  "generations are being removed or pinned just now; try again" : strerror(-err));
 	return err;
 }
 
@@ -171,13 +171,13 @@ static void pin_or_not(struct request *request, bool pin)
 	json_t *outcome = NULL, *names = NULL;
 	struct job *job = jobs_reconcile_for(request, &outcome);
 	json_int_t generation = 0;
-	char why[512];
+	struct ckpt_error error = {};
 	int err = 0;
 
 	if (job)
 		outcome = verb_prune_choose(request, job, &generation);
 	if (job && !outcome) {
-		err = change_here(request, job, generation, pin, why, sizeof(why));
+		err = change_here(request, job, generation, pin, &error);
 		names = parts_pin_nodes(job, generation);
 	}
 	if (json_array_size(names) && (!err || (err == -ENOENT && !pin))) {
@@ -186,7 +186,7 @@ static void pin_or_not(struct request *request, bool pin)
 		return;
 	}
 	if (job && !outcome)
-		outcome = err ? outcome_error(err, "%s", why) :
+		outcome = err ? outcome_error(err, "%s", error.text) :
 			  outcome_ok(json_pack("{s:I, s:I, s:b}", "job", (json_int_t)job->id,
 					       "generation", generation, "pinned", pin));
 	json_decref(names);

@@ -197,14 +197,14 @@ static json_t *would_be_fetched(const struct attempt *a, const json_t *result)
 /* Never reuse numbers of generations that only levels have. False: the request is answered. */
 static bool note_newest(struct attempt *a, struct job *job, const json_t *result)
 {
-	char why[512];
+	struct ckpt_error error = {};
 	int err = 0;
 
 	if (job && !verb_restart_is_dry_run(a))
 		err = job_raise_floor(job, json_integer_value(json_object_get(result, "newest")),
-				      why, sizeof(why));
+				      &error);
 	if (err)
-		attempt_answer(a, outcome_error(err, "%s", why), -1);
+		attempt_answer(a, outcome_error(err, "%s", error.text), -1);
 	return !err;
 }
 

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "supervisor/catalog/catalog.h"
 
 #define USAGE	"mkparts IMAGE_DIR KEYFILE JOB GENERATION RANKS [RECORD]\n"
@@ -38,7 +39,7 @@ int main(int argc, char **argv)
 {
 	json_t *ranks, *record = NULL;
 	struct catalog catalog;
-	char why[512] = "";
+	struct ckpt_error error = {};
 	int err = 0;
 
 	if (argc != 6 && argc != 7) {
@@ -55,13 +56,13 @@ int main(int argc, char **argv)
 	if (record)
 		remove_record(&catalog, argv[3]);
 	if (record)
-		err = catalog_job_write(&catalog, atoll(argv[3]), record, why, sizeof(why));
+		err = catalog_job_write(&catalog, atoll(argv[3]), record, &error);
 	if (!err && atoll(argv[4]))
 		err = catalog_generation_commit(&catalog, atoll(argv[3]), atoll(argv[4]), ranks,
-						why, sizeof(why));
+						&error);
 	json_decref(ranks);
 	json_decref(record);
 	if (err)
-		fprintf(stderr, "mkparts: %s\n", why[0] ? why : strerror(-err));
+		fprintf(stderr, "mkparts: %s\n", error.text[0] ? error.text : strerror(-err));
 	return err ? 1 : 0;
 }

@@ -402,9 +402,9 @@ int catalog_part_drop(const struct catalog *catalog, int64_t job, int64_t genera
 }
 
 int catalog_generation_commit(const struct catalog *catalog, int64_t job, int64_t generation,
-			      const json_t *parts, char *why, size_t size)
+			      const json_t *parts, struct ckpt_error *error)
 {
-	snprintf(why, size, "full");
+	error_set(error, -ENOSPC, "full");
 	if (box->full)
 		return -ENOSPC;
 	box->parts_json[generation] = true;
@@ -417,7 +417,7 @@ void catalog_generation_uncommit(const struct catalog *catalog, int64_t job, int
 }
 
 int catalog_generation_remove(const struct catalog *catalog, int64_t job, int64_t generation,
-			      char *why, size_t size)
+			      struct ckpt_error *error)
 {
 	return 0;
 }

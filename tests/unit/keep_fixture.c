@@ -86,7 +86,7 @@ int disk_setup(void **state)
 	const char *tmp = getenv("TMPDIR");
 	struct ckpt_error error;
 	json_t *record;
-	char why[256];
+	struct ckpt_error failure = {};
 
 	snprintf(d->dir, sizeof(d->dir), "%.30s/test-keep-XXXXXX", tmp ? tmp : "/tmp");
 	if (!mkdtemp(d->dir))
@@ -101,7 +101,7 @@ int disk_setup(void **state)
 	d->env = (struct op_env) { .key = d->key };
 	record = json_pack("{s:s}", "name", "test");
 	if (catalog_job_create(&d->catalog, &d->job) ||
-	    catalog_job_write(&d->catalog, d->job, record, why, sizeof(why)))
+	    catalog_job_write(&d->catalog, d->job, record, &failure))
 		return -1;
 	json_decref(record);
 	*state = d;
@@ -230,7 +230,8 @@ void disk_store_upon(const struct disk *d, int64_t generation)
 void disk_store_parts(const struct disk *d, int64_t generation, bool commit)
 {
 	json_t *ranks = json_pack("{s:[ss], s:[ss]}", "map", "0-1", "2-3", "nodes", "a", "b");
-	char why[256], text[32];
+	struct ckpt_error error = {};
+	char text[32];
 	unsigned int node;
 	char *dir;
 
@@ -243,7 +244,7 @@ void disk_store_parts(const struct disk *d, int64_t generation, bool commit)
 	}
 	if (commit)
 		assert_int_equal(catalog_generation_commit(&d->catalog, d->job, generation, ranks,
-							   why, sizeof(why)), 0);
+							   &error), 0);
 	json_decref(ranks);
 }
 

@@ -247,22 +247,22 @@ static void test_job_record(void **state)
 	struct disk *d = *state;
 	json_t *record = json_pack("{s:s, s:i}", "name", "a", "uid", 1000), *read;
 	json_t *jobs;
-	char why[256];
+	struct ckpt_error error = {};
 	int64_t job;
 
 	assert_int_equal(catalog_job_create(&d->catalog, &job), 0);
 	assert_int_equal(json_array_size(jobs = catalog_jobs(&d->catalog)), 0);
 	json_decref(jobs);
-	assert_int_equal(catalog_job_read(&d->catalog, job, &read, why, sizeof(why)), -ENOENT);
-	assert_int_equal(catalog_job_write(&d->catalog, job, record, why, sizeof(why)), 0);
-	assert_int_equal(catalog_job_read(&d->catalog, job, &read, why, sizeof(why)), 0);
+	assert_int_equal(catalog_job_read(&d->catalog, job, &read, &error), -ENOENT);
+	assert_int_equal(catalog_job_write(&d->catalog, job, record, &error), 0);
+	assert_int_equal(catalog_job_read(&d->catalog, job, &read, &error), 0);
 	assert_true(json_equal(record, read));
 	json_decref(read);
 	assert_int_equal(json_array_size(jobs = catalog_jobs(&d->catalog)), 1);
 	json_decref(jobs);
 	json_decref(record);
 	assert_int_equal(catalog_job_remove(&d->catalog, job), 0);
-	assert_int_equal(catalog_job_read(&d->catalog, job, &read, why, sizeof(why)), -ENOENT);
+	assert_int_equal(catalog_job_read(&d->catalog, job, &read, &error), -ENOENT);
 }
 
 /* Two image directories were in use: the other job's record is not replaced. */
@@ -271,23 +271,24 @@ static void test_other_jobs_record(void **state)
 	struct disk *d = *state;
 	json_t *ours = json_pack("{s:s, s:i}", "uuid", "0123456789abcdef", "uid", 1000);
 	json_t *other = json_pack("{s:s, s:i}", "uuid", "fedcba9876543210", "uid", 1001), *read;
-	char why[512], path[128];
+	struct ckpt_error error = {};
+	char path[128];
 	int64_t job;
 
 	assert_int_equal(catalog_job_create(&d->catalog, &job), 0);
-	assert_int_equal(catalog_job_check(&d->catalog, job, ours, why, sizeof(why)), 0);
-	assert_int_equal(catalog_job_write(&d->catalog, job, other, why, sizeof(why)), 0);
-	assert_int_equal(catalog_job_check(&d->catalog, job, ours, why, sizeof(why)), -ESTALE);
-	assert_int_equal(catalog_job_write(&d->catalog, job, ours, why, sizeof(why)), -ESTALE);
-	assert_non_null(strstr(why, "fedcba9876543210"));
-	assert_int_equal(catalog_job_read(&d->catalog, job, &read, why, sizeof(why)), 0);
+	assert_int_equal(catalog_job_check(&d->catalog, job, ours, &error), 0);
+	assert_int_equal(catalog_job_write(&d->catalog, job, other, &error), 0);
+	assert_int_equal(catalog_job_check(&d->catalog, job, ours, &error), -ESTALE);
+	assert_int_equal(catalog_job_write(&d->catalog, job, ours, &error), -ESTALE);
+	assert_non_null(strstr(error.text, "fedcba9876543210"));
+	assert_int_equal(catalog_job_read(&d->catalog, job, &read, &error), 0);
 	assert_true(json_equal(other, read));
 	json_decref(read);
-	assert_int_equal(catalog_job_write(&d->catalog, job, other, why, sizeof(why)), 0);
+	assert_int_equal(catalog_job_write(&d->catalog, job, other, &error), 0);
 	/* what nobody can read stands in nobody's way */
 	snprintf(path, sizeof(path), "%s/%d/job.json", d->images, (int)job);
 	assert_int_equal(truncate(path, 10), 0);
-	assert_int_equal(catalog_job_write(&d->catalog, job, ours, why, sizeof(why)), 0);
+	assert_int_equal(catalog_job_write(&d->catalog, job, ours, &error), 0);
 	json_decref(ours);
 	json_decref(other);
 }
@@ -298,7 +299,8 @@ static void test_secret_record(void **state)
 	struct disk *d = *state;
 	json_t *record = json_pack("{s:i, s:[s], s:[s], s:s}", "uid", 1000, "argv", "program",
 				   "env", "PASSWORD=x", "cwd", "/home/secret"), *read, *sealed;
-	char why[256], dir[128], secret[128], away[160];
+	struct ckpt_error failure = {};
+	char dir[128], secret[128], away[160];
 	struct ckpt_error error;
 	char *text;
 	int64_t job;
@@ -308,11 +310,11 @@ static void test_secret_record(void **state)
 	d->catalog.secret = secret;
 	assert_int_equal(catalog_job_create(&d->catalog, &job), 0);
 	snprintf(dir, sizeof(dir), "%s/%d", d->images, (int)job);
-	assert_int_equal(catalog_job_write(&d->catalog, job, record, why, sizeof(why)), -ENOENT);
-	assert_non_null(strstr(why, secret));
-	assert_int_equal(catalog_job_read(&d->catalog, job, &read, why, sizeof(why)), -ENOENT);
+	assert_int_equal(catalog_job_write(&d->catalog, job, record, &failure), -ENOENT);
+	assert_non_null(strstr(failure.text, secret));
+	assert_int_equal(catalog_job_read(&d->catalog, job, &read, &failure), -ENOENT);
 	assert_int_equal(image_key_create(secret, &error), 0);
-	assert_int_equal(catalog_job_write(&d->catalog, job, record, why, sizeof(why)), 0);
+	assert_int_equal(catalog_job_write(&d->catalog, job, record, &failure), 0);
 	assert_int_equal(atomic_json_read(dir, "job.json", &sealed), 0);
 	text = json_dumps(sealed, 0);
 	assert_null(strstr(text, "PASSWORD"));
@@ -321,22 +323,22 @@ static void test_secret_record(void **state)
 	assert_non_null(strstr(text, "1000"));
 	free(text);
 	json_decref(sealed);
-	assert_int_equal(catalog_job_read(&d->catalog, job, &read, why, sizeof(why)), 0);
+	assert_int_equal(catalog_job_read(&d->catalog, job, &read, &failure), 0);
 	assert_true(private_is_shown(read));
 	assert_true(json_equal(json_object_get(record, "env"), json_object_get(read, "env")));
 	json_decref(record);
 	/* written while the key is away: what is known, and what was not even read */
 	assert_int_equal(rename(secret, away), 0);
 	json_object_set_new(read, "uid", json_integer(2000));
-	assert_int_equal(catalog_job_write(&d->catalog, job, read, why, sizeof(why)), 0);
+	assert_int_equal(catalog_job_write(&d->catalog, job, read, &failure), 0);
 	json_decref(read);
-	assert_int_equal(catalog_job_read(&d->catalog, job, &read, why, sizeof(why)), 0);
+	assert_int_equal(catalog_job_read(&d->catalog, job, &read, &failure), 0);
 	assert_false(private_is_shown(read));
 	assert_null(json_object_get(read, "env"));
-	assert_int_equal(catalog_job_write(&d->catalog, job, read, why, sizeof(why)), 0);
+	assert_int_equal(catalog_job_write(&d->catalog, job, read, &failure), 0);
 	json_decref(read);
 	assert_int_equal(rename(away, secret), 0);
-	assert_int_equal(catalog_job_read(&d->catalog, job, &read, why, sizeof(why)), 0);
+	assert_int_equal(catalog_job_read(&d->catalog, job, &read, &failure), 0);
 	assert_true(private_is_shown(read));
 	assert_int_equal(json_integer_value(json_object_get(read, "uid")), 2000);
 	assert_string_equal(json_string_value(json_object_get(read, "cwd")), "/home/secret");
@@ -348,75 +350,77 @@ static void test_forged_record(void **state)
 {
 	struct disk *d = *state;
 	json_t *record = json_pack("{s:i}", "uid", 1000), *sealed, *read = NULL;
-	char one[128], two[128], why[256], other_key[128];
+	struct ckpt_error error = {};
+	char one[128], two[128], other_key[128];
 	int64_t job, other;
 
 	assert_int_equal(catalog_job_create(&d->catalog, &job), 0);
 	assert_int_equal(catalog_job_create(&d->catalog, &other), 0);
-	assert_int_equal(catalog_job_write(&d->catalog, job, record, why, sizeof(why)), 0);
+	assert_int_equal(catalog_job_write(&d->catalog, job, record, &error), 0);
 	json_decref(record);
 	snprintf(one, sizeof(one), "%s/%d", d->images, (int)job);
 	snprintf(two, sizeof(two), "%s/%d", d->images, (int)other);
 
 	assert_int_equal(atomic_json_read(one, "job.json", &sealed), 0);
 	assert_int_equal(atomic_json_write(two, "job.json", sealed), 0);
-	assert_int_equal(catalog_job_read(&d->catalog, other, &read, why, sizeof(why)), -EBADMSG);
+	assert_int_equal(catalog_job_read(&d->catalog, other, &read, &error), -EBADMSG);
 
 	json_object_set_new(json_object_get(sealed, "sealed"), "uid", json_integer(0));
 	assert_int_equal(atomic_json_write(one, "job.json", sealed), 0);
-	assert_int_equal(catalog_job_read(&d->catalog, job, &read, why, sizeof(why)), -EBADMSG);
+	assert_int_equal(catalog_job_read(&d->catalog, job, &read, &error), -EBADMSG);
 	json_object_set_new(json_object_get(sealed, "sealed"), "uid", json_integer(1000));
 	assert_int_equal(atomic_json_write(one, "job.json", sealed), 0);
-	assert_int_equal(catalog_job_read(&d->catalog, job, &read, why, sizeof(why)), 0);
+	assert_int_equal(catalog_job_read(&d->catalog, job, &read, &error), 0);
 	json_decref(read);
 	json_decref(sealed);
 
 	snprintf(other_key, sizeof(other_key), "%s/key2", d->dir);
 	assert_int_equal(image_key_create(other_key, NULL), 0);
 	d->catalog.key = other_key;
-	assert_int_equal(catalog_job_read(&d->catalog, job, &read, why, sizeof(why)),
+	assert_int_equal(catalog_job_read(&d->catalog, job, &read, &error),
 			 -EKEYREJECTED);
 	/* of an earlier version, which did not name its key */
 	assert_int_equal(atomic_json_read(one, "job.json", &sealed), 0);
 	assert_int_equal(json_object_del(sealed, "key"), 0);
 	assert_int_equal(atomic_json_write(one, "job.json", sealed), 0);
 	json_decref(sealed);
-	assert_int_equal(catalog_job_read(&d->catalog, job, &read, why, sizeof(why)), -EBADMSG);
+	assert_int_equal(catalog_job_read(&d->catalog, job, &read, &error), -EBADMSG);
 	d->catalog.key = d->key;
-	assert_int_equal(catalog_job_read(&d->catalog, job, &read, why, sizeof(why)), 0);
+	assert_int_equal(catalog_job_read(&d->catalog, job, &read, &error), 0);
 	json_decref(read);
 	d->catalog.key = "/nonexistent/key";
-	assert_int_equal(catalog_job_read(&d->catalog, job, &read, why, sizeof(why)), -ENOENT);
-	assert_non_null(strstr(why, "key"));
+	assert_int_equal(catalog_job_read(&d->catalog, job, &read, &error), -ENOENT);
+	assert_non_null(strstr(error.text, "key"));
 }
 
 /* Two ckptds under one name in one directory; and one whose directory comes and goes. */
 static void test_one_of_a_name(void **state)
 {
 	struct disk *d = *state;
-	char why[512] = "", away[128], path[128];
+	struct ckpt_error error = {};
+	char away[128], path[128];
 	int lock = -1, other = -1, second = -1;
 
-	assert_int_equal(name_lock_take(d->images, "n1", &lock, why, sizeof(why)), 0);
+	assert_int_equal(name_lock_take(d->images, "n1", &lock, &error), 0);
 	assert_true(lock >= 0);
-	assert_int_equal(name_lock_take(d->images, "n1", &second, why, sizeof(why)), -EBUSY);
+	assert_int_equal(name_lock_take(d->images, "n1", &second, &error), -EBUSY);
 	assert_int_equal(second, -1);
 	snprintf(path, sizeof(path), "pid %d on host", (int)getpid());
-	assert_non_null(strstr(why, path));
-	assert_non_null(strstr(why, "node = NAME"));
-	assert_int_equal(name_lock_take(d->images, "n2", &other, why, sizeof(why)), 0);
+	assert_non_null(strstr(error.text, path));
+	assert_non_null(strstr(error.text, "node = NAME"));
+	assert_int_equal(name_lock_take(d->images, "n2", &other, &error), 0);
 	/* ours it stays, and is not held in a directory that is not there any more */
-	assert_int_equal(name_lock_take(d->images, "n1", &lock, why, sizeof(why)), 0);
+	assert_int_equal(name_lock_take(d->images, "n1", &lock, &error), 0);
 	snprintf(away, sizeof(away), "%s.away", d->images);
 	assert_int_equal(rename(d->images, away), 0);
-	assert_int_equal(name_lock_take(d->images, "n1", &lock, why, sizeof(why)), 0);
+	assert_int_equal(name_lock_take(d->images, "n1", &lock, &error), 0);
 	assert_int_equal(lock, -1);
-	assert_int_equal(name_lock_take(away, "n1", &second, why, sizeof(why)), 0);
+	assert_int_equal(name_lock_take(away, "n1", &second, &error), 0);
 	/* it comes back, and somebody else has it */
 	assert_int_equal(rename(away, d->images), 0);
-	assert_int_equal(name_lock_take(d->images, "n1", &lock, why, sizeof(why)), -EBUSY);
+	assert_int_equal(name_lock_take(d->images, "n1", &lock, &error), -EBUSY);
 	close(second);
-	assert_int_equal(name_lock_take(d->images, "n1", &lock, why, sizeof(why)), 0);
+	assert_int_equal(name_lock_take(d->images, "n1", &lock, &error), 0);
 	assert_true(lock >= 0);
 	close(lock);
 	close(other);
@@ -428,16 +432,17 @@ static void test_lost_key(void **state)
 	struct disk *d = *state;
 	struct log log;
 	json_t *record = json_object();
-	char why[512], away[128];
+	struct ckpt_error error = {};
+	char away[128];
 	int64_t job;
 
 	log_init(&log, "test");
 	log.level = (enum log_level)0;
 	assert_int_equal(unlink(d->key), 0);
 	/* nobody but ckptd makes one, and that only if it sees that there is nothing yet */
-	assert_int_equal(seal_write(d->dir, "x", "test", d->key, record, why, sizeof(why)),
+	assert_int_equal(seal_write(d->dir, "x", "test", d->key, record, &error),
 			 -ENOENT);
-	assert_non_null(strstr(why, "put it back"));
+	assert_non_null(strstr(error.text, "put it back"));
 	snprintf(away, sizeof(away), "%s.away", d->images);
 	assert_int_equal(rename(d->images, away), 0);
 	assert_int_equal(first_key_make(&d->catalog, &log), -ENOENT);
@@ -446,11 +451,11 @@ static void test_lost_key(void **state)
 	assert_int_equal(first_key_make(&d->catalog, &log), 0);
 	assert_int_equal(access(d->key, F_OK), 0);
 	assert_int_equal(catalog_job_create(&d->catalog, &job), 0);
-	assert_int_equal(catalog_job_write(&d->catalog, job, record, why, sizeof(why)), 0);
+	assert_int_equal(catalog_job_write(&d->catalog, job, record, &error), 0);
 	assert_int_equal(first_key_make(&d->catalog, &log), 0);
 	assert_int_equal(unlink(d->key), 0);
 	assert_int_equal(first_key_make(&d->catalog, &log), -ENOENT);
-	assert_int_equal(catalog_job_write(&d->catalog, job, record, why, sizeof(why)), -ENOENT);
+	assert_int_equal(catalog_job_write(&d->catalog, job, record, &error), -ENOENT);
 	json_decref(record);
 	/* nor where only images are left */
 	assert_int_equal(catalog_job_remove(&d->catalog, job), 0);
@@ -476,13 +481,14 @@ static void test_damaged_record(void **state)
 	};
 	struct disk *d = *state;
 	json_t *read = NULL;
-	char path[128], why[256];
+	struct ckpt_error error = {};
+	char path[128];
 	int64_t job;
 	size_t i;
 
 	assert_int_equal(catalog_job_create(&d->catalog, &job), 0);
 	read = json_object();
-	assert_int_equal(catalog_job_write(&d->catalog, job, read, why, sizeof(why)), 0);
+	assert_int_equal(catalog_job_write(&d->catalog, job, read, &error), 0);
 	json_decref(read);
 	snprintf(path, sizeof(path), "%s/1/job.json", d->images);
 	for (i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
@@ -490,13 +496,13 @@ static void test_damaged_record(void **state)
 
 		fputs(texts[i], f);
 		fclose(f);
-		assert_int_equal(catalog_job_read(&d->catalog, job, &read, why, sizeof(why)),
+		assert_int_equal(catalog_job_read(&d->catalog, job, &read, &error),
 				 -EBADMSG);
 	}
 	/* A link is not followed. */
 	unlink(path);
 	assert_int_equal(symlink("/etc/passwd", path), 0);
-	assert_int_equal(catalog_job_read(&d->catalog, job, &read, why, sizeof(why)), -ELOOP);
+	assert_int_equal(catalog_job_read(&d->catalog, job, &read, &error), -ELOOP);
 }
 
 static void test_generations(void **state)
@@ -535,14 +541,14 @@ static void test_generations(void **state)
 static void test_remove_generation(void **state)
 {
 	struct disk *d = *state;
-	char why[256];
+	struct ckpt_error error = {};
 	int64_t job;
 
 	assert_int_equal(catalog_job_create(&d->catalog, &job), 0);
 	make(d, "1/gen-1", true);
 	make(d, "1/gen-1/manifest", false);
 	make(d, "1/gen-1/pages", false);
-	assert_int_equal(catalog_generation_remove(&d->catalog, job, 1, why, sizeof(why)), 0);
+	assert_int_equal(catalog_generation_remove(&d->catalog, job, 1, &error), 0);
 	assert_false(catalog_has(&d->catalog, job, 1));
 	make(d, "1/stdout", false);
 	make(d, "1/stdout.cut-17", false);
@@ -582,7 +588,7 @@ static void unlink_in(const struct disk *d, const char *path)
 static int64_t commit_two(const struct disk *d, int64_t generation)
 {
 	json_t *ranks = json_pack("{s:[ss], s:[ss]}", "map", "0-1", "2-3", "nodes", "a", "b");
-	char why[256];
+	struct ckpt_error error = {};
 	int64_t job = 1;
 
 	if (generation == 1)
@@ -590,8 +596,7 @@ static int64_t commit_two(const struct disk *d, int64_t generation)
 	make_part(d, job, generation, 0);
 	make_part(d, job, generation, 1);
 	assert_false(catalog_has(&d->catalog, job, generation));
-	assert_int_equal(catalog_generation_commit(&d->catalog, job, generation, ranks, why,
-						   sizeof(why)), 0);
+	assert_int_equal(catalog_generation_commit(&d->catalog, job, generation, ranks, &error), 0);
 	assert_true(catalog_has(&d->catalog, job, generation));
 	json_decref(ranks);
 	return job;
@@ -603,12 +608,12 @@ static void test_parts(void **state)
 	struct disk *d = *state;
 	json_t *read = NULL, *parts;
 	int64_t job = commit_two(d, 1);
-	char why[256];
+	struct ckpt_error error = {};
 	char *dir;
 
 	/* made again, as when two nodes do it at once */
 	assert_int_equal(catalog_part_make(&d->catalog, job, 1, 1), 0);
-	assert_int_equal(catalog_generation_parts(&d->catalog, job, 1, &read, why, sizeof(why)), 0);
+	assert_int_equal(catalog_generation_parts(&d->catalog, job, 1, &read, &error), 0);
 	assert_string_equal(json_string_value(json_array_get(json_object_get(read, "nodes"), 1)),
 			    "b");
 	json_decref(read);
@@ -623,7 +628,7 @@ static void test_parts(void **state)
 
 	catalog_generation_uncommit(&d->catalog, job, 1);
 	assert_false(catalog_has(&d->catalog, job, 1));
-	assert_int_equal(catalog_generation_parts(&d->catalog, job, 1, &read, why, sizeof(why)),
+	assert_int_equal(catalog_generation_parts(&d->catalog, job, 1, &read, &error),
 			 -ENOENT);
 	assert_null(generation_parts(&d->catalog, job, 1, &parts));
 	assert_null(parts);
@@ -635,7 +640,7 @@ static void test_parts(void **state)
 static void test_drop_parts(void **state)
 {
 	struct disk *d = *state;
-	char why[256];
+	struct ckpt_error error = {};
 	int64_t job = commit_two(d, 1);
 
 	catalog_generation_uncommit(&d->catalog, job, 1);
@@ -651,10 +656,10 @@ static void test_drop_parts(void **state)
 	commit_two(d, 2);
 	commit_two(d, 3);
 	assert_int_equal(catalog_job_remove(&d->catalog, job), -ENOTEMPTY);
-	assert_int_equal(catalog_generation_remove(&d->catalog, job, 2, why, sizeof(why)), 0);
+	assert_int_equal(catalog_generation_remove(&d->catalog, job, 2, &error), 0);
 	assert_false(exists(d, "1/gen-2"));
 	assert_true(catalog_has(&d->catalog, job, 3));
-	assert_int_equal(catalog_generation_remove(&d->catalog, job, 3, why, sizeof(why)), 0);
+	assert_int_equal(catalog_generation_remove(&d->catalog, job, 3, &error), 0);
 	assert_int_equal(catalog_last(&d->catalog, job), 0);
 	/* one that came to nothing, when its node was off, goes with the job */
 	make_part(d, job, 4, 1);
@@ -666,13 +671,13 @@ static void test_part_that_stays(void **state)
 {
 	struct disk *d = *state;
 	int64_t job = commit_two(d, 1);
-	char why[256] = "";
+	struct ckpt_error error = {};
 
 	make(d, "1/gen-1/node-0/image/mine", false);
 	make(d, "1/gen-1/node-1/.tmp-image", true);	/* of a writer that died: in nobody's way */
-	assert_int_equal(catalog_generation_remove(&d->catalog, job, 1, why, sizeof(why)),
+	assert_int_equal(catalog_generation_remove(&d->catalog, job, 1, &error),
 			 -ENOTEMPTY);
-	assert_non_null(strstr(why, "gen-1/node-0"));
+	assert_non_null(strstr(error.text, "gen-1/node-0"));
 	assert_false(catalog_has(&d->catalog, job, 1));
 	assert_true(exists(d, "1/gen-1/node-0/image/mine"));
 	assert_false(exists(d, "1/gen-1/node-1"));

@@ -281,11 +281,10 @@ static void test_describe_apart(void **state)
 	struct box *b = *state;
 	json_t *ranks = json_pack("{s:[ss], s:[ss], s:b}", "map", "0-1", "2-3", "nodes", "a", "b",
 				  "apart", 1), *outcome, *result;
-	char why[256];
+	struct ckpt_error error = {};
 
 	disk_store_parts(b->d, 1, false);
-	assert_int_equal(catalog_generation_commit(&b->d->catalog, b->d->job, 1, ranks, why,
-						   sizeof(why)), 0);
+	assert_int_equal(catalog_generation_commit(&b->d->catalog, b->d->job, 1, ranks, &error), 0);
 	box_wipe(b, "images/1/gen-1/node-0");
 	outcome = generation_describe(&b->d->env, &b->d->catalog, b->d->job, 1, LABEL);
 	assert_true(outcome_is_ok(outcome));
@@ -301,8 +300,7 @@ static void test_describe_apart(void **state)
 	/* in a directory of all nodes it is one that is missing */
 	json_object_del(ranks, "apart");
 	disk_store_parts(b->d, 2, false);
-	assert_int_equal(catalog_generation_commit(&b->d->catalog, b->d->job, 2, ranks, why,
-						   sizeof(why)), 0);
+	assert_int_equal(catalog_generation_commit(&b->d->catalog, b->d->job, 2, ranks, &error), 0);
 	box_wipe(b, "images/1/gen-2/node-0");
 	outcome = generation_describe(&b->d->env, &b->d->catalog, b->d->job, 2, LABEL);
 	assert_int_equal(outcome_errno(outcome), -ENOENT);

@@ -14,7 +14,7 @@ static void test_unknown_job(void **state)
 {
 	struct box *b = *state;
 	json_t *record;
-	char why[256];
+	struct ckpt_error error = {};
 
 	box_store(b, 2);
 	box_wipe(b, "images/1");
@@ -45,7 +45,7 @@ static void test_unknown_job(void **state)
 	b->fetch.uid = 17;
 	assert_int_equal(box_fetch(b), 2);
 	box_is_good(b, "1/gen-2", 2);
-	assert_int_equal(catalog_job_read(&b->d->catalog, 1, &record, why, sizeof(why)), 0);
+	assert_int_equal(catalog_job_read(&b->d->catalog, 1, &record, &error), 0);
 	assert_int_equal(json_integer_value(json_object_get(record, "floor")), 3);
 	assert_string_equal(json_string_value(json_object_get(record, "state")), "running");
 	json_decref(record);
@@ -60,7 +60,7 @@ static void test_names_only(void **state)
 {
 	struct box *b = *state;
 	json_t *record;
-	char why[256];
+	struct ckpt_error error = {};
 
 	disk_run(b->d, "rm -r '%s/1'; mkdir '%s/1'", b->d->images, b->d->images);
 	b->d->record = "{\"job\": 1, \"uuid\": \"0123456789abcdef\", \"uid\": 17, \"state\": "
@@ -72,7 +72,7 @@ static void test_names_only(void **state)
 	b->fetch.label = NULL;
 	b->fetch.generation = 1;
 	assert_int_equal(box_fetch(b), 1);
-	assert_int_equal(catalog_job_read(&b->d->catalog, 1, &record, why, sizeof(why)), 0);
+	assert_int_equal(catalog_job_read(&b->d->catalog, 1, &record, &error), 0);
 	assert_int_equal(json_integer_value(json_object_get(record, "floor")), 2);
 	json_decref(record);
 }
@@ -144,12 +144,12 @@ static const char *state_fetched_by(struct box *b, const char *node)
 {
 	static char text[32];
 	json_t *record;
-	char why[256];
+	struct ckpt_error error = {};
 
 	box_wipe(b, "images/1");
 	b->fetch.node = node;
 	assert_int_equal(box_fetch(b), 1);
-	assert_int_equal(catalog_job_read(&b->d->catalog, 1, &record, why, sizeof(why)), 0);
+	assert_int_equal(catalog_job_read(&b->d->catalog, 1, &record, &error), 0);
 	snprintf(text, sizeof(text), "%s", json_string_value(json_object_get(record, "state")));
 	json_decref(record);
 	return text;

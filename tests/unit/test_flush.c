@@ -276,7 +276,7 @@ static void test_encrypted(void **state)
 static void test_retention(void **state)
 {
 	struct box *b = *state;
-	char why[256];
+	struct ckpt_error error = {};
 	int64_t n;
 
 	add_level(b, "p");
@@ -284,7 +284,7 @@ static void test_retention(void **state)
 	for (n = 1; n <= 4; n++)
 		disk_store(b->d, n);
 	flush_all(b, "a", "4p 3p");
-	assert_int_equal(pin_set(&b->d->catalog, b->d->job, 3, 0, "a", why, sizeof(why)), 0);
+	assert_int_equal(pin_set(&b->d->catalog, b->d->job, 3, 0, "a", &error), 0);
 	disk_store(b->d, 5);
 	disk_store(b->d, 6);
 	flush_all(b, "a", "6p 5p -4p");

@@ -158,8 +158,8 @@ int rank_record_node_index(const json_t *record, const char *node)
 	return part;
 }
 
-int catalog_job_read(const struct catalog *catalog, int64_t id, json_t **ret_record, char *why,
-		     size_t size)
+int catalog_job_read(const struct catalog *catalog, int64_t id, json_t **ret_record,
+		     struct ckpt_error *error)
 {
 	if (!on_disk)
 		return -EIO;

@@ -26,9 +26,9 @@ struct how {
 static json_t *asks(const struct disk *d, const struct how *how)
 {
 	json_t *record = NULL, *asked;
-	char why[512];
+	struct ckpt_error error = {};
 
-	catalog_job_read(&d->catalog, d->job, &record, why, sizeof(why));
+	catalog_job_read(&d->catalog, d->job, &record, &error);
 	asked = fsck_asked(&d->catalog, d->job, LABEL, record, how->alive);
 	if (how->decided)
 		json_object_set_new(asked, "decided_to", json_integer(how->decided));
@@ -106,12 +106,12 @@ static size_t left_alone(const struct disk *d, const struct how *how)
 static void test_clean(void **state)
 {
 	struct disk *d = *state;
-	char why[512];
+	struct ckpt_error error = {};
 
 	assert_string_equal(look(d), "");
 	disk_store(d, 1);
 	disk_store_parts(d, 2, true);
-	assert_int_equal(pin_set(&d->catalog, d->job, 1, 0, "n", why, sizeof(why)), 0);
+	assert_int_equal(pin_set(&d->catalog, d->job, 1, 0, "n", &error), 0);
 	assert_string_equal(look(d), "");
 	assert_string_equal(repair(d), "");
 	assert_string_equal(kinds(d, &(struct how) { .deep = true, .alive = true }), "");
@@ -254,19 +254,20 @@ static void test_deep(void **state)
 static void test_pins_and_claims(void **state)
 {
 	struct disk *d = *state;
-	char why[512], holder[80];
+	struct ckpt_error error = {};
+	char holder[80];
 
 	disk_store(d, 1);
 	disk_store(d, 2);
-	assert_int_equal(pin_set(&d->catalog, d->job, 1, 0, "n", why, sizeof(why)), 0);
-	assert_int_equal(pin_set(&d->catalog, d->job, 2, 0, "n", why, sizeof(why)), 0);
+	assert_int_equal(pin_set(&d->catalog, d->job, 1, 0, "n", &error), 0);
+	assert_int_equal(pin_set(&d->catalog, d->job, 2, 0, "n", &error), 0);
 	disk_run(d, "rm -r '%s/1/gen-1'", d->images);
 	disk_file(d, "1/pin-2.json", "?");
 	assert_string_equal(look(d), "pin_gone, pin_damaged");
 	assert_string_equal(repair(d), "!pin_gone, pin_damaged");
 	assert_false(disk_has(d, "1/pin-1.json"));
 	assert_true(pin_has(&d->catalog, d->job, 2));
-	assert_int_equal(pin_set(&d->catalog, d->job, 2, 0, "n", why, sizeof(why)), 0);
+	assert_int_equal(pin_set(&d->catalog, d->job, 2, 0, "n", &error), 0);
 	assert_string_equal(look(d), "");
 	assert_int_equal(catalog_claim(&d->catalog, d->job, "here", false, holder, sizeof(holder)),
 			 0);
@@ -364,14 +365,14 @@ static void test_locked(void **state)
 static void becomes(const struct disk *d, const char *state, const char *node, int run)
 {
 	json_t *record;
-	char why[512];
+	struct ckpt_error error = {};
 
-	assert_int_equal(catalog_job_read(&d->catalog, d->job, &record, why, sizeof(why)), 0);
+	assert_int_equal(catalog_job_read(&d->catalog, d->job, &record, &error), 0);
 	json_object_set_new(record, "state", json_string(state));
 	json_object_set_new(record, "node", json_string(node));
 	if (run)
 		json_object_set_new(record, "run", json_integer(run));
-	assert_int_equal(catalog_job_write(&d->catalog, d->job, record, why, sizeof(why)), 0);
+	assert_int_equal(catalog_job_write(&d->catalog, d->job, record, &error), 0);
 	json_decref(record);
 }
 

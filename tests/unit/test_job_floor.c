@@ -18,14 +18,13 @@ struct box {
 	struct common common;
 	struct jobs *jobs;
 	struct job *job;
-	char why[512];
+	struct ckpt_error error;
 };
 
-static int has_images(struct common *common, char *why, size_t size)
+static int has_images(struct common *common, struct ckpt_error *error)
 {
 	(void)common;
-	(void)why;
-	(void)size;
+	(void)error;
 	return 0;
 }
 
@@ -71,9 +70,9 @@ static json_int_t written(const struct box *box)
 {
 	json_t *record = NULL;
 	json_int_t floor;
-	char why[512];
+	struct ckpt_error error = {};
 
-	if (catalog_job_read(&box->common.catalog, 1, &record, why, sizeof(why)))
+	if (catalog_job_read(&box->common.catalog, 1, &record, &error))
 		return 0;
 	floor = json_integer_value(json_object_get(record, "floor"));
 	json_decref(record);
@@ -96,11 +95,11 @@ static void test_goes_with_the_next_write(void **state)
 
 	job_note_floor(box->job, 3);
 	assert_int_equal(written(box), 0);
-	assert_int_equal(job_set_state(box->job, JOB_SAVED, box->why, sizeof(box->why)), 0);
+	assert_int_equal(job_set_state(box->job, JOB_SAVED, &box->error), 0);
 	assert_int_equal(written(box), 3);
 	file = file_of(box);
-	assert_int_equal(job_raise_floor(box->job, 3, box->why, sizeof(box->why)), 0);
-	assert_int_equal(job_raise_floor(box->job, 2, box->why, sizeof(box->why)), 0);
+	assert_int_equal(job_raise_floor(box->job, 3, &box->error), 0);
+	assert_int_equal(job_raise_floor(box->job, 2, &box->error), 0);
 	assert_true(file_of(box) == file);
 }
 
@@ -109,9 +108,9 @@ static void test_without_another_write(void **state)
 	struct box *box = *state;
 
 	job_note_floor(box->job, 3);
-	assert_int_equal(job_raise_floor(box->job, 3, box->why, sizeof(box->why)), 0);
+	assert_int_equal(job_raise_floor(box->job, 3, &box->error), 0);
 	assert_int_equal(written(box), 3);
-	assert_int_equal(job_raise_floor(box->job, 5, box->why, sizeof(box->why)), 0);
+	assert_int_equal(job_raise_floor(box->job, 5, &box->error), 0);
 	assert_int_equal(written(box), 5);
 }
 
@@ -121,10 +120,10 @@ static void test_a_write_that_fails(void **state)
 	struct box *box = *state;
 
 	disk_run(box->disk, "mv %s/1 %s/away", box->disk->images, box->disk->images);
-	assert_int_not_equal(job_raise_floor(box->job, 3, box->why, sizeof(box->why)), 0);
-	assert_int_not_equal(job_raise_floor(box->job, 3, box->why, sizeof(box->why)), 0);
+	assert_int_not_equal(job_raise_floor(box->job, 3, &box->error), 0);
+	assert_int_not_equal(job_raise_floor(box->job, 3, &box->error), 0);
 	disk_run(box->disk, "mv %s/away %s/1", box->disk->images, box->disk->images);
-	assert_int_equal(job_raise_floor(box->job, 3, box->why, sizeof(box->why)), 0);
+	assert_int_equal(job_raise_floor(box->job, 3, &box->error), 0);
 	assert_int_equal(written(box), 3);
 }
 

@@ -58,7 +58,7 @@ int request_pidfd(const struct request *request)
 	return -1;
 }
 
-static int has_images(struct common *common, char *why, size_t size)
+static int has_images(struct common *common, struct ckpt_error *error)
 {
 	return 0;
 }
@@ -128,9 +128,9 @@ static json_t *record_of(const char *node, const char *job_state)
 static void write_record(struct box *box, const char *node, const char *job_state)
 {
 	json_t *record = record_of(node, job_state);
-	char why[512];
+	struct ckpt_error error = {};
 
-	assert_int_equal(catalog_job_write(&box->common.catalog, 1, record, why, sizeof(why)), 0);
+	assert_int_equal(catalog_job_write(&box->common.catalog, 1, record, &error), 0);
 	json_decref(record);
 }
 
@@ -153,11 +153,11 @@ static const char *listed(struct box *box, uid_t uid)
 static void assert_untouched(struct box *box, const char *job_state)
 {
 	json_t *record;
-	char why[512];
+	struct ckpt_error error = {};
 
 	assert_null(jobs_lookup(box->jobs, 1));
 	assert_int_equal(ended_older, 0);
-	assert_int_equal(catalog_job_read(&box->common.catalog, 1, &record, why, sizeof(why)), 0);
+	assert_int_equal(catalog_job_read(&box->common.catalog, 1, &record, &error), 0);
 	assert_string_equal(json_string_value(json_object_get(record, "state")), job_state);
 	json_decref(record);
 }

@@ -46,17 +46,17 @@ static void test_pin(void **state)
 {
 	struct disk *d = *state;
 	json_t *record, *list;
-	char why[512];
+	struct ckpt_error error = {};
 
 	disk_store(d, 1);
 	disk_store_parts(d, 2, true);
 	assert_false(pin_has(&d->catalog, d->job, 1));
 	assert_int_equal(pin_clear(&d->catalog, d->job, 1), -ENOENT);
-	assert_int_equal(pin_set(&d->catalog, d->job, 3, 0, "n", why, sizeof(why)), -ENOENT);
-	assert_int_equal(pin_set(&d->catalog, d->job, 2, 17, "n", why, sizeof(why)), 0);
-	assert_int_equal(pin_set(&d->catalog, d->job, 2, 18, "m", why, sizeof(why)), 0);
+	assert_int_equal(pin_set(&d->catalog, d->job, 3, 0, "n", &error), -ENOENT);
+	assert_int_equal(pin_set(&d->catalog, d->job, 2, 17, "n", &error), 0);
+	assert_int_equal(pin_set(&d->catalog, d->job, 2, 18, "m", &error), 0);
 	assert_true(pin_has(&d->catalog, d->job, 2));
-	assert_int_equal(pin_read(&d->catalog, d->job, 2, &record, why, sizeof(why)), 0);
+	assert_int_equal(pin_read(&d->catalog, d->job, 2, &record, &error), 0);
 	assert_int_equal(json_integer_value(json_object_get(record, "by")), 17);
 	json_decref(record);
 	list = pin_list(&d->catalog, d->job);
@@ -66,13 +66,13 @@ static void test_pin(void **state)
 	/* damaged, it holds all the same, and can be written anew */
 	disk_file(d, "1/pin-2.json", "{");
 	assert_true(pin_has(&d->catalog, d->job, 2));
-	assert_int_equal(pin_read(&d->catalog, d->job, 2, &record, why, sizeof(why)), -EBADMSG);
-	assert_int_equal(pin_set(&d->catalog, d->job, 2, 19, "n", why, sizeof(why)), 0);
-	assert_int_equal(pin_read(&d->catalog, d->job, 2, &record, why, sizeof(why)), 0);
+	assert_int_equal(pin_read(&d->catalog, d->job, 2, &record, &error), -EBADMSG);
+	assert_int_equal(pin_set(&d->catalog, d->job, 2, 19, "n", &error), 0);
+	assert_int_equal(pin_read(&d->catalog, d->job, 2, &record, &error), 0);
 	json_decref(record);
 	/* another generation's is damaged */
 	disk_run(d, "cp '%s/1/pin-2.json' '%s/1/pin-1.json'", d->images, d->images);
-	assert_int_equal(pin_read(&d->catalog, d->job, 1, &record, why, sizeof(why)), -EBADMSG);
+	assert_int_equal(pin_read(&d->catalog, d->job, 1, &record, &error), -EBADMSG);
 	assert_int_equal(pin_clear(&d->catalog, d->job, 1), 0);
 	assert_int_equal(pin_clear(&d->catalog, d->job, 2), 0);
 	assert_false(pin_has(&d->catalog, d->job, 2));
@@ -89,17 +89,17 @@ static void test_pin_and_removal(void **state)
 	const char *text =
 		json_string_value(json_object_get(json_object_get(outcome, "error"), "text"));
 	int lock, again;
-	char why[512];
+	struct ckpt_error failure = {};
 
 	assert_non_null(strstr(text, "ckptctl unpin 7:3"));
 	json_decref(outcome);
 	disk_store(d, 1);
-	assert_int_equal(pin_set(&d->catalog, d->job, 1, 0, "n", why, sizeof(why)), 0);
+	assert_int_equal(pin_set(&d->catalog, d->job, 1, 0, "n", &failure), 0);
 	assert_int_equal(catalog_lock(&d->catalog, d->job, &lock), 0);
 	assert_int_equal(catalog_lock(&d->catalog, d->job, &again), -EBUSY);
 	close(lock);
 	assert_int_equal(catalog_lock(&d->catalog, 99, &lock), -ENOENT);
-	assert_int_equal(catalog_generation_remove(&d->catalog, d->job, 1, why, sizeof(why)), 0);
+	assert_int_equal(catalog_generation_remove(&d->catalog, d->job, 1, &failure), 0);
 	disk_file(d, "1/.pin-4.json.new", "");
 	disk_file(d, "1/.restarting-n2", "n2");
 	disk_run(d, "mkdir '%s/1/.tmp-gen-9'", d->images);
@@ -154,7 +154,7 @@ static void test_prune(void **state)
 	struct prune dry = { .rule = { .keep = 2, .keep_every = 5 }, .dry_run = true };
 	int64_t n;
 	json_t *entry;
-	char why[512];
+	struct ckpt_error error = {};
 
 	for (n = 1; n <= 8; n++)
 		disk_store_either(d, n, n % 3);
@@ -165,7 +165,7 @@ static void test_prune(void **state)
 	assert_true(json_integer_value(json_object_get(entry, "freed")) > 5 * 500);
 	json_decref(entry);
 	assert_string_equal(disk_generations(d), "1 2 3 4 5 6 7 8");
-	assert_int_equal(pin_set(&d->catalog, d->job, 3, 0, "n", why, sizeof(why)), 0);
+	assert_int_equal(pin_set(&d->catalog, d->job, 3, 0, "n", &error), 0);
 	dry.dry_run = false;
 	json_decref(prune_with(d, &dry));
 	assert_string_equal(disk_generations(d), "3 5 7 8");
@@ -241,7 +241,8 @@ static void test_prune_in_use(void **state)
 	struct image_reader *reader;
 	struct ckpt_error error;
 	struct image_key *key;
-	char why[512], holder[80];
+	struct ckpt_error failure = {};
+	char holder[80];
 	int64_t n;
 	int lock;
 
@@ -253,7 +254,7 @@ static void test_prune_in_use(void **state)
 	assert_false(catalog_generation_in_use(&d->catalog, d->job, 1));
 	image_hold(reader);
 	assert_true(catalog_generation_in_use(&d->catalog, d->job, 1));
-	assert_int_equal(catalog_generation_remove(&d->catalog, d->job, 1, why, sizeof(why)),
+	assert_int_equal(catalog_generation_remove(&d->catalog, d->job, 1, &failure),
 			 -EBUSY);
 	/* 4 may still be given up: it stands for none */
 	json_decref(prune_with(d, &prune));
@@ -265,7 +266,7 @@ static void test_prune_in_use(void **state)
 				    &error),
 			 0);
 	image_hold(reader);
-	assert_int_equal(catalog_generation_remove(&d->catalog, d->job, 5, why, sizeof(why)),
+	assert_int_equal(catalog_generation_remove(&d->catalog, d->job, 5, &failure),
 			 -EBUSY);
 	keep(d, 1, "5 6");
 	image_close(reader);
