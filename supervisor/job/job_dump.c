@@ -240,6 +240,7 @@ static json_t *dump_run(struct channel_reporter *reporter, void *arg)
 {
 	struct job_dump *d = arg;
 	const json_t *ranks = d->job->record.ranks;
+	json_t *asker = job_record_encode(&d->job->record);	/* freed with the worker */
 	struct op_env env = {
 		.key = jobs_common(d->job->jobs)->config.key,
 		.secret = jobs_common(d->job->jobs)->config.encryption_key,
@@ -249,7 +250,7 @@ static json_t *dump_run(struct channel_reporter *reporter, void *arg)
 		.targeted = on_targeted,
 		.frozen_arg = d,
 		.any_rights = d->any_rights || !d->job->uid,
-		.asker = d->job->record,
+		.asker = asker,
 		.flushed = job_dump_on_flushed,
 		.captured = job_dump_on_captured,
 		.stored = d->hold[1] >= 0 ? job_dump_on_stored : NULL,

@@ -237,11 +237,10 @@ bool parts_is_home(const struct common *common, const struct peer_question *q,
 json_t *parts_check_change(const struct job *job, const struct peer_question *q)
 {
 	const struct common *common = jobs_common(job->jobs);
-	const json_t *ranks = json_object_get(job->record, "ranks");
 	struct peer_node who;
 
 	peer_node(nodes_peer(common->nodes), peer_question_from(q), &who);
-	if (who.root || rank_record_node_index(ranks, who.name) >= 0)
+	if (who.root || rank_record_node_index(job->record.ranks, who.name) >= 0)
 		return NULL;
 	return outcome_error(-EPERM,
 			     "node %s has no part of job %lld, and no root=yes in %s of node %s",

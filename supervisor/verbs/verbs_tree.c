@@ -57,6 +57,7 @@ static int verb_tree_on_targeted(void *arg, struct ckpt_error *error)
 static json_t *op_run(struct channel_reporter *reporter, void *arg)
 {
 	struct tree_request *t = arg;
+	json_t *asker = t->job ? job_record_encode(&t->job->record) : NULL;
 	struct op_env env = {
 		.key = t->request->common->config.key,
 		.secret = t->request->common->config.encryption_key,
@@ -65,7 +66,7 @@ static json_t *op_run(struct channel_reporter *reporter, void *arg)
 		.memory = t->request->common->config.pipeline_memory,
 		/* by pid or directory: root's alone, root_only() */
 		.any_rights = !t->job || !t->request->uid || !t->job->uid,
-		.asker = t->job ? t->job->record : NULL,
+		.asker = asker,	/* freed with the worker */
 		.targeted = verb_tree_on_targeted,
 		.frozen_arg = t,
 	};
