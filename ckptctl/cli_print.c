@@ -125,9 +125,11 @@ void cli_watched(const json_t *result)
 		if (!path || !how || strcmp(how, "watched") != 0)
 			continue;
 		told++;
-		printf("not kept: %s (%s); a restart is refused if it changes until then "
-		       "(files_max in ckptd.conf)\n", path,
-		       cli_bytes((uint64_t)cli_int(file, "bytes"), size));
+		printf("not kept: %s (%s)%s; a restart is refused if it changes until then%s\n",
+		       path, cli_bytes((uint64_t)cli_int(file, "bytes"), size),
+		       json_is_true(json_object_get(file, "once")) ? ", written once" : "",
+		       json_is_true(json_object_get(file, "once")) ? "" :
+		       " (files_max in ckptd.conf)");
 	}
 	if (nr > told)
 		printf("not kept: %lld more files\n", (long long)(nr - told));

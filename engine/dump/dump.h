@@ -44,6 +44,7 @@ struct dump_files_told {
 	unsigned int nr_told;
 	struct dump_file_told {
 		enum dump_fate fate;
+		bool once;	/* closed, and written once: mostly output */
 		uint64_t size;
 		char path[160];
 	} told[DUMP_FILES_TOLD];

@@ -334,7 +334,10 @@ int dump_closed_plan(struct dump *d)
 
 static void closed_tell(struct dump *d, const struct dump_closed *c, enum dump_fate fate)
 {
-	dump_in_place_tell(d, c->path, (uint64_t)c->st.st_size, fate);
+	struct dump_file_told *one = dump_in_place_tell(d, c->path, (uint64_t)c->st.st_size, fate);
+
+	if (one)
+		one->once = !closed_again(c);
 }
 
 /* Open the very inode for reading, with its owner's rights where ours do not suffice. */

@@ -69,7 +69,8 @@ static int in_place_order(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-void dump_in_place_tell(struct dump *d, const char *path, uint64_t size, enum dump_fate fate)
+struct dump_file_told *dump_in_place_tell(struct dump *d, const char *path, uint64_t size,
+					  enum dump_fate fate)
 {
 	struct dump_files_told *told = &d->stats.files;
 	struct dump_file_told *one;
@@ -78,13 +79,14 @@ void dump_in_place_tell(struct dump *d, const char *path, uint64_t size, enum du
 	told->nr[fate]++;
 	told->bytes[fate] += size;
 	if (fate == DUMP_FATE_GROWS || told->nr_told == DUMP_FILES_TOLD)
-		return;
+		return NULL;
 	one = &told->told[told->nr_told++];
 	one->fate = fate;
 	one->size = size;
 	/* the end of a long path says most */
 	snprintf(one->path, sizeof(one->path), "%s%s", len < sizeof(one->path) ? "" : "...",
 		 len < sizeof(one->path) ? path : path + len - (sizeof(one->path) - 4));
+	return one;
 }
 
 static void in_place_tell(struct dump *d, const struct dump_inode *inode, enum dump_fate fate)

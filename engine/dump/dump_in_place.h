@@ -26,7 +26,11 @@ int dump_shared_flush(struct dump *d);
 int dump_shared_see(struct dump *d);
 /* Dry run: tell of kept files; nobody knows yet whether they can be cloned. */
 void dump_in_place_foresee(struct dump *d);
-/* Count the file, and name it if it is one of the first that are not only appended to. */
-void dump_in_place_tell(struct dump *d, const char *path, uint64_t size, enum dump_fate fate);
+/*
+ * Count the file, and name it if it is one of the first that are not only appended to. The entry
+ * of that, or NULL.
+ */
+struct dump_file_told *dump_in_place_tell(struct dump *d, const char *path, uint64_t size,
+					  enum dump_fate fate);
 
 #endif /* STILLPOINT_DUMP_IN_PLACE_H */

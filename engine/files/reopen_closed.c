@@ -224,12 +224,36 @@ static int closed_create(int dir, char ret_name[NAME_MAX + 1])
 	return fd < 0 ? -EEXIST : fd;
 }
 
+static bool closed_is_of_tree(const struct reopen *r, const struct stat *st)
+{
+	struct stat have;
+
+	for (unsigned int i = 0; i < r->state->nr_files; i++)
+		if (r->fds[i] >= 0 && !fstat(r->fds[i], &have) && have.st_dev == st->st_dev &&
+		    have.st_ino == st->st_ino)
+			return true;
+	return false;
+}
+
+/*
+ * Move what has the name aside. If that is a later name of a file that the tree has open, there
+ * is no newer content to be had by it: the name goes after the commit.
+ */
+static int closed_aside(struct reopen *r, int dir, const char *name, const struct stat *st)
+{
+	char kept[NAME_MAX + 1];
+	int ret = reopen_names_aside(r, dir, name, dir, name, "newer", kept);
+
+	if (!ret && closed_is_of_tree(r, st))
+		reopen_names_drop_last(r);
+	return ret;
+}
+
 /* Give the name to the file @base; another file that has it stays beside it. */
 static int closed_give(struct reopen *r, const struct state_closed *c, int base)
 {
 	const char *name;
 	_cleanup_fd_ int dir = closed_parent(r, c, &name);
-	char kept[NAME_MAX + 1];
 	struct stat here, want;
 	int ret = 0;
 
@@ -240,8 +264,7 @@ static int closed_give(struct reopen *r, const struct state_closed *c, int base)
 	if (!fstatat(dir, name, &here, AT_SYMLINK_NOFOLLOW)) {
 		if (here.st_dev == want.st_dev && here.st_ino == want.st_ino)
 			return 0;
-		ret = S_ISDIR(here.st_mode) ? -EISDIR :
-		      reopen_names_aside(r, dir, name, dir, name, "newer", kept);
+		ret = S_ISDIR(here.st_mode) ? -EISDIR : closed_aside(r, dir, name, &here);
 	}
 	return ret ? ret : reopen_names_do(r, dir, NULL, dir, name, base);
 }
@@ -300,13 +323,12 @@ static int closed_put_absent(struct reopen *r, const struct state_closed *c)
 {
 	const char *name;
 	_cleanup_fd_ int dir = reopen_parent(c->path, &name);
-	char kept[NAME_MAX + 1];
 	struct stat st;
 	int ret;
 
 	if (dir < 0 || fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode))
 		return 0;
-	ret = reopen_names_aside(r, dir, name, dir, name, "newer", kept);
+	ret = closed_aside(r, dir, name, &st);
 	return ret ? closed_failed(r, c, ret) : 0;
 }
 

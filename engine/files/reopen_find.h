@@ -75,7 +75,9 @@ void reopen_names_plan(struct reopen *r, const struct state_file *file,
 /* Give all such names back. A file that has the name is kept beside it. */
 int reopen_names_back(struct reopen *r);
 void reopen_names_undo(struct reopen *r);
-/* After the commit: remove newer files that were moved aside, if nobody wants them. */
+/* Remove the name that the last step gave after the commit: it is one of a file of the tree. */
+void reopen_names_drop_last(struct reopen *r);
+/* After the commit: remove such names, and with --files carry all newer files moved aside. */
 void reopen_names_settle(const struct reopen *r);
 /* May the owner move the entry @st of the directory, or with NULL add one? */
 bool reopen_names_may(int dir, const struct stat *st);

@@ -33,6 +33,7 @@ struct reopen_rename {
 	int from, to;			/* directories, of rename_dirs */
 	char from_name[NAME_MAX + 1];	/* "": @to_name was added */
 	char to_name[NAME_MAX + 1];
+	bool drop;			/* the name is removed after the commit */
 };
 
 /* ---------------------------------------------------------------- plan */
@@ -299,10 +300,18 @@ void reopen_names_undo(struct reopen *r)
 	reopen_names_done(r);
 }
 
+void reopen_names_drop_last(struct reopen *r)
+{
+	r->renames[r->nr_renames - 1].drop = true;
+}
+
 void reopen_names_settle(const struct reopen *r)
 {
+	bool all = r->options->files == ENGINE_FILES_CARRY;
+
 	for (unsigned int i = 0; i < r->nr_renames; i++)
-		if (strstr(r->renames[i].to_name, ".stillpoint-newer-"))
+		if (r->renames[i].drop ||
+		    (all && strstr(r->renames[i].to_name, ".stillpoint-newer-")))
 			unlinkat(r->renames[i].to, r->renames[i].to_name, 0);
 }
 

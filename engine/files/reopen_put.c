@@ -547,8 +547,7 @@ void reopen_settle(struct reopen *r)
 	for (unsigned int i = 0; i < r->nr_puts; i++)
 		if (r->puts[i].blob && !r->puts[i].newer)
 			drop_kept(&r->puts[i]);
-	if (r->options->files == ENGINE_FILES_CARRY)
-		reopen_names_settle(r);
+	reopen_names_settle(r);
 	reopen_ttys_settle(r);
 }
 

@@ -66,7 +66,8 @@ struct op_env {
  *	in struct ckpt_exclude; end with a range only; base, chain_max, track, verify_base
  *
  * The result has "files" ("grows", "copied", "cloned", "watched": each with "nr" and "bytes")
- * and "files_named", a list of {"path", "how", "bytes"} of the first that are not "grows".
+ * and "files_named", a list of {"path", "how", "bytes", "once"} of the first that are not
+ * "grows"; "once": the tree had closed the file, and had written it but once.
  * "files_closed" tells of files that the tree had closed: "known" (they are among these),
  * "complete" (none is missing), "since" (the time from which on they are known; 0: always).
  *

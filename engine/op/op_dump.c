@@ -233,10 +233,11 @@ static void op_dump_files(json_t *result, const struct dump_files_told *told)
 				    json_pack("{s:i, s:I}", "nr", (int)told->nr[i],
 					      "bytes", (json_int_t)told->bytes[i]));
 	for (unsigned int i = 0; i < told->nr_told; i++)
-		json_array_append_new(named, json_pack("{s:o, s:s, s:I}", "path",
+		json_array_append_new(named, json_pack("{s:o, s:s, s:I, s:b}", "path",
 						       outcome_text(told->told[i].path), "how",
 						       fates[told->told[i].fate], "bytes",
-						       (json_int_t)told->told[i].size));
+						       (json_int_t)told->told[i].size, "once",
+						       told->told[i].once));
 	json_object_set_new(result, "files", files);
 	json_object_set_new(result, "files_named", named);
 	if (told->closed_asked)

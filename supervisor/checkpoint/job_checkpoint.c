@@ -132,7 +132,9 @@ static void job_checkpoint_log_watched(const struct checkpoint *c, const json_t 
 	json_array_foreach(json_object_get(result, "files_named"), i, file) {
 		const char *how = json_string_value(json_object_get(file, "how"));
 
-		if (how && !strcmp(how, "watched"))
+		/* finished output would be in each line of the log */
+		if (how && !strcmp(how, "watched") &&
+		    !json_is_true(json_object_get(file, "once")))
 			log_warning(&c->common->log, "job %lld: %s is not kept with generation "
 				    "%lld: a restart is refused if it changes (files_max)",
 				    (long long)c->job->id,

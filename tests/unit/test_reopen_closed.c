@@ -151,11 +151,12 @@ static void test_names(void **arg)
 /* One more name of a file that the tree has open. */
 static void test_name_of_open(void **arg)
 {
-	char a[256], b[256];
+	char a[256], b[256], later[256];
 	struct engine_rec_closed *rec;
 	struct stat x, y;
 	struct opening f;
 
+	strcpy(later, scratch_path(*arg, "later"));
 	strcpy(a, scratch_path(*arg, "open"));
 	strcpy(b, scratch_path(*arg, "name"));
 	store_file(a, "open", 4);
@@ -166,9 +167,16 @@ static void test_name_of_open(void **arg)
 	rec->flags = ENGINE_CLOSED_OPEN;
 	rec->file_id = 2;
 	rec->path_len = (uint32_t)strlen(b) + 1;
+	closed_record(&f, later, ENGINE_CLOSED_ABSENT);
 	store_file(b, "another", 7);
+	assert_int_equal(link(a, later), 0);
 	closed_put(&f, "open-name");
+	reopen_settle(&f.r);
 	opening_end(&f);
+	/* a name that the file got later has no content of its own to be kept */
+	assert_false(path_exists(later));
+	assert_false(path_exists(scratch_path(*arg, ".later.stillpoint-newer-7")));
+	closed_content_is(scratch_path(*arg, ".name.stillpoint-newer-7"), "another");
 	assert_int_equal(stat(a, &x) | stat(b, &y), 0);
 	assert_int_equal(x.st_ino, y.st_ino);
 }
