@@ -82,15 +82,19 @@ static void closed_refuse(struct reopen *r, const struct state_closed *c, uint32
 	reopen_check_refuse(r, closed_file(r, c), reason, what);
 }
 
+/*
+ * A file that the job wrote once and closed may be gone: jobs remove their older output.  Whoever
+ * wants to read it gets an error, not wrong content.
+ */
 static void closed_check_watched(struct reopen *r, const struct state_closed *c, int fd,
 				 const struct stat *st)
 {
-	if (r->options->accept_changed)
+	if (r->options->accept_changed || fd == -ENOENT || fd == -ENOTDIR)
 		return;
 	if (fd < 0)
 		closed_refuse(r, c, CKPT_R_FILE_MISSING,
-			      "the job wrote it before the checkpoint, and its content was not "
-			      "kept (--accept-changed does without)");
+			      "the job wrote it before the checkpoint, its content was not kept, "
+			      "and it cannot be looked at (--accept-changed does without)");
 	else if (!closed_same_time(c, st))
 		closed_refuse(r, c, CKPT_R_FILE_CHANGED,
 			      "written since, and its content was not kept (files_max, or "
@@ -135,8 +139,22 @@ static void closed_check_kept(struct reopen *r, const struct state_closed *c, in
 			      "files as they are)");
 }
 
+/* Tell of @nr watched files that are gone; @first is one of them. */
+static void closed_note_gone(const struct reopen *r, const char *first, unsigned int nr)
+{
+	char text[512];
+
+	if (!nr || !r->options->note)
+		return;
+	snprintf(text, sizeof(text), "%u files that the job had written and closed are gone, and "
+		 "their content was not kept: %.300s%s", nr, first, nr > 1 ? ", ..." : "");
+	r->options->note(text, r->options->note_arg);
+}
+
 int reopen_closed_check(struct reopen *r)
 {
+	const char *gone = NULL;
+	unsigned int nr_gone = 0;
 	int ret = 0;
 
 	if (!closed_is_wanted(r))
@@ -153,6 +171,10 @@ int reopen_closed_check(struct reopen *r)
 		if (c->rec->flags & (ENGINE_CLOSED_ABSENT | ENGINE_CLOSED_OPEN))
 			continue;
 		fd = closed_open(c, &st);
+		if (c->rec->flags == ENGINE_CLOSED_WATCHED && (fd == -ENOENT || fd == -ENOTDIR)) {
+			gone = gone ?: c->path;
+			nr_gone++;
+		}
 		if (c->rec->flags == ENGINE_CLOSED_WATCHED)
 			closed_check_watched(r, c, fd, &st);
 		else if (c->rec->flags == ENGINE_CLOSED_GROWS)
@@ -160,6 +182,7 @@ int reopen_closed_check(struct reopen *r)
 		else
 			closed_check_kept(r, c, fd, &st);
 	}
+	closed_note_gone(r, gone, nr_gone);
 	return ret;
 }
 
