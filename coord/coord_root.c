@@ -189,7 +189,7 @@ void coord_root_advance(struct coord *c)
 		if (!barrier || !coord_is_root(c))
 			return;
 		coord_tree_sum(c, &all);
-		if (all.reason && barrier->may_abort) {
+		if (all.reason && barrier->may_abort && c->term.active) {
 			coord_root_abort(c, all.reason, all.error, &all.wait);
 			continue;
 		}
