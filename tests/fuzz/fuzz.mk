@@ -6,6 +6,11 @@ $(call unit_test,tests/fuzz/replay_image,tests/fuzz/replay.c tests/fuzz/fuzz_ima
 $(call unit_test,tests/fuzz/replay_pmi1,tests/fuzz/replay.c tests/fuzz/fuzz_pmi1.c,$(LIB)/libpm.a)
 $(call unit_test,tests/fuzz/replay_peer,tests/fuzz/replay.c tests/fuzz/fuzz_peer.c,$(PEER_LIBS))
 
+$(call unit_test,tests/fuzz/replay_state,tests/fuzz/replay.c tests/fuzz/fuzz_state.c,$(ENGINE_LIBS))
+$(call unit_test,tests/fuzz/replay_wire,tests/fuzz/replay.c tests/fuzz/fuzz_wire.c,$(LIB)/libwire.a)
+$(call unit_test,tests/fuzz/replay_record,tests/fuzz/replay.c tests/fuzz/fuzz_record.c,\
+	$(CKPTD_LIBS))
+
 $(B)/fuzz/fuzz_image: tests/fuzz/fuzz_image.c $(wildcard image/*.c image/*.h) \
 		base/clock.c base/error.c base/reason.c
 	$(call say,FUZZ,$@)
@@ -30,6 +35,32 @@ $(B)/fuzz/fuzz_peer: tests/fuzz/fuzz_peer.c supervisor/net/peer.c supervisor/net
 	@mkdir -p $(@D)
 	$(Q)clang $(CFLAGS_COMMON) $(INCLUDES) -fsanitize=fuzzer,address,undefined -o $@ $^ \
 		$(PEER_PROTO).c -lprotobuf-c -lsodium
+
+# Sources that are searched are instrumented; the rest comes from the plain archives.
+fuzz_cc = $(Q)clang $(CFLAGS_COMMON) $(INCLUDES) -fsanitize=fuzzer,address,undefined -o $@
+
+$(B)/fuzz/fuzz_state: tests/fuzz/fuzz_state.c $(wildcard engine/core/*.c) | $(LIB)/libengine.a \
+		$(LIB)/libimage.a $(LIB)/libbase.a
+	$(call say,FUZZ,$@)
+	@mkdir -p $(@D)
+	$(fuzz_cc) $^ $(ENGINE_LIBS)
+
+$(B)/fuzz/fuzz_wire: tests/fuzz/fuzz_wire.c libckptctl/wire.c
+	$(call say,FUZZ,$@)
+	@mkdir -p $(@D)
+	$(fuzz_cc) $^
+
+$(B)/fuzz/fuzz_record: tests/fuzz/fuzz_record.c supervisor/job/job_record.c shim/ranks.c \
+		supervisor/parts/may_run_user.c | $(LIB)/libckptd.a
+	$(call say,FUZZ,$@)
+	@mkdir -p $(@D)
+	$(fuzz_cc) $^ $(CKPTD_LIBS)
+
+FUZZ_PLAIN := $(addprefix fuzz-,state wire record)
+.PHONY: $(FUZZ_PLAIN)
+$(FUZZ_PLAIN): fuzz-%: $(B)/fuzz/fuzz_%
+	@mkdir -p $(B)/fuzz/corpus-$*
+	$< -max_total_time=$(or $(SECONDS),60) -timeout=20 $(B)/fuzz/corpus-$* tests/fuzz/corpus/$*
 
 .PHONY: fuzz-image fuzz-pmi1 fuzz-peer
 fuzz-peer: $(B)/fuzz/fuzz_peer
