@@ -14,7 +14,7 @@
 #include <linux/atomic.h>
 #include <linux/err.h>
 #include <linux/fs.h>
-#if __has_include(<linux/filelock.h>)
+#ifdef CKPTFAIL_FILELOCK_H
 #include <linux/filelock.h>
 #endif
 #include <linux/kallsyms.h>
