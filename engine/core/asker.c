@@ -109,17 +109,26 @@ static void found_one(struct lowering *l, unsigned int what, pid_t pid, uint64_t
 	}
 }
 
+bool asker_lower_limit(const struct asker *asker, unsigned int i, uint64_t *soft, uint64_t *hard)
+{
+	bool lowered = *hard > asker->hard[i];
+
+	if (lowered)
+		*hard = asker->hard[i];
+	if (*soft > *hard)
+		*soft = *hard;
+	return lowered;
+}
+
 static void lower_limits(struct lowering *l, struct ckpt_rec_proc *rec)
 {
 	for (unsigned int i = 0; i < ASKER_LIMITS; i++) {
-		__u64 most = l->asker->hard[i], *limit = rec->limits[i];
+		uint64_t soft = rec->limits[i][0], hard = rec->limits[i][1];
 
-		if (limit[1] > most) {
-			found_one(l, i, rec->pid, limit[1], most);
-			limit[1] = most;
-		}
-		if (limit[0] > limit[1])
-			limit[0] = limit[1];
+		if (asker_lower_limit(l->asker, i, &soft, &hard))
+			found_one(l, i, rec->pid, rec->limits[i][1], hard);
+		rec->limits[i][0] = soft;
+		rec->limits[i][1] = hard;
 	}
 	if (rec->oom_score_adj < l->asker->oom_score_adj) {
 		found_one(l, LOWERED_OOM, rec->pid, (uint64_t)(int64_t)rec->oom_score_adj,
@@ -140,6 +149,16 @@ static int best_nice(const struct asker *asker)
 	return asker->nice < best ? asker->nice : best;
 }
 
+bool asker_lower_nice(const struct asker *asker, int *nice)
+{
+	int best = best_nice(asker);
+
+	if (*nice >= best)
+		return false;
+	*nice = best;
+	return true;
+}
+
 static bool is_realtime(uint32_t policy)
 {
 	return policy == POLICY_FIFO || policy == POLICY_RR;
@@ -156,48 +175,59 @@ static uint32_t best_priority(const struct asker *asker)
 	return best;
 }
 
-static void lower_policy(struct lowering *l, struct ckpt_rec_thread *rec)
+bool asker_lower_policy(const struct asker *asker, uint32_t *policy, uint32_t *priority)
 {
-	uint32_t best = best_priority(l->asker);
+	uint32_t best = is_realtime(*policy) ? best_priority(asker) : 0;
 
-	if (rec->sched_policy == POLICY_DEADLINE) {
-		found_one(l, LOWERED_POLICY, rec->pid, POLICY_DEADLINE, 0);
-	} else if (is_realtime(rec->sched_policy) && rec->sched_priority > best) {
-		found_one(l, LOWERED_POLICY, rec->pid, rec->sched_policy, best);
-		rec->sched_priority = best;
-		if (best)
-			return;
-	} else {
-		return;
-	}
-	rec->sched_policy = POLICY_NORMAL;
-	rec->sched_priority = 0;
+	if (*policy != POLICY_DEADLINE && (!is_realtime(*policy) || *priority <= best))
+		return false;
+	*priority = best;
+	if (!best)
+		*policy = POLICY_NORMAL;
+	return true;
 }
 
 /* Only root may choose the real-time class; children of a process that has it get it, too. */
-static void lower_ioprio(struct lowering *l, struct ckpt_rec_thread *rec)
+bool asker_lower_ioprio(const struct asker *asker, uint32_t *ioprio)
 {
-	int his = l->asker->ioprio;
+	uint32_t his = (uint32_t)asker->ioprio;
 
-	if (IOPRIO_PRIO_CLASS(rec->ioprio) != IOPRIO_CLASS_RT ||
+	if (IOPRIO_PRIO_CLASS(*ioprio) != IOPRIO_CLASS_RT ||
 	    (IOPRIO_PRIO_CLASS(his) == IOPRIO_CLASS_RT &&
-	     IOPRIO_PRIO_DATA(rec->ioprio) >= IOPRIO_PRIO_DATA((unsigned int)his)))
-		return;
-	found_one(l, LOWERED_IOPRIO, rec->pid, rec->ioprio, (uint64_t)his);
-	rec->ioprio = (uint32_t)his;
+	     IOPRIO_PRIO_DATA(*ioprio) >= IOPRIO_PRIO_DATA(his)))
+		return false;
+	*ioprio = his;
+	return true;
 }
 
 static void lower_thread(struct lowering *l, struct ckpt_rec_thread *rec)
 {
-	int best = best_nice(l->asker);
+	uint32_t policy = rec->sched_policy, priority = rec->sched_priority, io = rec->ioprio;
+	int nice = rec->nice;
 
-	if (rec->nice < best) {
+	if (asker_lower_nice(l->asker, &nice))
 		found_one(l, LOWERED_NICE, rec->pid, (uint64_t)(int64_t)rec->nice,
-			  (uint64_t)(int64_t)best);
-		rec->nice = best;
-	}
-	lower_policy(l, rec);
-	lower_ioprio(l, rec);
+			  (uint64_t)(int64_t)nice);
+	if (asker_lower_policy(l->asker, &policy, &priority))
+		found_one(l, LOWERED_POLICY, rec->pid, rec->sched_policy, priority);
+	if (asker_lower_ioprio(l->asker, &io))
+		found_one(l, LOWERED_IOPRIO, rec->pid, rec->ioprio, io);
+	rec->nice = nice;
+	rec->sched_policy = policy;
+	rec->sched_priority = priority;
+	rec->ioprio = io;
+}
+
+const char *asker_limit_name(unsigned int i)
+{
+	static const char *const names[ASKER_LIMITS] = {
+		"cpu time", "file size", "data size", "stack size", "core file size",
+		"resident set", "processes", "open files", "locked memory", "address space",
+		"file locks", "pending signals", "message queues", "nice priority",
+		"real-time priority", "real-time timeout",
+	};
+
+	return names[i];
 }
 
 static const char *limit_text(uint64_t value, char *buf, size_t size)
@@ -212,10 +242,6 @@ static void tell_lowered(const struct lowering *l, unsigned int what, engine_not
 			 void *arg)
 {
 	static const char *const names[LOWERED__COUNT] = {
-		"cpu time", "file size", "data size", "stack size", "core file size",
-		"resident set", "processes", "open files", "locked memory", "address space",
-		"file locks", "pending signals", "message queues", "nice priority",
-		"real-time priority", "real-time timeout",
 		[LOWERED_NICE] = "nice value", [LOWERED_OOM] = "OOM score adjustment",
 		[LOWERED_POLICY] = "scheduling policy", [LOWERED_IOPRIO] = "I/O priority",
 	};
@@ -227,7 +253,7 @@ static void tell_lowered(const struct lowering *l, unsigned int what, engine_not
 	if (what < ASKER_LIMITS)
 		snprintf(text, sizeof(text),
 			 "the limit of %s of %s, %s, is lowered to that of who asks, %s",
-			 names[what], who, limit_text(was, one, sizeof(one)),
+			 asker_limit_name(what), who, limit_text(was, one, sizeof(one)),
 			 limit_text(is, two, sizeof(two)));
 	else if (what == LOWERED_POLICY && !is)
 		snprintf(text, sizeof(text),

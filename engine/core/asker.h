@@ -67,4 +67,17 @@ void asker_check(const struct asker *asker, const struct state *state, struct ck
  */
 void asker_lower(const struct asker *asker, struct state *state, engine_note_fn note, void *arg);
 
+/*
+ * The rules of asker_lower(), one by one. Each changes a value that @asker may not set himself
+ * to the nearest one that he may, and returns true if it did. A soft limit is lowered with its
+ * hard limit, and does not count.
+ */
+bool asker_lower_limit(const struct asker *asker, unsigned int i, uint64_t *soft, uint64_t *hard);
+bool asker_lower_nice(const struct asker *asker, int *nice);
+bool asker_lower_policy(const struct asker *asker, uint32_t *policy, uint32_t *priority);
+bool asker_lower_ioprio(const struct asker *asker, uint32_t *ioprio);
+
+/* Words for the resource limit @i, below ASKER_LIMITS: "locked memory". */
+const char *asker_limit_name(unsigned int i);
+
 #endif /* STILLPOINT_ASKER_H */

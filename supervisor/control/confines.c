@@ -52,6 +52,7 @@ static const struct {
 
 struct confines {
 	pid_t pid;
+	char role[32];			/* of @pid, for messages */
 	char group[256];		/* the v2 control group, for messages */
 	int v2;				/* its directory; -1: ckptd's own, or none */
 	int tasks[CONFINES_HIERARCHIES];	/* cgroup.procs of v1 */
@@ -104,20 +105,20 @@ static const char *proc_name(pid_t pid, char *buf, size_t size)
 	return buf;
 }
 
-static json_t *confines_refuse(const struct request *request, int err, const char *what)
+static json_t *confines_refuse(const struct confines_who *who, int err, const char *what)
 {
-	return outcome_error(err, "%s: process %d, which asks, %s", request->verb,
-			     (int)request->pid, what);
+	return outcome_error(err, "%s: process %d%s %s", who->verb, (int)who->pid, who->role,
+			     what);
 }
 
 /* The caller has ended, or /proc cannot be read. */
-static json_t *confines_gone(const struct request *request, int err, const char *name)
+static json_t *confines_gone(const struct confines_who *who, int err, const char *name)
 {
 	if (err == -ENOENT || err == -ESRCH)
-		return confines_refuse(request, -ESRCH,
+		return confines_refuse(who, -ESRCH,
 				       "has ended: its control group and namespaces are not known "
 				       "any more, ask again");
-	return outcome_error(err, "%s: /proc/%d/%s: %s", request->verb, (int)request->pid, name,
+	return outcome_error(err, "%s: /proc/%d/%s: %s", who->verb, (int)who->pid, name,
 			     strerror(-err));
 }
 
@@ -148,7 +149,7 @@ static int confines_open_group(struct confines *c, const struct confines_cgroup 
 }
 
 /* Open the control groups that are not ckptd's own. */
-static json_t *confines_take_groups(const struct request *request, struct confines *c,
+static json_t *confines_take_groups(const struct confines_who *who, struct confines *c,
 				    const char *whose)
 {
 	struct confines_cgroup theirs[CONFINES_HIERARCHIES], own[CONFINES_HIERARCHIES];
@@ -158,7 +159,7 @@ static json_t *confines_take_groups(const struct request *request, struct confin
 	int nr_own = own_text ? confines_parse_cgroups(own_text, own) : -errno, i, err;
 
 	if (nr < 0 || nr_own < 0)
-		return confines_gone(request, nr < 0 ? nr : nr_own, "cgroup");
+		return confines_gone(who, nr < 0 ? nr : nr_own, "cgroup");
 	for (i = 0; i < nr; i++) {
 		const char *mine = confines_cgroup_path(own, nr_own, theirs[i].controllers);
 
@@ -171,10 +172,10 @@ static json_t *confines_take_groups(const struct request *request, struct confin
 		err = mounts ? confines_open_group(c, &theirs[i], mounts) : -errno;
 		if (err)
 			return outcome_error(err == -ENOENT ? -EPERM : err,
-					     "%s: the control group %s:%s of process %d, which "
-					     "asks, cannot be entered: %s",
-					     request->verb, theirs[i].controllers, theirs[i].path,
-					     (int)request->pid, err == -ENOENT ?
+					     "%s: the control group %s:%s of process %d%s cannot "
+					     "be entered: %s",
+					     who->verb, theirs[i].controllers, theirs[i].path,
+					     (int)who->pid, who->role, err == -ENOENT ?
 					     "ckptd does not see it" : strerror(-err));
 	}
 	return NULL;
@@ -198,7 +199,7 @@ static int confines_ns_differs(const char *whose, const char *name)
 	return theirs.st_ino != own.st_ino || theirs.st_dev != own.st_dev;
 }
 
-static json_t *confines_take_namespaces(const struct request *request, struct confines *c,
+static json_t *confines_take_namespaces(const struct confines_who *who, struct confines *c,
 					const char *whose)
 {
 	char path[64], what[192];
@@ -208,31 +209,31 @@ static json_t *confines_take_namespaces(const struct request *request, struct co
 	for (i = 0; i < ARRAY_SIZE(shared); i++) {
 		err = confines_ns_differs(whose, shared[i].file);
 		if (err < 0)
-			return confines_gone(request, err, "ns");
+			return confines_gone(who, err, "ns");
 		snprintf(what, sizeof(what),
 			 "is in another %s namespace than ckptd, which the job cannot enter: "
 			 "ask from outside of the container, or run a ckptd in it",
 			 shared[i].name);
 		if (err)
-			return confines_refuse(request, -EPERM, what);
+			return confines_refuse(who, -EPERM, what);
 	}
 	for (i = 0; i < ARRAY_SIZE(entered); i++) {
 		err = confines_ns_differs(whose, entered[i].name);
 		if (err <= 0) {
 			if (err)
-				return confines_gone(request, err, "ns");
+				return confines_gone(who, err, "ns");
 			continue;
 		}
 		snprintf(path, sizeof(path), "/proc/%s/ns/%s", whose, entered[i].name);
 		c->ns[i] = open(path, O_RDONLY | O_CLOEXEC);
 		if (c->ns[i] < 0)
-			return confines_gone(request, -errno, "ns");
+			return confines_gone(who, -errno, "ns");
 	}
 	return NULL;
 }
 
 /* The caller's root directory has to be ckptd's. Never asks a file system, which may hang. */
-static json_t *confines_check_root(const struct request *request, const char *whose)
+static json_t *confines_check_root(const struct confines_who *who, const char *whose)
 {
 	const unsigned int mask = STATX_INO | STATX_MNT_ID;
 	struct statx theirs, own;
@@ -243,17 +244,17 @@ static json_t *confines_check_root(const struct request *request, const char *wh
 	fd = open(path, O_PATH | O_CLOEXEC);
 	if (fd < 0 || statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, mask, &theirs) ||
 	    statx(AT_FDCWD, "/", AT_STATX_DONT_SYNC, mask, &own))
-		return confines_gone(request, -errno, "root");
+		return confines_gone(who, -errno, "root");
 	if (theirs.stx_ino == own.stx_ino && theirs.stx_mnt_id == own.stx_mnt_id)
 		return NULL;
-	return confines_refuse(request, -EPERM,
+	return confines_refuse(who, -EPERM,
 			       "has another root directory (chroot) than ckptd, which the job "
 			       "cannot enter: ask from outside");
 }
 
 /* ----------------------------------------------------------------- status */
 
-static json_t *confines_take_status(const struct request *request, struct confines *c,
+static json_t *confines_take_status(const struct confines_who *who, struct confines *c,
 				    const char *whose)
 {
 	_cleanup_free_ char *text = proc_text(whose, "status"), *own_text = NULL;
@@ -265,12 +266,12 @@ static json_t *confines_take_status(const struct request *request, struct confin
 		err = own_text ? confines_parse_status(own_text, &own) : -errno;
 	}
 	if (err)
-		return confines_gone(request, err, "status");
-	if (theirs.uid != request->uid)
-		return confines_refuse(request, -EPERM, "has become another user meanwhile");
+		return confines_gone(who, err, "status");
+	if (theirs.uid != who->uid)
+		return confines_refuse(who, -EPERM, "has become another user meanwhile");
 	/* As many filters as ckptd has: both are in one container. */
 	if (theirs.seccomp && (theirs.filters < 0 || theirs.filters > own.filters))
-		return confines_refuse(request, -EPERM,
+		return confines_refuse(who, -EPERM,
 				       "is under a seccomp filter, which the job would not be: ask "
 				       "from outside of the sandbox");
 	c->no_new_privs = theirs.no_new_privs;
@@ -278,7 +279,7 @@ static json_t *confines_take_status(const struct request *request, struct confin
 	return NULL;
 }
 
-static json_t *confines_take_loginuid(const struct request *request, struct confines *c,
+static json_t *confines_take_loginuid(const struct confines_who *who, struct confines *c,
 				      const char *whose)
 {
 	_cleanup_free_ char *own = proc_text("self", "loginuid"), *theirs = NULL;
@@ -287,13 +288,13 @@ static json_t *confines_take_loginuid(const struct request *request, struct conf
 		return NULL;		/* a kernel without audit */
 	theirs = proc_text(whose, "loginuid");
 	if (!theirs)
-		return confines_gone(request, -errno, "loginuid");
+		return confines_gone(who, -errno, "loginuid");
 	if (strcmp(own, theirs))
 		snprintf(c->loginuid, sizeof(c->loginuid), "%s", theirs);
 	return NULL;
 }
 
-static json_t *confines_take_apparmor(const struct request *request, struct confines *c,
+static json_t *confines_take_apparmor(const struct confines_who *who, struct confines *c,
 				      const char *whose)
 {
 	_cleanup_free_ char *own = proc_text("self", "attr/apparmor/current"), *theirs = NULL;
@@ -302,7 +303,7 @@ static json_t *confines_take_apparmor(const struct request *request, struct conf
 		return NULL;		/* AppArmor is not in use */
 	theirs = proc_text(whose, "attr/apparmor/current");
 	if (!theirs)
-		return confines_gone(request, -errno, "attr/apparmor/current");
+		return confines_gone(who, -errno, "attr/apparmor/current");
 	confines_parse_profile(own);
 	confines_parse_profile(theirs);
 	if (strcmp(own, theirs))
@@ -312,14 +313,15 @@ static json_t *confines_take_apparmor(const struct request *request, struct conf
 
 /* ------------------------------------------------------------------- take */
 
-static struct confines *confines_new(pid_t pid)
+static struct confines *confines_new(const struct confines_who *who)
 {
 	struct confines *c = calloc(1, sizeof(*c));
 	size_t i;
 
 	if (!c)
 		return NULL;
-	c->pid = pid;
+	c->pid = who->pid;
+	snprintf(c->role, sizeof(c->role), "%s", who->role);
 	c->v2 = -1;
 	for (i = 0; i < ARRAY_SIZE(c->ns); i++)
 		c->ns[i] = -1;
@@ -348,58 +350,71 @@ void confines_free(struct confines *c)
  * Does the process of @pidfd still run? One that is ending, or a zombie, takes signals and has
  * files in /proc, but the kernel shows it in the root of every v1 hierarchy.
  */
-static json_t *confines_check_alive(const struct request *request, int pidfd)
+static json_t *confines_check_alive(const struct confines_who *who, int pidfd)
 {
 	struct proc_stat stat;
-	int err = proc_stat_read(request->pid, &stat);
+	int err = proc_stat_read(who->pid, &stat);
 
 	if (!err && stat.flags & PF_EXITING)
 		err = -ESRCH;
 	if (!err && syscall(SYS_pidfd_send_signal, pidfd, 0, NULL, 0))
 		err = -errno;
-	return err ? confines_gone(request, err, "stat") : NULL;
+	return err ? confines_gone(who, err, "stat") : NULL;
 }
 
-json_t *confines_take(struct request *request)
+json_t *confines_take_of(const struct confines_who *who, int pidfd, struct confines **ret_confines)
 {
-	_cleanup_fd_ int pidfd = request_pidfd(request);
-	struct confines *c;
+	struct confines *c = confines_new(who);
 	json_t *outcome;
 	char whose[16];
 
-	if (pidfd < 0)
-		return confines_gone(request, pidfd, "");
-	c = confines_new(request->pid);
 	if (!c)
 		return outcome_error(-ENOMEM, "out of memory");
-	proc_name(request->pid, whose, sizeof(whose));
-	outcome = confines_check_alive(request, pidfd) ?:
-		  confines_take_namespaces(request, c, whose) ?:
-		  confines_check_root(request, whose) ?:
-		  confines_take_status(request, c, whose) ?:
-		  confines_take_loginuid(request, c, whose) ?:
-		  confines_take_apparmor(request, c, whose) ?:
-		  confines_take_groups(request, c, whose);
-	/* Only now is it sure that all of that was the caller's. */
+	proc_name(who->pid, whose, sizeof(whose));
+	outcome = confines_check_alive(who, pidfd) ?:
+		  confines_take_namespaces(who, c, whose) ?:
+		  confines_check_root(who, whose) ?:
+		  confines_take_status(who, c, whose) ?:
+		  confines_take_loginuid(who, c, whose) ?:
+		  confines_take_apparmor(who, c, whose) ?:
+		  confines_take_groups(who, c, whose);
+	/* Only now is it sure that all of that was the process's. */
 	if (!outcome)
-		outcome = confines_check_alive(request, pidfd);
+		outcome = confines_check_alive(who, pidfd);
 	if (outcome) {
 		confines_free(c);
 		return outcome;
 	}
+	*ret_confines = c;
+	return NULL;
+}
+
+json_t *confines_take(struct request *request)
+{
+	const struct confines_who who = { request->verb, " of the caller", request->pid,
+					  request->uid };
+	_cleanup_fd_ int pidfd = request_pidfd(request);
+	struct confines *c;
+	json_t *outcome;
+
+	if (pidfd < 0)
+		return confines_gone(&who, pidfd, "");
+	outcome = confines_take_of(&who, pidfd, &c);
+	if (outcome)
+		return outcome;
 	confines_free(request->confines);
 	request->confines = c;
 	return NULL;
 }
 
-json_t *confines_check_restart(const struct request *request)
+json_t *confines_check_restart(const struct confines *c, const char *verb)
 {
-	if (!request->confines->apparmor)
+	if (!c->apparmor)
 		return NULL;
 	return outcome_error(-EPERM,
-			     "%s: process %d, which asks, is under the AppArmor profile %s, which "
-			     "no restored process can be put under: ask from a shell without it",
-			     request->verb, (int)request->pid, request->confines->apparmor);
+			     "%s: process %d%s is under the AppArmor profile %s, which no "
+			     "restored process can be put under: ask from a shell without it",
+			     verb, (int)c->pid, c->role, c->apparmor);
 }
 
 void confines_tell(const struct confines *c, json_t *spec)
@@ -441,8 +456,8 @@ pid_t confines_fork(const struct confines *c, char *why, size_t size)
 	int err = errno;
 
 	if (pid < 0)
-		snprintf(why, size, "control group %s of process %d, which asks: %s", c->group,
-			 (int)c->pid, group_error(err));
+		snprintf(why, size, "control group %s of process %d%s: %s", c->group,
+			 (int)c->pid, c->role, group_error(err));
 	errno = err;
 	return pid;
 }
@@ -470,23 +485,23 @@ int confines_enter(const struct confines *c, char *why, size_t size)
 	for (i = 0; i < c->nr_tasks; i++) {
 		if (write(c->tasks[i], "0", 1) < 0) {
 			err = errno;
-			snprintf(why, size, "a control group (v1) of process %d, which asks: %s",
-				 (int)c->pid, group_error(err));
+			snprintf(why, size, "a control group (v1) of process %d%s: %s",
+				 (int)c->pid, c->role, group_error(err));
 			return -err;
 		}
 	}
 	for (i = 0; i < (int)ARRAY_SIZE(entered); i++) {
 		if (c->ns[i] >= 0 && setns(c->ns[i], entered[i].type)) {
 			err = errno;
-			snprintf(why, size, "the %s namespace of process %d, which asks: %s",
-				 entered[i].name, (int)c->pid, strerror(err));
+			snprintf(why, size, "the %s namespace of process %d%s: %s",
+				 entered[i].name, (int)c->pid, c->role, strerror(err));
 			return -err;
 		}
 	}
 	err = confines_set_loginuid(c);
 	if (err) {
-		snprintf(why, size, "the audit id %s of process %d, which asks: %s", c->loginuid,
-			 (int)c->pid, strerror(-err));
+		snprintf(why, size, "the audit id %s of process %d%s: %s", c->loginuid,
+			 (int)c->pid, c->role, strerror(-err));
 		return err;
 	}
 	if (c->no_new_privs && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)) {

@@ -11,6 +11,9 @@
  * All of it is read from the kernel, of the process that connected. A caller that cannot be
  * followed is refused: one in another user, PID, time or mount namespace than ckptd, in a
  * chroot, or under seccomp filters that ckptd has not. That holds for root as well.
+ *
+ * On the other nodes of a job nobody connects; there a process in a batch step of the job's owner
+ * takes the caller's place (supervisor/parts/stand.h).
  */
 #ifndef STILLPOINT_CONFINES_H
 #define STILLPOINT_CONFINES_H
@@ -29,6 +32,29 @@
  * Return: NULL, or an outcome that says why the caller is refused and what to do.
  */
 json_t *confines_take(struct request *request);
+
+/**
+ * struct confines_who - a process that a job stands beside
+ * @verb: the request, for messages
+ * @role: follows "process N" in messages: " of the caller"
+ * @pid: its number
+ * @uid: the effective user that it has to have
+ */
+struct confines_who {
+	const char *verb, *role;
+	pid_t pid;
+	uid_t uid;
+};
+
+/*
+ * confines_take_of() - the same, of a process that did not connect to this ckptd
+ * @pidfd: of that process; stays the caller's
+ * @ret_confines: free it with confines_free()
+ *
+ * Return: NULL, or an outcome; -ESRCH: the process has ended.
+ */
+json_t *confines_take_of(const struct confines_who *who, int pidfd,
+			 struct confines **ret_confines);
 
 void confines_free(struct confines *confines);	/* NULL is fine */
 
@@ -49,8 +75,8 @@ pid_t confines_fork(const struct confines *confines, char *why, size_t size);
  */
 int confines_enter(const struct confines *confines, char *why, size_t size);
 
-/* Refuse to restart a job for a caller whose AppArmor profile no restored process can get. */
-json_t *confines_check_restart(const struct request *request);
+/* Refuse to restart a job where the AppArmor profile is one that no restored process can get. */
+json_t *confines_check_restart(const struct confines *confines, const char *verb);
 
 /*
  * confines_tell() - put what the shim gives to the job into its specification (shim/spec.h)

@@ -324,7 +324,8 @@ static void verb_restart_begin(struct request *request)
 
 void verb_restart(struct request *request)
 {
-	json_t *outcome = confines_take(request) ?: confines_check_restart(request);
+	json_t *outcome = confines_take(request) ?:
+			  confines_check_restart(request->confines, request->verb);
 	struct job *job;
 
 	/* Take what confines the caller now: it may be gone when the job's images are here. */
