@@ -39,6 +39,7 @@ $(call unit_test,tests/unit/test_fsck,tests/unit/test_fsck.c \
 $(call unit_test,tests/unit/test_rank_record,tests/unit/test_rank_record.c,$(CKPTD_LIBS))
 $(call unit_test,tests/unit/test_rank_sources,tests/unit/test_rank_sources.c,$(CKPTD_LIBS))
 $(call unit_test,tests/unit/test_may_run,tests/unit/test_may_run.c,$(CKPTD_LIBS))
+$(call unit_test,tests/unit/test_part_bounds,tests/unit/test_part_bounds.c,$(CKPTD_LIBS))
 $(call unit_test,tests/unit/test_coord_driver,tests/unit/test_coord_driver.c \
 	tests/unit/driver_box.c tests/unit/driver_box_rest.c \
 	$(wildcard supervisor/checkpoint/coord_*.c) supervisor/job/coord_record.c,\

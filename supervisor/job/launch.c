@@ -138,7 +138,7 @@ _Noreturn static void exec_shim(const char *path, int spec, int report, int atta
 /* Tell ckptd by the shim's connection why there is no shim. */
 static void launch_tell(int report, int err, const char *why)
 {
-	json_t *outcome = outcome_error(err, "the job cannot be put where its caller is: %s", why);
+	json_t *outcome = outcome_error(err, "the job cannot be put where it has to be: %s", why);
 	_cleanup_free_ char *text = json_dumps(outcome, JSON_COMPACT);
 
 	if (text)

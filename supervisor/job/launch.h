@@ -23,7 +23,7 @@ json_t *launch_spec(const struct job *job, json_t *restore);
  * @spec: of launch_spec(); gets what the shim itself takes from @confines
  * @attach: the shim's end of a terminal's connection, taken over; -1: none
  * @confines: where the shim and the job stand; NULL: where ckptd stands, as nobody of this node
- *	asked. Needed only during the call.
+ *	asked, and no batch step of the owner is here. Needed only during the call.
  * @ops: gets progress, then the outcome: the job runs, or nothing of it is left
  */
 int launch_start(struct job *job, json_t *spec, int attach,

@@ -4,6 +4,7 @@
  *
  * The event loop decides what needs no waiting: root's processes, and decisions that still hold.
  * The rest is done in a worker, as the user database, /proc and the site's program may be slow.
+ * The worker hands back a process by its number and its start; the event loop reads it anew.
  */
 #include "supervisor/parts/may_run.h"
 
@@ -16,16 +17,22 @@
 #include "base/outcome.h"
 #include "supervisor/net/nodes.h"
 #include "supervisor/net/peer_ask.h"
+#include "supervisor/control/confines.h"
 #include "supervisor/parts/may_run_user.h"
+#include "supervisor/parts/part_bounds.h"
+#include "supervisor/parts/stand.h"
 #include "supervisor/storage/common.h"
 
 #define HELD_MAX	256
+#define TRIES_MAX	3	/* checks of one question whose process has ended meanwhile */
 
 /* A yes that still holds. */
 struct held {
 	unsigned int host;
 	uid_t uid;
 	json_int_t job;
+	enum may_run_what what;
+	struct stand_process process;
 	int64_t until_ms;
 };
 
@@ -34,11 +41,13 @@ struct check {
 	struct check *next;
 	struct may_run *may;
 	struct peer_question *question;
+	enum may_run_what what;
+	json_t *record, *how;	/* the question's */
 	struct may_run_user user;
 	may_run_fn fn;
 	void *arg;
 	struct worker *worker;
-	unsigned int host;
+	unsigned int host, tries;
 };
 
 struct may_run {
@@ -71,37 +80,108 @@ void may_run_close(struct may_run *may)
 	free(may);
 }
 
-static bool may_run_holds(const struct may_run *may, unsigned int host,
-			  const struct may_run_user *user)
+/* Return: NULL: nothing holds. */
+static struct held *may_run_held(struct may_run *may, const struct check *c)
 {
 	int64_t now = clock_monotonic_ms();
 	unsigned int i;
 
 	for (i = 0; i < HELD_MAX; i++) {
-		const struct held *h = &may->held[i];
+		struct held *h = &may->held[i];
 
-		if (h->until_ms > now && h->host == host && h->uid == user->uid &&
-		    h->job == user->job)
-			return true;
+		if (h->until_ms > now && h->host == c->host && h->uid == c->user.uid &&
+		    h->job == c->user.job && h->what == c->what)
+			return h;
 	}
-	return false;
+	return NULL;
 }
 
-static void may_run_hold(struct may_run *may, const struct check *c)
+static void may_run_hold(struct may_run *may, const struct check *c,
+			 const struct stand_process *process)
 {
 	may->held[may->next++ % HELD_MAX] = (struct held) {
-		.host = c->host, .uid = c->user.uid, .job = c->user.job,
-		.until_ms = clock_monotonic_ms() + MAY_RUN_HOLDS_MS,
+		.host = c->host, .uid = c->user.uid, .job = c->user.job, .what = c->what,
+		.process = *process, .until_ms = clock_monotonic_ms() + MAY_RUN_HOLDS_MS,
 	};
+}
+
+/* Lower what a home without root=yes has sent. Return: NULL, or an outcome. */
+static json_t *may_run_lower(const struct check *c, json_t *bounds)
+{
+	char told[PART_BOUNDS_TOLD];
+	json_t *no;
+
+	json_object_set_new(bounds, "uid", json_integer(c->user.uid));
+	json_object_set_new(bounds, "gid", json_integer(c->user.gid));
+	json_object_set_new(bounds, "groups", c->user.groups ?
+			    json_deep_copy(c->user.groups) : json_array());
+	no = part_bounds_lower(c->record, c->how, bounds, told);
+	if (!no && told[0] && c->what == MAY_RUN_START)
+		log_info(&c->may->common->log,
+			 "job %lld of user %u: lowered to what the user may have here: %s",
+			 (long long)c->user.job, (unsigned int)c->user.uid, told);
+	return no;
+}
+
+/*
+ * Put the part beside @process, and within the user's bounds. Return: NULL, or an outcome, with
+ * -ESRCH if the process has ended.
+ */
+static json_t *may_run_place(const struct check *c, const struct stand_process *process,
+			     struct confines **ret_confines)
+{
+	struct confines *confines = NULL;
+	json_t *bounds, *no;
+
+	*ret_confines = NULL;
+	if (c->what == MAY_RUN_FETCH)
+		return NULL;
+	bounds = json_object();
+	no = stand_take(process, c->user.uid, bounds, &confines);
+	if (!no && confines && c->what == MAY_RUN_RESTART)
+		no = confines_check_restart(confines, "restart");
+	if (!no && !c->user.trusted)
+		no = may_run_lower(c, bounds);
+	json_decref(bounds);
+	if (no)
+		confines_free(confines);
+	else
+		*ret_confines = confines;
+	return no;
 }
 
 static void may_run_on_progress(json_t *progress, void *arg)
 {
 }
 
+static json_t *may_run_begin(struct check *c);
+
+/* The worker's answer is yes; takes over @outcome. Return: NULL, or an outcome. */
+static json_t *may_run_on_found(struct check *c, json_t *outcome, struct confines **ret_confines)
+{
+	const json_t *result = json_object_get(outcome, "result");
+	const struct stand_process process = {
+		.pid = (pid_t)json_integer_value(json_object_get(result, "pid")),
+		.start = (uint64_t)json_integer_value(json_object_get(result, "start")),
+	};
+	json_t *no = may_run_place(c, &process, ret_confines);
+
+	json_decref(outcome);
+	if (no)
+		return no;
+	may_run_hold(c->may, c, &process);
+	if (*ret_confines)
+		log_info(&c->may->common->log,
+			 "job %lld of user %u: the part here stands beside process %d of the "
+			 "user's batch step", (long long)c->user.job,
+			 (unsigned int)c->user.uid, (int)process.pid);
+	return NULL;
+}
+
 static void may_run_on_outcome(json_t *outcome, void *arg)
 {
 	struct check *c = arg, **at = &c->may->first;
+	struct confines *confines = NULL;
 	const struct log *log = &c->may->common->log;
 
 	while (*at != c)
@@ -111,45 +191,45 @@ static void may_run_on_outcome(json_t *outcome, void *arg)
 		outcome = outcome_error(-ECHILD, "the check of the user's right to be here ended "
 						 "without a word");
 	if (outcome_is_ok(outcome)) {
-		may_run_hold(c->may, c);
-		json_decref(outcome);
-		outcome = NULL;
-	} else {
+		outcome = may_run_on_found(c, outcome, &confines);
+		/* The process has ended since the worker saw it; another may be there. */
+		if (outcome && outcome_errno(outcome) == -ESRCH && ++c->tries < TRIES_MAX) {
+			json_decref(outcome);
+			outcome = may_run_begin(c);
+			if (!outcome)
+				return;
+		}
+	}
+	if (outcome)
 		log_warning(log, "job %lld of user %u: not run here for %s: %s",
 			    (long long)c->user.job, (unsigned int)c->user.uid, c->user.home,
 			    json_string_value(json_object_get(json_object_get(outcome, "error"),
 							      "text")));
-	}
-	c->fn(c->question, outcome, c->arg);
+	c->fn(c->question, outcome, confines, c->arg);
 	free(c);
 }
 
 static json_t *may_run_work(struct channel_reporter *reporter, void *arg)
 {
 	const struct check *c = arg;
+	struct stand_process process;
+	json_t *no = may_run_user_check(&c->user, &c->may->common->config, &process);
 
-	return may_run_user_check(&c->user, &c->may->common->config) ?: outcome_ok(NULL);
+	return no ? no : outcome_ok(json_pack("{s:I, s:I}", "pid", (json_int_t)process.pid,
+					      "start", (json_int_t)process.start));
 }
 
-/* Return: NULL if may_run_on_outcome() will be called, or an outcome. */
-static json_t *may_run_begin(struct may_run *may, const struct check *from)
+/* Return: NULL if may_run_on_outcome() will be called with @c, or an outcome. */
+static json_t *may_run_begin(struct check *c)
 {
 	static const struct channel_ops ops = { may_run_on_progress, may_run_on_outcome };
-	struct worker_spec spec = { .name = "ckptd-may-run", .run = may_run_work };
-	struct check *c = malloc(sizeof(*c));
-	int err;
+	struct worker_spec spec = { .name = "ckptd-may-run", .run = may_run_work, .arg = c };
+	int err = worker_start(&c->may->common->workers, &spec, &ops, c, &c->worker);
 
-	if (!c)
-		return outcome_error(-ENOMEM, "out of memory");
-	*c = *from;
-	spec.arg = c;
-	err = worker_start(&may->common->workers, &spec, &ops, c, &c->worker);
-	if (err) {
-		free(c);
+	if (err)
 		return outcome_error(err, "no worker: %s", strerror(-err));
-	}
-	c->next = may->first;
-	may->first = c;
+	c->next = c->may->first;
+	c->may->first = c;
 	return NULL;
 }
 
@@ -172,12 +252,31 @@ static json_t *may_run_check_root(const struct may_run_user *user, json_t *how,
 			     config->node, user->home);
 }
 
-void may_run_check(struct may_run *may, struct peer_question *question, const json_t *record,
-		   json_t *how, may_run_fn fn, void *arg)
+/*
+ * Answer @c from a yes that holds. Return: false: there is none. @ret_no: as of may_run_fn.
+ */
+static bool may_run_again(struct may_run *may, const struct check *c, json_t **ret_no,
+			  struct confines **ret_confines)
 {
-	struct check c = { .may = may, .question = question, .fn = fn, .arg = arg,
-		.host = peer_question_from(question) };
+	struct held *held = may_run_held(may, c);
+
+	*ret_no = held ? may_run_place(c, &held->process, ret_confines) : NULL;
+	if (!held || !*ret_no || outcome_errno(*ret_no) != -ESRCH)
+		return held;
+	held->until_ms = 0;
+	json_decref(*ret_no);
+	*ret_no = NULL;
+	return false;
+}
+
+void may_run_check(struct may_run *may, struct peer_question *question, enum may_run_what what,
+		   json_t *record, json_t *how, may_run_fn fn, void *arg)
+{
+	struct check c = { .may = may, .question = question, .what = what, .record = record,
+		.how = how, .fn = fn, .arg = arg, .host = peer_question_from(question) };
 	json_t *args = peer_question_args(question), *no = NULL;
+	struct confines *confines = NULL;
+	struct check *begun;
 	struct peer_node home;
 
 	peer_node(nodes_peer(may->common->nodes), c.host, &home);
@@ -186,12 +285,18 @@ void may_run_check(struct may_run *may, struct peer_question *question, const js
 	c.user.job = json_integer_value(json_object_get(args, "job"));
 	c.user.home = home.name;
 	c.user.trusted = home.root;
+	c.user.any_step = what != MAY_RUN_START;
+	c.user.asker = json_object_get(how, "asker");
 	if (!no)
 		no = may_run_check_root(&c.user, how, &may->common->config);
-	if (!no && c.user.uid && !may_run_holds(may, c.host, &c.user)) {
-		no = may_run_begin(may, &c);
+	if (!no && c.user.uid && !may_run_again(may, &c, &no, &confines)) {
+		begun = malloc(sizeof(*begun));
+		if (begun)
+			*begun = c;
+		no = begun ? may_run_begin(begun) : outcome_error(-ENOMEM, "out of memory");
 		if (!no)
 			return;
+		free(begun);
 	}
-	fn(question, no, arg);
+	fn(question, no, confines, arg);
 }

@@ -11,14 +11,20 @@
  *	   home has root=yes
  *	2. with may_run set, that program alone decides (below)
  *	3. otherwise allow_users or allow_groups names him, or a process of his runs in a batch
- *	   step on this node: a cgroup that slurmstepd has made
+ *	   step on this node: a cgroup that slurmstepd has made, for the Slurm job of the record
+ *
+ * A part of a user's job stands beside that process, if there is one, also if 2 or 3 let the user
+ * in without it: stand.h says which process counts. Without one it stands where ckptd stands. In
+ * both cases the record and the restart of a home without root=yes are lowered to what the user
+ * may have here: part_bounds.h.
  *
  * may_run is called as root with the arguments UID JOB HOME, in an environment of PATH, CKPT_UID,
  * CKPT_USER, CKPT_JOB, CKPT_HOME and CKPT_BATCH_JOB (SLURM_JOB_ID of the job's environment, as
  * its user wrote it; may be empty). Exit status 0: yes. Anything else, or no end within
  * MAY_RUN_HOOK_MS: no; the first line of its output is the reason given.
  *
- * A yes holds for MAY_RUN_HOLDS_MS: a home asks again while images are fetched.
+ * A yes holds for MAY_RUN_HOLDS_MS, for the same kind of question, while the process lives: a home
+ * asks again while images are fetched.
  */
 #ifndef STILLPOINT_MAY_RUN_H
 #define STILLPOINT_MAY_RUN_H
@@ -31,6 +37,7 @@
 #define MAY_RUN_HOLDS_MS	60000
 
 struct common;
+struct confines;
 struct may_run;
 struct peer_question;
 
@@ -39,28 +46,30 @@ int may_run_open(const struct common *common, struct may_run **ret_may);
 /* End the checks under way; their questions stay unanswered. NULL is fine. */
 void may_run_close(struct may_run *may);
 
+/* The request of another node for the job. */
+enum may_run_what {
+	MAY_RUN_FETCH,		/* images for a restart: no process is started */
+	MAY_RUN_RESTART,	/* also its dry run */
+	MAY_RUN_START,
+};
+
 /**
  * typedef may_run_fn - go on with a question that was checked
  * @no: NULL: the user may run here; else why not, which the function owns
+ * @confines: where the part stands, which the function owns; NULL: where ckptd stands
  */
-typedef void (*may_run_fn)(struct peer_question *question, json_t *no, void *arg);
+typedef void (*may_run_fn)(struct peer_question *question, json_t *no, struct confines *confines,
+			   void *arg);
 
 /**
  * may_run_check() - may the job of @record be run here for the node that asks @question?
- * @record: the job's record, as that node sent it; lives as long as @question
- * @how: of a restart (job_restore.h), or NULL; loses any_rights unless the node has root=yes
+ * @record: the job's record, as that node sent it; lives as long as @question. Unless the node has
+ *	root=yes, its limits and scheduling are lowered
+ * @how: of MAY_RUN_RESTART (job_restore.h), else NULL; loses any_rights unless the node has
+ *	root=yes, and who asks gets the owner's bounds
  * @fn: called once, at once or later; never after may_run_close()
  */
-void may_run_check(struct may_run *may, struct peer_question *question, const json_t *record,
-		   json_t *how, may_run_fn fn, void *arg);
-
-/* ------------------------------------------------------- pure parts, for tests */
-
-/*
- * True if @line, one of /proc/PID/cgroup of a process with the real user id @uid, is in a step
- * of Slurm: "0::/system.slice/[NODE_]slurmstepd.scope/job_N/step_…" of cgroup v2, or
- * "K:CONTROLLERS:/slurm[_NODE]/uid_UID/job_N/step_…" of v1. Only root can make cgroups there.
- */
-bool may_run_is_step(const char *line, uid_t uid);
+void may_run_check(struct may_run *may, struct peer_question *question, enum may_run_what what,
+		   json_t *record, json_t *how, may_run_fn fn, void *arg);
 
 #endif /* STILLPOINT_MAY_RUN_H */

@@ -7,8 +7,6 @@
  */
 #include "supervisor/parts/may_run_user.h"
 
-#include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -27,11 +25,11 @@
 #include "base/outcome.h"
 #include "supervisor/control/access.h"
 #include "supervisor/parts/may_run.h"
+#include "supervisor/parts/stand.h"
 #include "supervisor/storage/config.h"
 
 #define GROUPS_MAX	65536		/* NGROUPS_MAX of the kernel */
 #define REASON_MAX	256
-#define LINE_SIZE	4096
 
 int may_run_user_parse(const json_t *record, struct may_run_user *ret_user)
 {
@@ -59,24 +57,40 @@ static bool may_run_has_group(const gid_t *list, int nr, json_int_t gid)
 	return false;
 }
 
-/* Check the groups of the record against those of the account. Return: NULL, or an outcome. */
+/* The first group of @gid and @groups that the user has not here, or -1. */
+static json_int_t may_run_strange_group(const gid_t *list, int nr, json_int_t gid,
+					const json_t *groups)
+{
+	const json_t *one;
+	size_t i;
+
+	if (!may_run_has_group(list, nr, gid))
+		return gid;
+	json_array_foreach(groups, i, one) {
+		if (!may_run_has_group(list, nr, json_integer_value(one)))
+			return json_integer_value(one);
+	}
+	return -1;
+}
+
+/*
+ * Check the groups of the record, and of who asks for the restart, against those of the account.
+ * Return: NULL, or an outcome.
+ */
 static json_t *may_run_check_groups(const struct may_run_user *user, const struct passwd *account)
 {
 	int nr = GROUPS_MAX;
 	_cleanup_free_ gid_t *list = malloc(GROUPS_MAX * sizeof(*list));
-	json_int_t bad = -1;
-	const json_t *one;
-	size_t i;
+	json_int_t bad;
 
 	if (!list || getgrouplist(account->pw_name, account->pw_gid, list, &nr) < 0)
 		return outcome_error(-ENOMEM, "the groups of user %s cannot be read",
 				     account->pw_name);
-	if (!may_run_has_group(list, nr, user->gid))
-		bad = user->gid;
-	json_array_foreach(user->groups, i, one) {
-		if (!may_run_has_group(list, nr, json_integer_value(one)))
-			bad = json_integer_value(one);
-	}
+	bad = may_run_strange_group(list, nr, user->gid, user->groups);
+	if (bad < 0 && user->asker)
+		bad = may_run_strange_group(
+			list, nr, json_integer_value(json_object_get(user->asker, "gid")),
+			json_object_get(user->asker, "groups"));
 	if (bad < 0)
 		return NULL;
 	return outcome_error(-EPERM,
@@ -101,118 +115,6 @@ static bool may_run_is_listed(const struct passwd *account, const struct config 
 			 access_has(&access.groups, groups, (size_t)nr);
 	access_close(&access);
 	return listed;
-}
-
-/* ---------------------------------------------------------- batch step */
-
-/* The part of @path after "NAME" or "NAME_…" as its first directory; NULL: another directory. */
-static const char *may_run_after(const char *path, const char *name)
-{
-	size_t len = strlen(name);
-
-	if (strncmp(path, name, len) || (path[len] != '/' && path[len] != '_'))
-		return NULL;
-	return strchr(path + len, '/');
-}
-
-/* True if @path is "/job_N/step_…". */
-static bool may_run_is_job_step(const char *path)
-{
-	size_t digits;
-
-	if (!path || strncmp(path, "/job_", 5))
-		return false;
-	path += 5;
-	digits = strspn(path, "0123456789");
-	return digits && !strncmp(path + digits, "/step_", 6);
-}
-
-bool may_run_is_step(const char *line, uid_t uid)
-{
-	const char *path, *slice = "/system.slice/", *end;
-	char user[24];
-
-	path = strchr(line, ':');
-	path = path ? strchr(path + 1, ':') : NULL;
-	if (!path++)
-		return false;
-	if (!strncmp(line, "0::", 3)) {
-		if (strncmp(path, slice, strlen(slice)))
-			return false;
-		path += strlen(slice);
-		end = strchr(path, '/');
-		/* slurmstepd.scope, or NODE_slurmstepd.scope where a machine is several nodes */
-		if (!end || end - path < 16 || strncmp(end - 16, "slurmstepd.scope", 16) ||
-		    (end - path > 16 && end[-17] != '_'))
-			return false;
-		return may_run_is_job_step(end);
-	}
-	path = may_run_after(path, "/slurm");
-	snprintf(user, sizeof(user), "/uid_%u/", (unsigned int)uid);
-	if (!path || strncmp(path, user, strlen(user)))
-		return false;
-	return may_run_is_job_step(path + strlen(user) - 1);
-}
-
-/* The real user id of a process, or -1. */
-static int64_t may_run_owner(int proc, const char *pid)
-{
-	char path[64], line[LINE_SIZE];
-	unsigned int uid;
-	int64_t ret = -1;
-	FILE *file;
-	int fd;
-
-	snprintf(path, sizeof(path), "%.20s/status", pid);
-	fd = openat(proc, path, O_RDONLY | O_CLOEXEC);
-	file = fd < 0 ? NULL : fdopen(fd, "r");
-	if (!file) {
-		if (fd >= 0)
-			close(fd);
-		return -1;
-	}
-	while (ret < 0 && fgets(line, sizeof(line), file)) {
-		if (sscanf(line, "Uid: %u", &uid) == 1)
-			ret = uid;
-	}
-	fclose(file);
-	return ret;
-}
-
-static bool may_run_in_step(int proc, const char *pid, uid_t uid)
-{
-	char path[64], line[LINE_SIZE];
-	bool found = false;
-	FILE *file;
-	int fd;
-
-	snprintf(path, sizeof(path), "%.20s/cgroup", pid);
-	fd = openat(proc, path, O_RDONLY | O_CLOEXEC);
-	file = fd < 0 ? NULL : fdopen(fd, "r");
-	if (!file) {
-		if (fd >= 0)
-			close(fd);
-		return false;
-	}
-	while (!found && fgets(line, sizeof(line), file))
-		found = may_run_is_step(line, uid);
-	fclose(file);
-	return found;
-}
-
-/* True if any process of @uid is in a batch step on this node. */
-static bool may_run_has_step(uid_t uid)
-{
-	_cleanup_(cleanup_dir) DIR *dir = opendir("/proc");
-	const struct dirent *entry;
-
-	while (dir && (entry = readdir(dir))) {
-		if (isdigit((unsigned char)entry->d_name[0]) &&
-		    may_run_owner(dirfd(dir), entry->d_name) == (int64_t)uid &&
-		    may_run_in_step(dirfd(dir), entry->d_name, uid))
-			return true;
-	}
-	return false;
 }
 
 /* -------------------------------------------------------- site's program */
@@ -336,23 +238,45 @@ static json_t *may_run_hook(const struct may_run_user *user, const char *name, c
 			     reason[0] ? reason : "no reason given");
 }
 
-json_t *may_run_user_check(const struct may_run_user *user, const struct config *config)
+/* Why a user is refused whom neither a setting nor a step lets in. */
+static json_t *may_run_no_step(const struct may_run_user *user, const char *name,
+			       enum stand_result result, const struct config *config)
+{
+	if (result == STAND_OTHER)
+		return outcome_error(-EPERM,
+				     "user %s may not run this job of %s here: his batch steps on "
+				     "node %s are of other Slurm jobs than SLURM_JOB_ID=%.60s of "
+				     "the job's environment; start it from a Slurm job that has "
+				     "both nodes",
+				     name, user->home, config->node, may_run_batch_job(user->env));
+	return outcome_error(-EPERM,
+			     "user %s may not run jobs of %s here: no batch step of his is on "
+			     "node %s; allow_users or may_run in its ckptd.conf can allow it",
+			     name, user->home, config->node);
+}
+
+json_t *may_run_user_check(const struct may_run_user *user, const struct config *config,
+			   struct stand_process *ret_process)
 {
 	const struct passwd *account = getpwuid(user->uid);
-	json_t *no;
+	enum stand_result result;
+	json_t *no, *why = NULL;
+	bool allowed;
 
 	if (!account)
 		return outcome_error(-EPERM, "user %u of the job is not known here",
 				     (unsigned int)user->uid);
 	no = user->trusted ? NULL : may_run_check_groups(user, account);
+	if (!no && config->may_run)
+		no = may_run_hook(user, account->pw_name, config->may_run);
 	if (no)
 		return no;
-	if (config->may_run)
-		return may_run_hook(user, account->pw_name, config->may_run);
-	if (may_run_is_listed(account, config) || may_run_has_step(user->uid))
+	allowed = config->may_run || may_run_is_listed(account, config);
+	*ret_process = (struct stand_process) { 0 };
+	result = stand_find(user->uid, user->env, user->any_step, ret_process, &why);
+	if (result == STAND_REFUSED)
+		return why;
+	if (result == STAND_FOUND || allowed)
 		return NULL;
-	return outcome_error(-EPERM,
-			     "user %s may not run jobs of %s here: no batch step of his is on "
-			     "node %s; allow_users or may_run in its ckptd.conf can allow it",
-			     account->pw_name, user->home, config->node);
+	return may_run_no_step(user, account->pw_name, result, config);
 }

@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 struct config;
+struct stand_process;
 
 /**
  * struct may_run_user - for whom another node asks
@@ -18,6 +19,8 @@ struct config;
  * @gid: his group, by the record
  * @groups: his further groups, by the record; borrowed, NULL: none
  * @env: environment of the job, borrowed; NULL: not known
+ * @asker: of a restart: who asks for it (op_asker.h), borrowed; NULL: no restart, or root asks
+ * @any_step: a batch step of any Slurm job will do (stand.h)
  * @trusted: the node that asks has root=yes
  * @home: name of the node that asks
  * @job: number of the job
@@ -25,8 +28,8 @@ struct config;
 struct may_run_user {
 	uid_t uid;
 	gid_t gid;
-	const json_t *groups, *env;
-	bool trusted;
+	const json_t *groups, *env, *asker;
+	bool any_step, trusted;
 	const char *home;
 	json_int_t job;
 };
@@ -36,7 +39,13 @@ struct may_run_user {
  */
 int may_run_user_parse(const json_t *record, struct may_run_user *ret_user);
 
-/* Return: NULL: he may run here; else an outcome that says why not, and what to do. */
-json_t *may_run_user_check(const struct may_run_user *user, const struct config *config);
+/*
+ * may_run_user_check() - may the user run here, and beside which process of his
+ * @ret_process: set if he may; pid 0: no batch step of his is here
+ *
+ * Return: NULL: he may run here; else an outcome that says why not, and what to do.
+ */
+json_t *may_run_user_check(const struct may_run_user *user, const struct config *config,
+			   struct stand_process *ret_process);
 
 #endif /* STILLPOINT_MAY_RUN_USER_H */

@@ -419,7 +419,8 @@ static json_t *parts_fetch_begin(struct parts_fetches *fetches, int64_t id, int6
 }
 
 /* The owner of the job may run here, or @outcome says why not. */
-static void parts_fetch_on_may(struct peer_question *q, json_t *outcome, void *arg)
+static void parts_fetch_on_may(struct peer_question *q, json_t *outcome,
+			       struct confines *confines, void *arg)
 {
 	struct parts_fetches *fetches = arg;
 	json_t *args = peer_question_args(q);
@@ -461,7 +462,8 @@ static void on_fetch(struct peer_question *q, void *arg)
 		return;
 	}
 	/* Root's rights come with the start, which is checked by itself. */
-	may_run_check(fetches->services->may_run, q, record, NULL, parts_fetch_on_may, fetches);
+	may_run_check(fetches->services->may_run, q, MAY_RUN_FETCH, record, NULL,
+		      parts_fetch_on_may, fetches);
 }
 
 int parts_fetch_register(struct services *services, struct parts_fetches **ret_fetches)

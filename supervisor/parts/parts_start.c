@@ -5,7 +5,7 @@
  *
  * The home has checked that the caller may use the job.  This node checks that the question comes
  * from the home, node 0 of the record that it sends, and that the job's owner may run here
- * (may_run.h).
+ * (may_run.h), which also says where the part stands.
  *
  * A restart is answered when the ranks here run again, or cannot.  A part left of an earlier run
  * ends first; meanwhile the answer is an error with "again".
@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "supervisor/control/confines.h"
 #include "supervisor/job/job_restore.h"
 #include "supervisor/job/launch.h"
 #include "base/outcome.h"
@@ -28,6 +29,7 @@ struct away_start {
 	struct peer_question *question;
 	struct job *job;
 	struct channel *channel;
+	struct confines *confines;	/* where the part stands; NULL: where ckptd stands */
 	json_t *how;		/* of a restart (job_restore.h); NULL: start anew */
 	json_t *figures;	/* figures of the restore, from the shim */
 };
@@ -35,6 +37,7 @@ struct away_start {
 static void start_free(struct away_start *start)
 {
 	start->job->parts->start = NULL;
+	confines_free(start->confines);
 	json_decref(start->how);
 	json_decref(start->figures);
 	free(start);
@@ -135,26 +138,31 @@ static json_t *parts_start_on_checked(void *arg)
 static const struct job_restore_ops restore_ops = { .checked = parts_start_on_checked,
 	.ended = parts_start_on_launched };
 
-static json_t *parts_start_launch(struct job *job, struct peer_question *q, const json_t *how)
+/* Takes over @confines. Return: NULL, or an outcome. */
+static json_t *parts_start_launch(struct job *job, struct peer_question *q, const json_t *how,
+				  struct confines *confines)
 {
 	struct away_start *start = calloc(1, sizeof(*start));
 	json_t *spec;
 	int err;
 
-	if (!start)
+	if (!start) {
+		confines_free(confines);
 		return outcome_error(-ENOMEM, "out of memory");
+	}
 	start->question = q;
 	start->job = job;
+	start->confines = confines;
 	job->parts->start = start;
 	start->how = json_incref((json_t *)how);
 	job->parts->restart = job->parts->part[job->parts->node].restoring = how;
 	if (how) {
-		err = job_restore_start(job, how, -1, NULL, &restore_ops, start);
+		err = job_restore_start(job, how, -1, confines, &restore_ops, start);
 	} else {
 		err = job_prepare(job);
 		spec = err ? NULL : launch_spec(job, NULL);
 		if (!err)
-			err = launch_start(job, spec, -1, NULL, &launch_ops, start,
+			err = launch_start(job, spec, -1, confines, &launch_ops, start,
 					   &start->channel);
 		json_decref(spec);
 	}
@@ -263,11 +271,32 @@ static int parts_start_parse(struct peer_question *q, struct start_args *ret_arg
 			   &ret_args->record, "restore", &ret_args->how);
 }
 
+/* Start the part of @q's job; takes over @confines. Return: NULL, or an outcome. */
+static json_t *parts_start_new(struct jobs *jobs, struct peer_question *q,
+			       const struct start_args *a, struct confines *confines)
+{
+	const struct common *common = jobs_common(jobs);
+	struct job *job = NULL;
+	json_t *outcome;
+
+	outcome = parts_check_key(common, q) ?:
+		  rank_record_check(json_object_get(a->record, "ranks"), &common->config) ?:
+		  parts_start_enter(jobs, a->id, a->record, &job);
+	if (outcome) {
+		confines_free(confines);
+		return outcome;
+	}
+	outcome = parts_start_launch(job, q, a->how, confines);
+	if (outcome)
+		parts_drop(job);
+	return outcome;
+}
+
 /* The owner of the job may run here, or @outcome says why not. */
-static void parts_start_on_may(struct peer_question *q, json_t *outcome, void *arg)
+static void parts_start_on_may(struct peer_question *q, json_t *outcome,
+			       struct confines *confines, void *arg)
 {
 	struct jobs *jobs = arg;
-	const struct common *common = jobs_common(jobs);
 	struct start_args a;
 	struct job *job;
 
@@ -278,25 +307,19 @@ static void parts_start_on_may(struct peer_question *q, json_t *outcome, void *a
 	parts_start_parse(q, &a);
 	job = parts_job(jobs, a.id, (uint64_t)a.run);
 	if (job && !job->busy) {
+		confines_free(confines);
 		answer_started(q, job, NULL);
 		return;
 	}
 	/* The home asks again after a silence and has forgotten its first question. */
 	if (job && job->parts->start) {
+		confines_free(confines);
 		peer_question_answer(job->parts->start->question,
 				     outcome_error(-ECANCELED, "asked again"));
 		job->parts->start->question = q;
 		return;
 	}
-	outcome = parts_check_key(common, q) ?:
-		  rank_record_check(json_object_get(a.record, "ranks"), &common->config);
-	if (!outcome)
-		outcome = parts_start_enter(jobs, a.id, a.record, &job);
-	if (!outcome) {
-		outcome = parts_start_launch(job, q, a.how);
-		if (outcome)
-			parts_drop(job);
-	}
+	outcome = parts_start_new(jobs, q, &a, confines);
 	if (outcome)
 		peer_question_answer(q, outcome);
 }
@@ -311,7 +334,8 @@ static void parts_start_on_start(struct peer_question *q, void *arg)
 		peer_question_answer(q, outcome_error(-EPROTO, "this is no part of ours"));
 		return;
 	}
-	may_run_check(services->may_run, q, a.record, a.how, parts_start_on_may, services->jobs);
+	may_run_check(services->may_run, q, a.how ? MAY_RUN_RESTART : MAY_RUN_START, a.record,
+		      a.how, parts_start_on_may, services->jobs);
 }
 
 int parts_start_register(struct services *services)

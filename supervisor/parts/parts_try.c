@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "supervisor/catalog/first_key.h"
+#include "supervisor/control/confines.h"
 #include "supervisor/job/job_restore.h"
 #include "base/outcome.h"
 #include "supervisor/job/rank_record.h"
@@ -219,7 +220,8 @@ static json_t *parts_try_begin(struct jobs *jobs, struct peer_question *q, json_
 }
 
 /* The owner of the job may run here, or @outcome says why not. */
-static void parts_try_on_may(struct peer_question *q, json_t *outcome, void *arg)
+static void parts_try_on_may(struct peer_question *q, json_t *outcome, struct confines *confines,
+			     void *arg)
 {
 	const json_t *args = peer_question_args(q);
 	const json_t *record = json_object_get(args, "record");
@@ -228,6 +230,8 @@ static void parts_try_on_may(struct peer_question *q, json_t *outcome, void *arg
 	const struct common *common = jobs_common(jobs);
 	const struct job *job;
 
+	/* The place can be taken; a dry run starts nothing there. */
+	confines_free(confines);
 	if (outcome) {
 		peer_question_answer(q, outcome);
 		return;
@@ -259,7 +263,8 @@ static void on_try(struct peer_question *q, void *arg)
 		peer_question_answer(q, outcome_error(-EPROTO, "this is no part of ours"));
 		return;
 	}
-	may_run_check(services->may_run, q, record, how, parts_try_on_may, services->jobs);
+	may_run_check(services->may_run, q, MAY_RUN_RESTART, record, how, parts_try_on_may,
+		      services->jobs);
 }
 
 int parts_try_register(struct services *services)

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # Who may run on another node: two ckptds on this machine, root without root=yes, a user without
-# a batch step, a site's program that says yes, no and nothing, and groups from the job's record.
+# a batch step, a site's program that says yes, no and nothing, groups from the job's record, and
+# a batch step, in which the part of node 2 then stands, under its limits.
 #
-# As root, because ckptd is. Needs no module: nothing is checkpointed.
+# As root, because ckptd is. Restarts need the module, steps control groups of v2.
 
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/nodes.sh"
@@ -24,6 +25,39 @@ as_user() {
 	(cd / && setpriv --reuid $user --regid $user "${groups[@]}" timeout -k 2 30 \
 		"$top/build/bin/ckptrun" --socket "$work/n1/sock" -n 2 --hosts n1,n2 \
 		--mpi none "$@")
+}
+
+# step JOB UID OPTION...: a sleeping process of that user in a step of a Slurm job, with limits of
+# prlimit(1); its pid is in $sleeper, the directory of its control group in $group
+step() {
+	local job=$1 uid=$2 dir=$top_group part _
+	shift 2
+	for part in system.slice slurmstepd.scope "job_$job" step_0 user task_0; do
+		[ $part = system.slice ] || echo '+memory +pids' >"$dir/cgroup.subtree_control"
+		dir=$dir/$part
+		mkdir -p "$dir"
+	done
+	echo 25 >"$dir/pids.max"
+	echo 200M >"$dir/memory.max"
+	sh -c 'echo $$ >"$1/cgroup.procs"; shift; exec "$@"' _ "$dir" prlimit "$@" nice -n 5 \
+		setpriv --reuid "$uid" --regid "$uid" --clear-groups sleep 600 &
+	sleeper=$!
+	for _ in {1..100}; do
+		[ "$(cat /proc/$sleeper/comm)" = sleep ] && break
+		sleep 0.1
+	done
+	group=$dir
+}
+
+# the process of the step, and all that stand beside it, end
+step_over() {
+	local _
+	echo 1 >"$group/cgroup.kill"
+	for _ in {1..100}; do
+		[ -z "$(cat "$group/cgroup.procs")" ] && return
+		sleep 0.1
+	done
+	return 1
 }
 
 # hook BODY: the site's program of node 2
@@ -113,4 +147,58 @@ ok 'root of a node that may be root here' bash -c "$(declare -f ckptrun both_run
 ok 'root of the other node' says 1 'n2 may not have processes of root here' \
 	timeout -k 2 30 "$top/build/bin/ckptrun" --socket "$work/n2/sock" -n 2 --hosts n2,n1 \
 	--mpi none true
+
+# ------------------------------------------------------------ batch steps
+
+top_group=/sys/fs/cgroup
+if ! grep -qw pids $top_group/cgroup.subtree_control 2>/dev/null; then
+	skip 'a part stands in a batch step' 'no control groups of v2 with pids'
+	finish
+fi
+sed -i 's/ root=yes$//' "$work/hosts"
+again() {
+	stop 1
+	stop 2
+	start 1 --set image_dir="$work/images"
+	start 2 --set image_dir="$work/images" "$@"
+	meet 1 2
+	meet 2 1
+}
+again
+step 6 65533 --nofile=300:400
+ok "another user's process in a step" says 1 'nobody may not run jobs of n1 here: no batch step' \
+	as_user '' id -u
+step 7 $user --nofile=300:400
+ok 'the user has a process in a step' says 0 slurmstepd.scope/job_7/step_0/user/task_0 \
+	as_user '' cat /proc/self/cgroup
+ok 'the rank of node 1 is not in it' grep -qv slurmstepd "$work/out"
+ok 'the rank of node 2 has the limits of that process' says 0 '^400 5$' \
+	as_user '' bash -c 'echo "$(ulimit -Hn) $(nice)"'
+ok 'the rank of node 1 has its own' grep -q ' 0$' "$work/out"
+ok 'node 2 logs beside which process' grep -q "stands beside process $sleeper of the user" \
+	"$work/n2/log"
+ok 'node 2 logs what was lowered' grep -q 'lowered to what .*open files.*nice value' "$work/n2/log"
+as_user '' sh -c 'for i in 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0; do
+	sleep 3 & done; wait' >"$work/out" 2>&1
+ok 'it has no more processes than the step' grep -q '^max [1-9]' "$group/pids.events"
+ok 'the Slurm job of the environment' bash -c "$(declare -f as_user both_run_as)
+	top=$top work=$work user=$user
+	SLURM_JOB_ID=7 as_user '' id -u | both_run_as $user"
+slurm_job() {
+	SLURM_JOB_ID=$1 as_user '' id -u
+}
+ok 'another Slurm job than that of the step' says 1 'of other Slurm jobs than SLURM_JOB_ID=8' \
+	slurm_job 8
+ok 'the processes of the step end' step_over
+ok 'without them' says 1 'no batch step of his' as_user '' true
+
+again --set allow_users=$user
+privileged() {
+	(cd / && timeout -k 2 30 prlimit --rtprio=50:50 --memlock=unlimited nice -n -5 setpriv \
+		--reuid $user --regid $user --clear-groups "$top/build/bin/ckptrun" \
+		--socket "$work/n1/sock" -n 2 --hosts n1,n2 --mpi none \
+		bash -c 'echo "$(ulimit -Hr) $(nice)"')
+}
+ok 'without a step: no rights from the other node' says 0 '^0 0$' privileged
+ok 'on the node that the user is on: his' grep -q '^50 -5$' "$work/out"
 finish

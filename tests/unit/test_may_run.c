@@ -11,40 +11,61 @@
 
 #include <errno.h>
 
-#include "supervisor/parts/may_run.h"
 #include "supervisor/parts/may_run_user.h"
+#include "supervisor/parts/stand.h"
 
 static void test_step(void **state)
 {
 	static const struct {
 		const char *line;
-		bool step;
+		int64_t job;
 	} rows[] = {
-		{ "0::/system.slice/slurmstepd.scope/job_7/step_0/user/task_0\n", true },
-		{ "0::/system.slice/n1_slurmstepd.scope/job_7/step_batch/user\n", true },
-		{ "4:memory:/slurm/uid_1000/job_7/step_0/task_0\n", true },
-		{ "4:cpuset,cpu:/slurm_n1/uid_1000/job_7/step_extern\n", true },
-		{ "4:memory:/slurm/uid_1001/job_7/step_0\n", false },
-		{ "4:memory:/slurm/uid_10001/job_7/step_0\n", false },
-		{ "4:memory:/slurmy/uid_1000/job_7/step_0\n", false },
-		{ "4:memory:/user/slurm/uid_1000/job_7/step_0\n", false },
-		{ "0::/user.slice/user-1000.slice/slurmstepd.scope/job_7/step_0\n", false },
-		{ "0::/system.slice/user-1000.slice/x_slurmstepd.scope/job_7/step_0\n", false },
-		{ "0::/system.slice/myslurmstepd.scope/job_7/step_0\n", false },
-		{ "0::/system.slice/slurmstepd.scope/system\n", false },
-		{ "0::/system.slice/slurmstepd.scope/job_/step_0\n", false },
-		{ "0::/system.slice/slurmstepd.scope/job_7x/step_0\n", false },
-		{ "0::/system.slice/slurmstepd.scope\n", false },
-		{ "0::/\n", false },
-		{ "0:", false },
-		{ "", false },
+		{ "0::/system.slice/slurmstepd.scope/job_7/step_0/user/task_0\n", 7 },
+		{ "0::/system.slice/n1_slurmstepd.scope/job_7/step_batch/user\n", 7 },
+		{ "4:memory:/slurm/uid_1000/job_7/step_0/task_0\n", 7 },
+		{ "4:cpuset,cpu:/slurm_n1/uid_1000/job_7/step_extern\n", 7 },
+		{ "4:memory:/slurm/uid_1001/job_7/step_0\n", -1 },
+		{ "4:memory:/slurm/uid_10001/job_7/step_0\n", -1 },
+		{ "4:memory:/slurmy/uid_1000/job_7/step_0\n", -1 },
+		{ "4:memory:/user/slurm/uid_1000/job_7/step_0\n", -1 },
+		{ "0::/user.slice/user-1000.slice/slurmstepd.scope/job_7/step_0\n", -1 },
+		{ "0::/system.slice/user-1000.slice/x_slurmstepd.scope/job_7/step_0\n", -1 },
+		{ "0::/system.slice/myslurmstepd.scope/job_7/step_0\n", -1 },
+		{ "0::/system.slice/slurmstepd.scope/system\n", -1 },
+		{ "0::/system.slice/slurmstepd.scope/job_/step_0\n", -1 },
+		{ "0::/system.slice/slurmstepd.scope/job_7x/step_0\n", -1 },
+		{ "0::/system.slice/slurmstepd.scope\n", -1 },
+		{ "0::/system.slice/slurmstepd.scope/job_99999999999999999999/step_0\n", -1 },
+		{ "0::/\n", -1 },
+		{ "0:", -1 },
+		{ "", -1 },
 	};
 	size_t i;
 
 	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		if (may_run_is_step(rows[i].line, 1000) != rows[i].step)
+		if (stand_step_job(rows[i].line, 1000) != rows[i].job)
 			fail_msg("%s", rows[i].line);
 	}
+}
+
+/* The Slurm jobs that a job's environment names. */
+static void test_names(void **state)
+{
+	json_t *none = json_pack("[s, s, s, s]", "PATH=/bin", "SLURM_JOB_ID", "SLURM_JOB_ID=",
+				 "SLURM_JOB_IDS=7");
+	json_t *one = json_pack("[s, s]", "SLURM_JOBID=9", "SLURM_JOB_ID=7");
+	json_t *het = json_pack("[s, s]", "SLURM_JOB_ID_HET_GROUP_0=7",
+				"SLURM_JOB_ID_HET_GROUP_1=8");
+
+	assert_int_equal(stand_env_names(NULL, 7), -1);
+	assert_int_equal(stand_env_names(none, 7), -1);
+	assert_int_equal(stand_env_names(one, 7), 1);
+	assert_int_equal(stand_env_names(one, 9), 0);
+	assert_int_equal(stand_env_names(het, 8), 1);
+	assert_int_equal(stand_env_names(het, 9), 0);
+	json_decref(none);
+	json_decref(one);
+	json_decref(het);
 }
 
 static void test_record(void **state)
@@ -68,6 +89,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_step),
+		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_record),
 	};
 
