@@ -24,7 +24,7 @@ as_user() {
 	shift
 	(cd / && setpriv --reuid $user --regid $user "${groups[@]}" timeout -k 2 30 \
 		"$top/build/bin/ckptrun" --socket "$work/n1/sock" -n 2 --hosts n1,n2 \
-		--mpi none "$@")
+		--mpi "${mpi:-none}" "$@")
 }
 
 # step JOB UID OPTION...: a sleeping process of that user in a step of a Slurm job, with limits of
@@ -191,6 +191,63 @@ ok 'another Slurm job than that of the step' says 1 'of other Slurm jobs than SL
 	slurm_job 8
 ok 'the processes of the step end' step_over
 ok 'without them' says 1 'no batch step of his' as_user '' true
+
+# the hard limit of open files of the rank in the step
+nofile() {
+	local pid
+	while read -r pid; do
+		[ "$(cat "/proc/$pid/comm")" = beat ] &&
+			awk '/^Max open files/ { print $5 }' "/proc/$pid/limits"
+	done <"$group/cgroup.procs"
+}
+ctl() {
+	(cd / && setpriv --reuid $user --regid $user --clear-groups timeout -k 2 60 \
+		"$top/build/bin/ckptctl" --socket "$work/n1/sock" "$@")
+}
+# a checkpoint, once the ranks have called MPI_Init
+saved() {
+	local _
+	for _ in {1..60}; do
+		out=$(ctl checkpoint --kill "$1" 2>&1) && return
+		[[ $out = *MPI_Init* ]] || break
+		sleep 0.5
+	done
+	echo "$out"
+	return 1
+}
+if [ -e /dev/ckpt ]; then
+	again
+	step 7 $user --nofile=1000:1000
+	mpicc.mpich -x c -o "$work/beat" - <<-'END'
+		#include <mpi.h>
+		#include <unistd.h>
+		int main(int argc, char **argv)
+		{
+			for (MPI_Init(&argc, &argv);; usleep(100000))
+				MPI_Barrier(MPI_COMM_WORLD);
+		}
+	END
+	id=$(mpi=mpich SLURM_JOB_ID=7 as_user '' -d -- "$work/beat")
+	ok 'the rank of node 2 is in the step' test "$(nofile)" = 1000
+	ok 'a checkpoint that ends the job' saved "$id"
+	ok 'the step ends' step_over
+	ok 'a dry run of a restart without a step' says 1 'no batch step of his' \
+		ctl restart --dry-run "$id"
+	ok 'a restart without a step' says 1 'no batch step of his' ctl restart "$id"
+	step 8 $user --nofile=300:400
+	ok 'a dry run with a step of another Slurm job' ctl restart --dry-run "$id"
+	ok 'nothing was started there' test "$(cat "$group/cgroup.procs")" = "$sleeper"
+	ok 'a restart' ctl restart "$id"
+	ok 'the rank is in that step, under its limits' test "$(nofile)" = 400
+	ok 'another checkpoint' saved "$id"
+	ok 'a restart by root of a node that may not be root here' on 1 restart "$id"
+	ok 'has the rights of the owner' test "$(nofile)" = 400
+	ok 'the end of the step ends the job' bash -c "$(declare -f step_over ctl)
+		top=$top work=$work user=$user group=$group
+		step_over && ctl wait $id; [ \$? != 0 ]"
+else
+	skip 'a restart stands in a batch step' 'no module'
+fi
 
 again --set allow_users=$user
 privileged() {
