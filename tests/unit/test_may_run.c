@@ -10,9 +10,14 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <unistd.h>
 
+#include "base/outcome.h"
 #include "supervisor/parts/may_run_user.h"
 #include "supervisor/parts/stand.h"
+#include "supervisor/storage/config.h"
 
 static void test_step(void **state)
 {
@@ -85,12 +90,46 @@ static void test_record(void **state)
 	json_decref(record);
 }
 
+/* Groups that the home says the user has: of the job, and of who asks for its restart. */
+static void test_groups(void **state)
+{
+	const struct passwd *account = getpwuid(getuid());
+	struct config config = { .node = "n2" };
+	struct may_run_user user = { .home = "n1", .uid = getuid() };
+	json_t *asker, *no;
+	char uid[24];
+	struct stand_process process;
+
+	if (!account)
+		skip();
+	snprintf(uid, sizeof(uid), "%u", (unsigned int)getuid());
+	config.allow_users = uid;
+	user.gid = account->pw_gid;
+	asker = json_pack("{s:I, s:[]}", "gid", (json_int_t)account->pw_gid, "groups");
+	user.asker = asker;
+	assert_null(may_run_user_check(&user, &config, &process));
+	json_object_set_new(asker, "groups", json_pack("[I]", 4294967294LL));
+	no = may_run_user_check(&user, &config, &process);
+	assert_int_equal(outcome_errno(no), -EPERM);
+	json_decref(no);
+	user.trusted = true;
+	assert_null(may_run_user_check(&user, &config, &process));
+	user.trusted = false;
+	json_object_set_new(asker, "groups", json_array());
+	json_object_set_new(asker, "gid", json_integer(4294967294LL));
+	no = may_run_user_check(&user, &config, &process);
+	assert_int_equal(outcome_errno(no), -EPERM);
+	json_decref(no);
+	json_decref(asker);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_step),
 		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_record),
+		cmocka_unit_test(test_groups),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
