@@ -258,4 +258,8 @@ privileged() {
 }
 ok 'without a step: no rights from the other node' says 0 '^0 0$' privileged
 ok 'on the node that the user is on: his' grep -q '^50 -5$' "$work/out"
+sed -i '/^n1 /s/$/ root=yes/' "$work/hosts"
+again --set allow_users=$user
+ok 'from a node that may be root here: what it says' says 0 '^50 -5$' privileged
+ok 'on both nodes' test "$(grep -c '^50 -5$' "$work/out")" = 2
 finish
