@@ -305,14 +305,25 @@ void reopen_names_drop_last(struct reopen *r)
 	r->renames[r->nr_renames - 1].drop = true;
 }
 
+/* Has the inode a name besides this one? The last one is its content, too. */
+static bool reopen_names_is_another(const struct reopen_rename *step)
+{
+	struct stat st;
+
+	return !fstatat(step->to, step->to_name, &st, AT_SYMLINK_NOFOLLOW) && st.st_nlink > 1;
+}
+
 void reopen_names_settle(const struct reopen *r)
 {
 	bool all = r->options->files == ENGINE_FILES_CARRY;
 
-	for (unsigned int i = 0; i < r->nr_renames; i++)
-		if (r->renames[i].drop ||
-		    (all && strstr(r->renames[i].to_name, ".stillpoint-newer-")))
-			unlinkat(r->renames[i].to, r->renames[i].to_name, 0);
+	for (unsigned int i = 0; i < r->nr_renames; i++) {
+		const struct reopen_rename *step = &r->renames[i];
+
+		if ((step->drop && reopen_names_is_another(step)) ||
+		    (all && strstr(step->to_name, ".stillpoint-newer-")))
+			unlinkat(step->to, step->to_name, 0);
+	}
 }
 
 void reopen_names_done(struct reopen *r)

@@ -181,6 +181,32 @@ static void test_name_of_open(void **arg)
 	assert_int_equal(x.st_ino, y.st_ino);
 }
 
+/*
+ * A file that the tree only reads has moved to a name that nothing had, and another file has its
+ * own name: the tree reads on, and the file does not lose its last name.
+ */
+static void test_last_name(void **arg)
+{
+	char in[256], done[256];
+	struct opening f;
+
+	strcpy(in, scratch_path(*arg, "in"));
+	strcpy(done, scratch_path(*arg, "done"));
+	store_file(in, "input", 5);
+	opening_begin(&f, *arg, "last-name");
+	opening_file(&f, 2, CKPT_FILE_REG, in, O_RDONLY);
+	opening_track(&f, 2, in, 0);
+	closed_record(&f, done, ENGINE_CLOSED_ABSENT);
+	assert_int_equal(rename(in, done), 0);
+	store_file(in, "next", 4);
+	closed_put(&f, "last-name");
+	reopen_settle(&f.r);
+	opening_end(&f);
+	assert_false(path_exists(done));
+	closed_content_is(in, "next");
+	closed_content_is(scratch_path(*arg, ".done.stillpoint-newer-7"), "input");
+}
+
 /* A restart that fails leaves the files as they were, also in a directory that it made. */
 static void test_undone(void **arg)
 {
@@ -310,6 +336,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_setup, scratch_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(test_kept), TEST(test_unchanged), TEST(test_names), TEST(test_name_of_open),
+		TEST(test_last_name),
 		TEST(test_undone), TEST(test_ways), TEST(test_not_kept), TEST(test_grown),
 	};
 
