@@ -69,6 +69,42 @@ static int closed_open(const struct dump *d, const char *path, int flags)
 	return fd < 0 ? -errno : fd;
 }
 
+struct closed_opening {
+	const struct dump *d;
+	const char *path;
+	int flags;
+};
+
+static int closed_open_arg(void *arg)
+{
+	const struct closed_opening *o = arg;
+
+	return closed_open(o->d, o->path, o->flags);
+}
+
+/* The user whose files the tree writes, as its first process with a thread has it; or NULL. */
+static const struct ckpt_creds *closed_creds(const struct dump *d)
+{
+	const struct state_proc *root = d->cap.state->roots;
+
+	while (root && !root->nr_threads)
+		root = root->sibling;
+	return root ? &root->threads[0].rec->creds : NULL;
+}
+
+/* Open as the tree's user: on NFS with root_squash, root may not enter his directories. */
+static int closed_open_his(const struct dump *d, const char *path, int flags)
+{
+	const struct asker *owner = d->options->owner;
+	const struct ckpt_creds *creds = closed_creds(d);
+	struct closed_opening opening = { d, path, flags };
+
+	if (!owner && !creds)
+		return -EACCES;
+	return dump_open_as(owner ? owner->uid : creds->fsuid, owner ? owner->gid : creds->fsgid,
+			    owner, closed_open_arg, &opening);
+}
+
 /* Is the name one that a restart of ours gave to a copy, or NFS to a removed file? */
 static bool closed_is_nothing(const char *path)
 {
@@ -119,8 +155,12 @@ static void closed_look(struct dump *d, struct dump_closed *c, dev_t shm_dev)
 {
 	_cleanup_fd_ int fd = closed_open(d, c->path, O_PATH);
 
+	if (fd == -EACCES)
+		fd = closed_open_his(d, c->path, O_PATH);
 	if (fd == -ENOENT || fd == -ENOTDIR)
 		c->flags = d->nr_absent++ < ABSENT_MAX ? ENGINE_CLOSED_ABSENT : 0;
+	else if (fd < 0 && fd != -ELOOP)	/* nobody has that name any more: a link leads on */
+		d->stats.files.closed_lost = true;
 	if (fd < 0 || fstat(fd, &c->st) || !S_ISREG(c->st.st_mode) ||
 	    (shm_dev && c->st.st_dev == shm_dev) || closed_is_open(d, c))
 		return;
@@ -264,16 +304,6 @@ static int closed_order(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* The user whose files the tree writes, as its first process with a thread has it. */
-static uid_t closed_owner(const struct dump *d)
-{
-	const struct state_proc *root = d->cap.state->roots;
-
-	while (root && !root->nr_threads)
-		root = root->sibling;
-	return root ? root->threads[0].rec->creds.fsuid : 0;
-}
-
 static void closed_decide(struct dump *d, struct dump_closed *c, uid_t owner, uint64_t *once)
 {
 	bool again = closed_again(c);
@@ -315,7 +345,8 @@ int dump_closed_plan(struct dump *d)
 	struct dump_closed **order = calloc(d->nr_closed + 1, sizeof(*order));
 	uint64_t once = ONCE_ALL_MAX;
 	unsigned int nr = 0;
-	uid_t owner = closed_owner(d);
+	const struct ckpt_creds *creds = closed_creds(d);
+	uid_t owner = creds ? creds->fsuid : 0;
 
 	if (!order)
 		return error_fail(d->error, -ENOMEM, "out of memory");
@@ -350,6 +381,8 @@ static int closed_reopen(const struct dump *d, const struct dump_closed *c)
 	fd = closed_open(d, c->path, flags | O_NOATIME);
 	if (fd == -EPERM)
 		fd = closed_open(d, c->path, flags);
+	if (fd == -EACCES)
+		fd = closed_open_his(d, c->path, flags);
 	if (fd == -EACCES && !rights_raise(0, &before)) {
 		gid = setfsgid(c->st.st_gid);
 		uid = setfsuid(c->st.st_uid);

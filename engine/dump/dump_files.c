@@ -299,8 +299,8 @@ static int own_groups_set(const gid_t *groups, size_t nr)
 	return syscall(SYS_setgroups, nr, groups) ? -errno : 0;
 }
 
-/* Open it as user @uid of group @gid; with the groups of @owner, or, if NULL, with ours. */
-static int dump_files_reopen_as(int of, uid_t uid, gid_t gid, const struct asker *owner)
+int dump_open_as(uid_t uid, gid_t gid, const struct asker *owner, int (*open_it)(void *arg),
+		 void *arg)
 {
 	int fd, old_gid, old_uid, nr = owner ? getgroups(0, NULL) : 0;
 	_cleanup_free_ gid_t *mine = nr > 0 ? calloc((size_t)nr, sizeof(*mine)) : NULL;
@@ -313,7 +313,7 @@ static int dump_files_reopen_as(int of, uid_t uid, gid_t gid, const struct asker
 		return -EACCES;
 	old_gid = setfsgid(gid);
 	old_uid = setfsuid(uid);
-	fd = dump_files_reopen_fd(of);
+	fd = open_it(arg);
 	setfsuid((uid_t)old_uid);
 	setfsgid((gid_t)old_gid);
 	if (owner && own_groups_set(mine, nr > 0 ? (size_t)nr : 0) && fd >= 0) {
@@ -324,14 +324,19 @@ static int dump_files_reopen_as(int of, uid_t uid, gid_t gid, const struct asker
 	return fd;
 }
 
+static int dump_files_reopen_arg(void *arg)
+{
+	return dump_files_reopen_fd(*(const int *)arg);
+}
+
 int dump_reopen(const struct dump_inode *inode)
 {
 	const struct ckpt_rec_file *rec = inode->file->rec;
 	const struct asker *owner = inode->owner;
-	int fd = dump_files_reopen_fd(inode->fd);
+	int of = inode->fd, fd = dump_files_reopen_fd(of);
 
 	if (fd != -EACCES)
 		return fd;
-	return dump_files_reopen_as(inode->fd, owner ? owner->uid : rec->uid,
-				    owner ? owner->gid : rec->gid, owner);
+	return dump_open_as(owner ? owner->uid : rec->uid, owner ? owner->gid : rec->gid, owner,
+			    dump_files_reopen_arg, &of);
 }

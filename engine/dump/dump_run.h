@@ -211,6 +211,9 @@ void dump_files_put(struct dump *d);
  * are used, with all his groups; if root asks, those of the file's owner.
  */
 int dump_reopen(const struct dump_inode *inode);
+/* @open_it as user @uid of @gid, with the groups of @owner, or, if NULL, ours; -EACCES: cannot */
+int dump_open_as(uid_t uid, gid_t gid, const struct asker *owner, int (*open_it)(void *arg),
+		 void *arg);
 /* Does @fd have another size or time of modification than @rec had at the freeze? */
 bool dump_changed_since(int fd, const struct ckpt_rec_file *rec);
 

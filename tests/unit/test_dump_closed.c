@@ -14,6 +14,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "engine/core/asker.h"
+#include "engine/core/rights.h"
+
 #define HEAP	0x10000000ULL
 #define MADE	(CKPT_WRITE_CREATED | CKPT_WRITE_CLOSED)
 
@@ -301,6 +304,38 @@ static void test_log_again(void **arg)
 	}
 }
 
+/* Root may not enter a directory of the user's, as with root_squash: it is looked at as his. */
+static void test_closed_to_root(void **arg)
+{
+	struct dump_options options = dump_options_for(*arg);
+	const struct scratch *s = *arg;
+	struct asker owner = { .uid = 65534, .gid = 65534 };
+	uint64_t permitted = rights_permitted();
+	struct closed c;
+
+	if (geteuid() || !(permitted & 1ULL << CAP_SETUID) || !(permitted & 1ULL << CAP_SETGID))
+		skip();
+	options.files = ENGINE_FILES_KEEP;
+	for (unsigned int i = 0; i < 2; i++) {
+		options.owner = i ? NULL : &owner;	/* then root's: nobody may enter */
+		closed_begin(s);
+		fake.features |= CKPT_FEAT_OWNER;
+		if (!i)
+			assert_int_equal(mkdir(scratch_path(s, "his"), 0700), 0);
+		store_file(scratch_path(s, "his/file"), "his", 3);
+		assert_int_equal(chown(scratch_path(s, "his/file"), 65534, 65534), 0);
+		assert_int_equal(chown(scratch_path(s, "his"), 65534, 65534), 0);
+		assert_int_equal(chmod(s->root, 0755), 0);
+		log_name(scratch_path(s, "his/file"), MADE, 2);
+		assert_int_equal(rights_set(permitted, permitted & ~RIGHTS_FILES), 0);
+		closed_dump(s, &options, &c);
+		assert_int_equal(rights_set(permitted, permitted), 0);
+		assert_int_equal(closed_flags(&c, s, "his/file"), i ? 0 : ENGINE_CLOSED_KEPT);
+		assert_int_equal(c.stats.files.closed_lost, i);
+		closed_end(s, &c);
+	}
+}
+
 /* The dump says what it does not know. */
 static void test_unknown(void **arg)
 {
@@ -328,7 +363,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_setup, scratch_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(test_decisions), TEST(test_room), TEST(test_names), TEST(test_read_again),
-		TEST(test_log_again), TEST(test_unknown),
+		TEST(test_log_again), TEST(test_closed_to_root), TEST(test_unknown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
