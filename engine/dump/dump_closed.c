@@ -426,12 +426,6 @@ static void closed_watch(struct dump *d, struct dump_closed *c, struct timespec 
 		*latest = *t;
 }
 
-static int closed_failed(struct dump *d, const struct dump_closed *c, int err)
-{
-	return error_fail(d->error, err, "cannot read the content of %s: %s", c->path,
-			  strerror(-err));
-}
-
 /* A file that we may not read, or that somebody else has just replaced, is watched. */
 static int closed_keep(struct dump *d, struct dump_closed *c, dev_t *cannot,
 		       struct timespec *latest)
@@ -454,16 +448,19 @@ static int closed_keep(struct dump *d, struct dump_closed *c, dev_t *cannot,
 				 d->frozen_to_end ? DUMP_AFTER : DUMP_IN_PAUSE, &c->blob);
 }
 
-static int closed_hash(struct dump *d, struct dump_closed *c)
+/* A log whose end cannot be read now is watched, too. */
+static void closed_hash(struct dump *d, struct dump_closed *c, struct timespec *latest)
 {
 	_cleanup_fd_ int fd = closed_reopen(d, c);
 	uint64_t size = (uint64_t)c->st.st_size;
 
-	closed_tell(d, c, DUMP_FATE_GROWS);
 	c->tail_len = size < FILE_TAIL_WRITTEN ? (uint32_t)size : FILE_TAIL_WRITTEN;
-	if (fd < 0 || file_identity_tail(fd, size - c->tail_len, c->tail_len, c->tail_hash))
-		return closed_failed(d, c, fd < 0 ? fd : -EIO);
-	return 0;
+	if (fd < 0 || file_identity_tail(fd, size - c->tail_len, c->tail_len, c->tail_hash)) {
+		c->tail_len = 0;
+		closed_watch(d, c, latest);
+		return;
+	}
+	closed_tell(d, c, DUMP_FATE_GROWS);
 }
 
 /*
@@ -498,7 +495,7 @@ int dump_closed_take(struct dump *d)
 		if (c->flags == ENGINE_CLOSED_KEPT)
 			ret = closed_keep(d, c, &cannot, &latest);
 		else if (c->flags == ENGINE_CLOSED_GROWS)
-			ret = closed_hash(d, c);
+			closed_hash(d, c, &latest);
 		else if (c->flags == ENGINE_CLOSED_WATCHED)
 			closed_watch(d, c, &latest);
 	}

@@ -336,6 +336,27 @@ static void test_closed_to_root(void **arg)
 	}
 }
 
+/* A long log that nobody may read any more is watched; the dump does not fail. */
+static void test_log_unread(void **arg)
+{
+	struct dump_options options = dump_options_for(*arg);
+	const struct scratch *s = *arg;
+	uint64_t permitted = rights_permitted();
+	struct closed c;
+
+	options.files = ENGINE_FILES_KEEP;
+	closed_begin(s);
+	store_large(s, "log", (64LL << 20) + 1);
+	assert_int_equal(chmod(scratch_path(s, "log"), 0), 0);
+	log_name(scratch_path(s, "log"), MADE | CKPT_WRITE_APPENDS, 9);
+	assert_int_equal(rights_set(permitted, permitted & ~RIGHTS_FILES), 0);
+	closed_dump(s, &options, &c);
+	assert_int_equal(rights_set(permitted, permitted), 0);
+	assert_int_equal(closed_flags(&c, s, "log"), ENGINE_CLOSED_WATCHED);
+	assert_int_equal(c.stats.files.nr[DUMP_FATE_GROWS], 0);
+	closed_end(s, &c);
+}
+
 /* The dump says what it does not know. */
 static void test_unknown(void **arg)
 {
@@ -363,7 +384,8 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_setup, scratch_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(test_decisions), TEST(test_room), TEST(test_names), TEST(test_read_again),
-		TEST(test_log_again), TEST(test_closed_to_root), TEST(test_unknown),
+		TEST(test_log_again), TEST(test_closed_to_root), TEST(test_log_unread),
+		TEST(test_unknown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
