@@ -107,7 +107,7 @@ static void print_closed(const json_t *closed)
 		       "module began to note them\n", when);
 	if (!json_is_true(json_object_get(closed, "complete")))
 		puts("not known: some files that the job wrote and closed; it has too many "
-		     "(65536 names)");
+		     "(65536 names), or they could not be looked at");
 }
 
 void cli_watched(const json_t *result)
