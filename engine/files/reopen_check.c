@@ -328,6 +328,17 @@ static bool is_put_there(const struct reopen *r, unsigned int index)
 	return false;
 }
 
+/* Has another file the name, and other names besides? The content is written in place. */
+static bool check_is_shared(const struct reopen *r, const struct state_file *file,
+			    const struct reopen_found *found, int fd)
+{
+	unsigned int had = file->rec->nlink ?: 1;
+	struct stat st;
+
+	return found->at == REOPEN_AT_OTHER_FILE && !r->options->accept_changed &&
+	       !fstat(fd, &st) && st.st_nlink > had;
+}
+
 /* Can the content of a kept file be put back? The file may get its name back, too. */
 static void check_kept(struct reopen *r, const struct state_file *file)
 {
@@ -340,6 +351,11 @@ static void check_kept(struct reopen *r, const struct state_file *file)
 		return;
 	fd = found->at == REOPEN_AT_OTHER_NAME ? reopen_again(found->fd, flags) :
 						 reopen_had(file, flags);
+	if (fd >= 0 && check_is_shared(r, file, found, fd))
+		reopen_check_refuse(r, file, CKPT_R_FILE_CHANGED,
+				    "another file has its name, and that has more names, which "
+				    "would get the old content, too: remove or rename this one "
+				    "(--accept-changed writes to it)");
 	if (fd >= 0 || fd == -ENOENT)
 		return;
 	snprintf(text, sizeof(text), "its content cannot be put back: %s", strerror(-fd));

@@ -212,6 +212,37 @@ static void test_kept(void **arg)
 	free(data);
 }
 
+/* Another file has the name of a kept one, and a further name: that must not get old content. */
+static void test_more_names(void **arg)
+{
+	char out[256], best[256], tmp[256], name[16];
+	struct opening f;
+
+	strcpy(out, scratch_path(*arg, "out"));
+	strcpy(best, scratch_path(*arg, "best"));
+	strcpy(tmp, scratch_path(*arg, "tmp"));
+	for (unsigned int i = 0; i < 3; i++) {
+		snprintf(name, sizeof(name), "case-%u", i);
+		unlink(best);
+		store_file(out, "then", 4);
+		opening_begin(&f, *arg, name);
+		f.options.accept_changed = i == 1;
+		opening_file(&f, 2, CKPT_FILE_REG, out, O_RDWR);
+		opening_track(&f, 2, out, ENGINE_TRACK_WRITES | ENGINE_TRACK_KEPT);
+		opening_blob(&f, ENGINE_BLOB_FILE, 2, out, "then", 1000, S_IFREG | 0644);
+		store_file(tmp, "now", 3);
+		if (i < 2)
+			assert_int_equal(link(tmp, best), 0);
+		assert_int_equal(rename(tmp, out), 0);
+		opening_start(&f, name);
+		assert_int_equal(reopen_check(&f.r) != 0, i == 0);
+		assert_int_equal(f.error.nr_refusals, i == 0);
+		if (!i)
+			assert_int_equal(f.error.refusals[0].reason, CKPT_R_FILE_CHANGED);
+		opening_end(&f);
+	}
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_setup, scratch_teardown)
@@ -219,6 +250,7 @@ int main(void)
 		TEST(test_cut_undone), TEST(test_cut_long), TEST(test_cut_closed),
 		TEST(test_cut_elsewhere),
 		TEST(test_carried_done), TEST(test_kept),
+		TEST(test_more_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
