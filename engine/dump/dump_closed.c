@@ -30,12 +30,15 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "engine/core/rights.h"
 #include "engine/core/write_log.h"
 
 #define CLOSED_LOG_MAX	(64ULL << 20)	/* a longer file that is only appended to is not kept */
 #define ONCE_MAX	(1ULL << 20)	/* a longer file that was written once is not kept */
 #define ONCE_ALL_MAX	(64ULL << 20)	/* … and so much of them together */
+#define LOOK_MS		3000	/* of the pause, for looking names up */
+#define TAKE_MS		5000	/* of the pause, for clones and copies */
 #define ABSENT_MAX	16384U		/* names that are gone */
 #define LATE_S		5U	/* a log that began so much later than the tree lacks names */
 #define TICK_NS		1000000L
@@ -137,8 +140,8 @@ static bool closed_is_open(struct dump *d, struct dump_closed *c)
 
 	if (!file)
 		return false;
-	if (!inode || inode->exec || (!inode->track && inode->blob_kind != ENGINE_BLOB_FILE) ||
-	    !strcmp(inode->file->path, c->path))
+	/* the name by which it is open is recorded, too: the log of the next run begins with it */
+	if (!inode || inode->exec || (!inode->track && inode->blob_kind != ENGINE_BLOB_FILE))
 		c->flags = 0;
 	else
 		c->flags = ENGINE_CLOSED_OPEN;
@@ -192,6 +195,7 @@ static bool closed_leads(const struct dump *d, unsigned int i)
 
 static int closed_take_names(struct dump *d, const struct write_log *log)
 {
+	int64_t until = clock_monotonic_ms() + LOOK_MS;
 	struct stat shm = { 0 };
 
 	d->closed = calloc(log->nr + 1, sizeof(*d->closed));
@@ -202,6 +206,10 @@ static int closed_take_names(struct dump *d, const struct write_log *log)
 	for (unsigned int i = 0; i < log->nr; i++) {
 		struct dump_closed *c = &d->closed[d->nr_closed];
 
+		if (clock_monotonic_ms() > until) {	/* a slow file server: the job is to go on */
+			d->stats.files.closed_lost = true;
+			break;
+		}
 		*c = (struct dump_closed){ .clone = -1, .log_flags = log->names[i].flags,
 					   .writes = log->names[i].writes };
 		if (closed_is_nothing(log->names[i].path))
@@ -483,6 +491,7 @@ static void closed_wait_tick(const struct timespec *latest)
 
 int dump_closed_take(struct dump *d)
 {
+	int64_t until = clock_monotonic_ms() + TAKE_MS;
 	struct timespec latest = { 0 };
 	dev_t cannot = 0;
 	int ret = 0;
@@ -492,7 +501,9 @@ int dump_closed_take(struct dump *d)
 
 		if (!closed_leads(d, i))
 			continue;
-		if (c->flags == ENGINE_CLOSED_KEPT)
+		if (c->flags == ENGINE_CLOSED_KEPT && clock_monotonic_ms() > until)
+			closed_watch(d, c, &latest);
+		else if (c->flags == ENGINE_CLOSED_KEPT)
 			ret = closed_keep(d, c, &cannot, &latest);
 		else if (c->flags == ENGINE_CLOSED_GROWS)
 			closed_hash(d, c, &latest);

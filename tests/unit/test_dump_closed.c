@@ -243,7 +243,7 @@ static void test_names(void **arg)
 	log_name(scratch_path(s, "two"), CKPT_WRITE_CREATED, 0);
 	options.files = ENGINE_FILES_KEEP;
 	closed_dump(s, &options, &c);
-	assert_int_equal(closed_flags(&c, s, "open"), 0);
+	assert_int_equal(closed_flags(&c, s, "open"), ENGINE_CLOSED_OPEN);
 	assert_int_equal(closed_flags(&c, s, "name"), ENGINE_CLOSED_OPEN);
 	assert_int_equal(closed_find(&c, scratch_path(s, "name"))->file_id, F_FILE);
 	a = closed_find(&c, scratch_path(s, "one"));
@@ -273,7 +273,8 @@ static void test_read_again(void **arg)
 	closed_dump(s, &options, &c);
 	file = state_file_find(c.state, F_FILE);
 	assert_true(file->blob && file->track && file->track->flags & ENGINE_TRACK_KEPT);
-	assert_int_equal(c.state->nr_closed, 0);
+	/* for the log of the next run */
+	assert_int_equal(closed_flags(&c, s, "open"), ENGINE_CLOSED_OPEN);
 	closed_end(s, &c);
 }
 
