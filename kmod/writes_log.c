@@ -9,13 +9,15 @@
  *
  * A log never grows beyond CKPT_WRITES_NAMES_MAX names and CKPT_WRITES_BYTES_MAX bytes.
  */
-#include <linux/jhash.h>
 #include <linux/kref.h>
 #include <linux/list.h>
 #include <linux/mm.h>
 #include <linux/mutex.h>
 #include <linux/pid_namespace.h>
+#include <linux/random.h>
 #include <linux/rculist.h>
+#include <linux/sched.h>
+#include <linux/siphash.h>
 #include <linux/slab.h>
 #include <linux/timekeeping.h>
 #include <linux/uaccess.h>
@@ -24,7 +26,7 @@
 #include "writes.h"
 
 #define CKPT_WRITE_LOGS_MAX	4096U
-#define CKPT_WRITE_BUCKETS	1024U
+#define CKPT_WRITE_BUCKETS	8192U
 
 struct ckpt_write_name {
 	struct list_head link;		/* log->names, in the order in which they came */
@@ -44,6 +46,7 @@ struct ckpt_write_log {
 	struct pid *init;
 	struct pid *quiet;		/* a process whose changes are not noted; or NULL */
 	u64 since_ns;
+	siphash_key_t key;		/* users choose the names: nobody may choose buckets */
 	struct mutex lock;		/* protects all below */
 	struct list_head names;
 	struct hlist_head *table;
@@ -126,6 +129,7 @@ static struct ckpt_write_log *ckpt_write_log_create(struct pid *init)
 	log->init = get_pid(init);
 	log->ns = get_pid_ns(ns_of_pid(init));
 	log->since_ns = ktime_get_real_ns();
+	get_random_bytes(&log->key, sizeof(log->key));
 	return log;
 }
 
@@ -188,10 +192,9 @@ static size_t ckpt_write_name_bytes(u32 len)
 	return ALIGN(sizeof(struct ckpt_write) + len, 8);
 }
 
-static struct hlist_head *ckpt_write_log_bucket(const struct ckpt_write_log *log, dev_t dev,
-						const char *path)
+static struct hlist_head *ckpt_write_log_bucket(const struct ckpt_write_log *log, const char *path)
 {
-	return &log->table[jhash(path, strlen(path), dev) % CKPT_WRITE_BUCKETS];
+	return &log->table[siphash(path, strlen(path), &log->key) % CKPT_WRITE_BUCKETS];
 }
 
 static struct ckpt_write_name *ckpt_write_log_look(const struct ckpt_write_log *log, dev_t dev,
@@ -200,7 +203,7 @@ static struct ckpt_write_name *ckpt_write_log_look(const struct ckpt_write_log *
 	struct ckpt_write_name *name;
 
 	lockdep_assert_held(&log->lock);
-	hlist_for_each_entry(name, ckpt_write_log_bucket(log, dev, path), hash)
+	hlist_for_each_entry(name, ckpt_write_log_bucket(log, path), hash)
 		if (name->dev == dev && !strcmp(name->path, path))
 			return name;
 	return NULL;
@@ -257,7 +260,7 @@ static struct ckpt_write_name *ckpt_write_log_new(struct ckpt_write_log *log, de
 	name->len = len;
 	memcpy(name->path, path, len);
 	list_add_tail(&name->link, &log->names);
-	hlist_add_head(&name->hash, ckpt_write_log_bucket(log, dev, path));
+	hlist_add_head(&name->hash, ckpt_write_log_bucket(log, path));
 	log->nr++;
 	log->bytes += ckpt_write_name_bytes(len);
 	return name;
@@ -333,6 +336,7 @@ void ckpt_write_log_moved(struct ckpt_write_log *log, dev_t dev, const char *fro
 	list_for_each_entry(name, &log->names, link) {
 		if (!nr--)
 			break;
+		cond_resched();
 		if (name->dev != dev || strncmp(name->path, from, len) || name->path[len] != '/')
 			continue;
 		ckpt_write_log_move_name(log, name, name->path + len, to);
