@@ -26,11 +26,10 @@
 #define HELD_MAX	256
 #define TRIES_MAX	3	/* checks of one question whose process has ended meanwhile */
 
-/* A yes that still holds. */
+/* A yes that still holds, for the very same question of the same node. */
 struct held {
 	unsigned int host;
-	uid_t uid;
-	json_int_t job;
+	json_t *question;	/* may_run_user_question() */
 	enum may_run_what what;
 	struct stand_process process;
 	int64_t until_ms;
@@ -71,7 +70,10 @@ int may_run_open(const struct common *common, struct may_run **ret_may)
 void may_run_close(struct may_run *may)
 {
 	struct check *c, *next;
+	unsigned int i;
 
+	for (i = 0; may && i < HELD_MAX; i++)
+		json_decref(may->held[i].question);
 	for (c = may ? may->first : NULL; c; c = next) {
 		next = c->next;
 		worker_leave(c->worker);
@@ -83,24 +85,30 @@ void may_run_close(struct may_run *may)
 /* Return: NULL: nothing holds. */
 static struct held *may_run_held(struct may_run *may, const struct check *c)
 {
+	json_t *question = may_run_user_question(&c->user);
 	int64_t now = clock_monotonic_ms();
+	struct held *found = NULL;
 	unsigned int i;
 
-	for (i = 0; i < HELD_MAX; i++) {
+	for (i = 0; i < HELD_MAX && !found; i++) {
 		struct held *h = &may->held[i];
 
-		if (h->until_ms > now && h->host == c->host && h->uid == c->user.uid &&
-		    h->job == c->user.job && h->what == c->what)
-			return h;
+		if (h->until_ms > now && h->host == c->host && h->what == c->what &&
+		    json_equal(h->question, question))
+			found = h;
 	}
-	return NULL;
+	json_decref(question);
+	return found;
 }
 
 static void may_run_hold(struct may_run *may, const struct check *c,
 			 const struct stand_process *process)
 {
-	may->held[may->next++ % HELD_MAX] = (struct held) {
-		.host = c->host, .uid = c->user.uid, .job = c->user.job, .what = c->what,
+	struct held *held = &may->held[may->next++ % HELD_MAX];
+
+	json_decref(held->question);
+	*held = (struct held) {
+		.host = c->host, .question = may_run_user_question(&c->user), .what = c->what,
 		.process = *process, .until_ms = clock_monotonic_ms() + MAY_RUN_HOLDS_MS,
 	};
 }

@@ -134,6 +134,15 @@ static const char *may_run_batch_job(const json_t *env)
 	return "";
 }
 
+json_t *may_run_user_question(const struct may_run_user *user)
+{
+	return json_pack("{s:I, s:I, s:I, s:s, s:b, s:b, s:o*, s:o*}", "uid",
+			 (json_int_t)user->uid, "gid", (json_int_t)user->gid, "job", user->job,
+			 "batch_job", may_run_batch_job(user->env), "any_step", user->any_step,
+			 "trusted", user->trusted, "groups", json_deep_copy(user->groups), "asker",
+			 json_deep_copy(user->asker));
+}
+
 /* In the child: become the program; its output goes to @out. */
 static void may_run_hook_exec(const struct may_run_user *user, const char *name, const char *hook,
 			      int out)

@@ -40,6 +40,13 @@ struct may_run_user {
 int may_run_user_parse(const json_t *record, struct may_run_user *ret_user);
 
 /*
+ * All that a decision depends on, as a new reference: user, groups, job, batch job, and who asks
+ * for a restart. Two questions that are equal have the same answer. NULL: out of memory, which
+ * equals nothing.
+ */
+json_t *may_run_user_question(const struct may_run_user *user);
+
+/*
  * may_run_user_check() - may the user run here, and beside which process of his
  * @ret_process: set if he may; pid 0: no batch step of his is here
  *

@@ -123,12 +123,45 @@ static void test_groups(void **state)
 	json_decref(asker);
 }
 
+static void test_question(void **state)
+{
+	json_t *one = json_pack("{s:i, s:i, s:[i], s:[s]}", "uid", 1000, "gid", 100, "groups", 27,
+				"env", "SLURM_JOB_ID=7");
+	json_t *two = json_deep_copy(one), *a, *b;
+	struct may_run_user user, other;
+
+	assert_int_equal(may_run_user_parse(one, &user), 0);
+	assert_int_equal(may_run_user_parse(two, &other), 0);
+	a = may_run_user_question(&user);
+	b = may_run_user_question(&other);
+	assert_true(json_equal(a, b));
+	json_decref(b);
+	json_array_append_new(json_object_get(two, "groups"), json_integer(6));
+	b = may_run_user_question(&other);
+	assert_false(json_equal(a, b));
+	json_decref(b);
+	other = user;
+	other.env = NULL;
+	b = may_run_user_question(&other);
+	assert_false(json_equal(a, b));
+	json_decref(b);
+	other = user;
+	other.asker = two;
+	b = may_run_user_question(&other);
+	assert_false(json_equal(a, b));
+	json_decref(b);
+	json_decref(a);
+	json_decref(one);
+	json_decref(two);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_step),
 		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_record),
+		cmocka_unit_test(test_question),
 		cmocka_unit_test(test_groups),
 	};
 
