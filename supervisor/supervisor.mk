@@ -47,6 +47,8 @@ $(call unit_test,tests/unit/test_coord_driver,tests/unit/test_coord_driver.c \
 		$(LIB)/libbase.a \
 	-ljansson -lsodium -luring -lzstd -lxxhash)
 $(call unit_test,tests/unit/test_job_record,tests/unit/test_job_record.c,$(CKPTD_LIBS))
+$(call unit_test,tests/unit/test_job_table,tests/unit/test_job_table.c \
+	supervisor/job/job_table.c,)
 $(call unit_test,tests/unit/test_job_floor,tests/unit/test_job_floor.c \
 	tests/unit/keep_fixture.c,$(CKPTD_LIBS))
 $(call unit_test,tests/unit/test_jobs_read,tests/unit/test_jobs_read.c \

@@ -24,6 +24,7 @@
 #include "supervisor/catalog/history.h"
 #include "supervisor/job/job_events.h"
 #include "supervisor/job/jobs.h"
+#include "supervisor/job/jobs_read.h"
 #include "supervisor/auto/merger.h"
 #include "base/clock.h"
 #include "base/outcome.h"
@@ -60,6 +61,7 @@ struct flusher {
 	struct reactor_source *timer;
 	int64_t timer_ms;	/* clock_monotonic_ms() of its expiry; 0: no timer */
 	bool cut_short;		/* the worker was asked to end after its copy */
+	bool all;		/* the running worker looks for its targets: all jobs */
 	json_t *targets;	/* of the running worker: jobs and their generations */
 	unsigned int usable;	/* of the running worker: bit t: level t may be tried */
 	json_t *bad;		/* {NAME: text}: generations that cannot be copied */
@@ -78,6 +80,75 @@ static void flusher_stopped(struct flusher *p);
 static const struct level_configs *levels_of(const struct flusher *p)
 {
 	return &p->common->config.levels;
+}
+
+/* ------------------------------------------------------------------ one target */
+
+/* The generation that is published, as far as this node knows, but not committed; 0: none. */
+static json_int_t flusher_undecided(const struct job *job)
+{
+	struct coord_record record;
+
+	if (coord_record_read(job->state_dir, &record) || !record.prepared.attempt ||
+	    record.committed.generation == record.prepared.generation)
+		return 0;
+	return (json_int_t)record.prepared.generation;
+}
+
+/* True if @job or a part of it has been on this node. */
+static bool flusher_is_ours(const struct flusher *p, const struct job *job)
+{
+	const char *node = job_record_node(&job->record);
+
+	return rank_record_node_index(job->record.ranks,
+				      p->common->config.node) >= 0 ||
+	       (node && !strcmp(node, p->common->config.node));
+}
+
+/*
+ * The tombstones of @job, a new reference. The home writes them into the record. On another node
+ * the record in memory is as old as the start of the part; with a shared image directory the
+ * record on disk is newer.
+ */
+static json_t *flusher_tombstones(const struct flusher *p, const struct job *job)
+{
+	const struct config *config = &p->common->config;
+	json_t *record = NULL, *found;
+	const char *uuid;
+	struct ckpt_error error = {};
+	bool is_its;
+
+	if (config->image_dir_shared &&
+	    rank_record_node_index(job->record.ranks, config->node) > 0)
+		catalog_job_read(&p->common->catalog, job->id, &record, &error);
+	/* a directory that is not mounted may have another job of that number */
+	uuid = json_string_value(json_object_get(record, "uuid"));
+	is_its = uuid && !strcmp(uuid, job->uuid);
+	found = json_incref(is_its ? json_object_get(record, "unwanted") : job->record.tombstones);
+	json_decref(record);
+	return found;
+}
+
+struct flusher_targets {
+	const struct flusher *flusher;
+	json_t *list;
+};
+
+/* Add a job with its generations; for jobs_read_all(), too. */
+static void flusher_add_target(const struct job *job, void *arg)
+{
+	const struct flusher_targets *targets = arg;
+	const struct flusher *p = targets->flusher;
+	char label[64];
+
+	if (job->busy || !flusher_is_ours(p, job))
+		return;
+	json_array_append_new(targets->list,
+			      json_pack("{s:I, s:s, s:o, s:I, s:o*}", "job", (json_int_t)job->id,
+					"label", job_label(job, label), "generations",
+					catalog_generations(&p->common->catalog, job->id),
+					"undecided", flusher_undecided(job), "unwanted",
+					flusher_tombstones(p, job)));
 }
 
 /* ---------------------------------------------------------- in the worker */
@@ -106,14 +177,16 @@ static unsigned int flusher_usable(const struct flusher *p)
 
 static json_t *flusher_run(struct channel_reporter *reporter, void *arg)
 {
+	const struct jobs_wanted everybody = { .everybody = true };
 	const struct flusher *p = arg;
+	struct flusher_targets found = { .flusher = p, .list = json_incref(p->targets) };
 	const struct flush flush = {
 		.catalog = &p->common->catalog,
 		.levels = levels_of(p),
 
 		.node = p->common->config.node,
 		.state_dir = p->common->config.state_dir,
-		.targets = p->targets,
+		.targets = found.list,
 		.bad = p->bad,
 		.usable = p->usable,
 		.merge_limit = p->common->config.merge_limit,
@@ -124,10 +197,15 @@ static json_t *flusher_run(struct channel_reporter *reporter, void *arg)
 		.stop = worker_is_to_stop,
 		.arg = reporter,
 	};
+	json_t *outcome;
 
 	worker_hold_sigterm();
 	worker_step_back();
-	return flush_run(&flush);
+	if (p->all)
+		jobs_read_all(p->jobs, &everybody, flusher_add_target, &found);
+	outcome = flush_run(&flush);
+	json_decref(found.list);
+	return outcome;
 }
 
 /* ---------------------------------------------------------- in the daemon */
@@ -260,6 +338,7 @@ static void worker_ended(struct flusher *p)
 {
 	p->worker = NULL;
 	p->cut_short = false;
+	p->all = false;
 	json_decref(p->targets);
 	p->targets = NULL;
 	json_decref(p->now);
@@ -297,15 +376,19 @@ static void flusher_on_outcome(json_t *outcome, void *arg)
 		flusher_stopped(p);
 		return;
 	}
-	if (cut_short)
+	if (cut_short && p->all) {
+		json_decref(p->pending);
+		p->pending = NULL;
+	} else if (cut_short) {
 		add_targets(p);
+	}
 	worker_ended(p);
 	if (outcome_is_ok(outcome)) {
 		json_decref(p->bad);
 		p->bad = json_incref(json_object_get(result, "bad"));
 		p->left = json_integer_value(json_object_get(result, "left"));
 		take_levels(p, json_object_get(result, "levels"));
-		if (json_object_size(p->pending))
+		if (!p->pending || json_object_size(p->pending))
 			look_at(p, SOON_MS);
 		look_at_put_off(p);
 	} else if (cut_short) {
@@ -324,27 +407,6 @@ static void flusher_on_outcome(json_t *outcome, void *arg)
 static const struct channel_ops ops = { flusher_on_progress, flusher_on_outcome };
 
 /* ------------------------------------------------------------------ targets */
-
-/* The generation that is published, as far as this node knows, but not committed; 0: none. */
-static json_int_t flusher_undecided(const struct job *job)
-{
-	struct coord_record record;
-
-	if (coord_record_read(job->state_dir, &record) || !record.prepared.attempt ||
-	    record.committed.generation == record.prepared.generation)
-		return 0;
-	return (json_int_t)record.prepared.generation;
-}
-
-/* True if @job or a part of it has been on this node. */
-static bool flusher_is_ours(const struct flusher *p, const struct job *job)
-{
-	const char *node = job_record_node(&job->record);
-
-	return rank_record_node_index(job->record.ranks,
-				      p->common->config.node) >= 0 ||
-	       (node && !strcmp(node, p->common->config.node));
-}
 
 static bool is_pending(const struct flusher *p, const struct job *job)
 {
@@ -369,57 +431,27 @@ static void load_pending(const struct flusher *p)
 	}
 }
 
-/*
- * The tombstones of @job, a new reference. The home writes them into the record. On another node
- * the record in memory is as old as the start of the part; with a shared image directory the
- * record on disk is newer.
- */
-static json_t *flusher_tombstones(const struct flusher *p, const struct job *job)
-{
-	const struct config *config = &p->common->config;
-	json_t *record = NULL, *found;
-	const char *uuid;
-	struct ckpt_error error = {};
-	bool is_its;
-
-	if (config->image_dir_shared &&
-	    rank_record_node_index(job->record.ranks, config->node) > 0)
-		catalog_job_read(&p->common->catalog, job->id, &record, &error);
-	/* a directory that is not mounted may have another job of that number */
-	uuid = json_string_value(json_object_get(record, "uuid"));
-	is_its = uuid && !strcmp(uuid, job->uuid);
-	found = json_incref(is_its ? json_object_get(record, "unwanted") : job->record.tombstones);
-	json_decref(record);
-	return found;
-}
-
 /* List the pending jobs with their generations for a worker; busy jobs stay pending. */
 static json_t *make_targets(struct flusher *p)
 {
-	json_t *targets = json_array(), *busy = json_object();
-	const struct common *common = p->common;
+	struct flusher_targets found = { .flusher = p, .list = json_array() };
+	json_t *busy = json_object();
 	struct job *job;
-	char label[64];
+	char id[24];
 
 	for (job = jobs_next(p->jobs, NULL); job; job = jobs_next(p->jobs, job)) {
 		if (!is_pending(p, job) || !flusher_is_ours(p, job))
 			continue;
-		if (job->busy) {
-			snprintf(label, sizeof(label), "%lld", (long long)job->id);
-			json_object_set_new(busy, label, json_true());
-			continue;
-		}
-		json_array_append_new(targets,
-				      json_pack("{s:I, s:s, s:o, s:I, s:o*}", "job",
-						(json_int_t)job->id, "label", job_label(job, label),
-						"generations",
-						catalog_generations(&common->catalog, job->id),
-						"undecided", flusher_undecided(job), "unwanted",
-						flusher_tombstones(p, job)));
+		snprintf(id, sizeof(id), "%lld", (long long)job->id);
+		if (job->busy)
+			json_object_set_new(busy, id, json_true());
+		else if (p->pending)
+			flusher_add_target(job, &found);
 	}
+	p->all = !p->pending;
 	json_decref(p->pending);
 	p->pending = busy;
-	return targets;
+	return found.list;
 }
 
 static void flusher_start(struct flusher *p)
@@ -435,11 +467,11 @@ static void flusher_start(struct flusher *p)
 	p->targets = make_targets(p);
 	if (json_object_size(p->pending))
 		look_at(p, BUSY_MS);
-	if (!json_array_size(p->targets)) {
+	if (!p->all && !json_array_size(p->targets)) {
 		worker_ended(p);
 		return;
 	}
-	err = worker_start(&p->common->workers, &spec, &ops, p, &p->worker);
+	err = jobs_worker_start(p->jobs, &spec, &ops, p, &p->worker);
 	if (!err)
 		return;
 	worker_ended(p);

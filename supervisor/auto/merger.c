@@ -282,8 +282,11 @@ static void start_pending(struct merger *merger)
 		if (!run->request)
 			return;
 	json_object_foreach_safe(merger->pending, next, id, unused) {
-		const struct job *job = jobs_lookup(merger->jobs, strtoll(id, NULL, 10));
+		json_t *no = NULL;
+		/* The entry of a job that has ended since its commit is gone: read it again. */
+		const struct job *job = jobs_reconcile(merger->jobs, strtoll(id, NULL, 10), &no);
 
+		json_decref(no);
 		json_object_del(merger->pending, id);
 		if (!job || job->busy)
 			continue;

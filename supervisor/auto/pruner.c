@@ -171,11 +171,15 @@ static void pruner_on_outcome(json_t *outcome, void *arg)
 	struct pruner *pruner = run->pruner;
 	struct request *request = run->request;
 	const json_t *first = json_array_get(run->targets, 0);
+	json_t *no = NULL;
 	struct job *job = run->again
-				  ? jobs_lookup(pruner->jobs,
-						json_integer_value(json_object_get(first, "job")))
+				  ? jobs_reconcile(pruner->jobs,
+						   json_integer_value(json_object_get(first,
+										      "job")),
+						   &no)
 				  : NULL;
 
+	json_decref(no);
 	log_outcome(&pruner->common->log, run, outcome);
 	pruner_run_free(run);
 	if (request)

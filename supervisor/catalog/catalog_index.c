@@ -49,10 +49,11 @@ static const char *const statement_texts[NR_STATEMENTS] = {
 	[GET] = "SELECT label, stamp, sum, row FROM generation WHERE job = ?1 AND generation = ?2",
 	[PUT] = "INSERT OR REPLACE INTO generation (job, generation, label, stamp, sum, row) "
 		"VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-	[LIST] = "SELECT generation FROM generation WHERE job = ?1 ORDER BY generation",
+	[LIST] = "SELECT generation FROM generation WHERE job = ?1 AND generation > 0 "
+		 "ORDER BY generation",
 	[DROP] = "DELETE FROM generation WHERE job = ?1 AND generation = ?2",
-	[COUNT] = "SELECT count(*) FROM generation WHERE job = ?1",
-	[COUNT_ALL] = "SELECT count(*) FROM generation",
+	[COUNT] = "SELECT count(*) FROM generation WHERE job = ?1 AND generation > 0",
+	[COUNT_ALL] = "SELECT count(*) FROM generation WHERE generation > 0",
 };
 
 static const char schema[] =
@@ -133,6 +134,22 @@ uint64_t catalog_index_stamp(const struct catalog *catalog, int64_t job, int64_t
 		sum = parts_stamp(dir);
 		XXH64_update(state, &sum, sizeof(sum));
 	}
+	return catalog_index_digest(state);
+}
+
+uint64_t catalog_index_job_stamp(const struct catalog *catalog, int64_t job)
+{
+	_cleanup_free_ char *dir = catalog_job_dir(catalog, job);
+	XXH64_state_t *state;
+	char path[PATH_MAX];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%s/job.json", dir ? dir : "");
+	state = dir && !stat(path, &st) ? XXH64_createState() : NULL;
+	if (!state)
+		return 0;
+	XXH64_reset(state, 0);
+	add_stat(state, &st);
 	return catalog_index_digest(state);
 }
 

@@ -50,6 +50,9 @@ int catalog_index_remove(const char *path);
  */
 uint64_t catalog_index_stamp(const struct catalog *catalog, int64_t job, int64_t generation);
 
+/* The same of the job's record. A row of generation 0 is about the record. */
+uint64_t catalog_index_job_stamp(const struct catalog *catalog, int64_t job);
+
 /* All functions take NULL for an index, and do nothing. */
 
 /* The row that was put with that stamp and label; a new reference; NULL: there is none. */
@@ -58,12 +61,12 @@ json_t *catalog_index_get(struct catalog_index *index, int64_t job, int64_t gene
 void catalog_index_put(struct catalog_index *index, int64_t job, int64_t generation,
 		       const char *label, uint64_t stamp, const json_t *row);
 /*
- * Forget rows of @job that are not in @generations (ascending). Return: how many were
- * forgotten.
+ * Forget rows of generations of @job that are not in @generations (ascending). Return: how many
+ * were forgotten.
  */
 unsigned int catalog_index_trim(struct catalog_index *index, int64_t job,
 				const json_t *generations);
-/* Number of rows of @job (0: of all jobs); for tests and fsck. */
+/* Number of rows of @job's generations (0: of all jobs); for tests and fsck. */
 int64_t catalog_index_count(struct catalog_index *index, int64_t job);
 
 #endif /* STILLPOINT_CATALOG_INDEX_H */

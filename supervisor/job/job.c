@@ -7,7 +7,7 @@
  * when the state changes; if that fails (disk full), the directory in STATE_DIR stays, and the
  * next start of ckptd finds out again.
  */
-#include "supervisor/job/jobs.h"
+#include "supervisor/job/jobs_priv.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -114,6 +114,7 @@ int job_save(struct job *job, struct ckpt_error *error)
 	/* Only the home of a job writes its record. */
 	if (!job->node_index)
 		err = job_write(job, error);
+	job->unsaved = err;
 	if (!err)
 		job->floor_noted = false;
 	return err;
@@ -145,6 +146,7 @@ int job_set_state(struct job *job, enum job_state state, struct ckpt_error *erro
 	snprintf(change->node, sizeof(change->node), "%s", common->config.node);
 	snprintf(change->boot, sizeof(change->boot), "%s", common->boot);
 	job_events_changed(job);
+	jobs_tidy_soon(job->jobs);
 	return job_save(job, error);
 }
 

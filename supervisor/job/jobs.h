@@ -4,8 +4,9 @@
  *
  * A job's record is in the catalog (IMAGE_DIR/ID/job.json). A job that runs on this node also has
  * a directory STATE_DIR/ID with the shim's socket and identity and, in the end, the exit status.
- * The registry is made from both when ckptd starts; other records of the catalog are read when
- * they are asked for. Jobs are changed in ckptd's event loop only; a worker has a copy.
+ * The registry holds the jobs that live here; the record of a job that is over is on disk alone,
+ * and is read when it is asked for (jobs_read.h). Jobs are changed in ckptd's event loop only; a
+ * worker has a copy.
  *
  * job_record.h describes the record.
  */
@@ -38,7 +39,6 @@ struct job_end {
 struct job {
 	struct jobs *jobs;
 	const struct job_ops *ops;	/* job_ops.h */
-	struct job *next;
 	int64_t id;
 	struct job_record record;
 	const char *uuid;	/* points into record, as name does */
@@ -58,6 +58,7 @@ struct job {
 	unsigned int node_index; /* of this node among the job's while parts is set; 0: home */
 	const char *busy;	/* "checkpoint", "restart": one operation at a time; NULL: none */
 	bool bad_base;		/* a base is damaged: the next checkpoint is a full one */
+	bool unsaved;		/* the last change of the record is not on disk */
 	bool floor_noted;	/* the record's floor was raised, but not yet on disk */
 	bool saving;		/* a checkpoint has ended the job, or is about to */
 	struct coord_driver *coord;	/* of MPI ranks, from their first checkpoint on; NULL */
@@ -74,7 +75,10 @@ struct job {
  */
 int jobs_open(struct common *common, const struct job_ops *ops, bool keyless,
 	      struct jobs **ret_jobs);
-/* Register the jobs of the catalog, and those that run here. Call once. */
+/*
+ * Register the jobs that run here, and those that ended here while ckptd was away. A worker looks
+ * through the catalog for jobs that were lost here, which are reconciled later. Call once.
+ */
 void jobs_find_again(struct jobs *jobs);
 void jobs_close(struct jobs *jobs);	/* NULL is fine; the jobs run on */
 struct common *jobs_common(const struct jobs *jobs);
@@ -83,18 +87,19 @@ struct job_events_subscriber **jobs_subscribers(struct jobs *jobs);	/* job_event
 /*
  * How long a pointer to an entry stays valid
  *
- * Until jobs_forget() frees the entry. jobs_reconcile() and jobs_reconcile_all() do that to any job
- * that is neither alive nor busy; so does whatever ends a part here (parts_drop(), and every
- * function whose comment says that it may free the job). Whoever keeps a pointer beyond one
- * callback makes the job busy first, or keeps its number and calls jobs_lookup() again. After
- * jobs_reconcile() use only the pointer that it returned.
+ * Until jobs_forget() frees the entry. jobs_reconcile() does that to any job that is neither alive
+ * nor busy, and the registry does it a second after a job is over and nothing waits for it; so
+ * does whatever ends a part here (parts_drop(), and every function whose comment says that it may
+ * free the job). Whoever keeps a pointer beyond one callback makes the job busy first, or keeps its
+ * number and calls jobs_lookup() again. After jobs_reconcile() use only the pointer that it
+ * returned.
  */
 
 /* The registered job of that number; NULL. Only looks: nothing is read, freed or changed. */
 struct job *jobs_lookup(const struct jobs *jobs, int64_t id);
 /*
  * jobs_reconcile() - bring a job up to date with disk and processes, before a request acts on it;
- *	to read it, see jobs_read_for()
+ *	to read it, see jobs_read.h
  *
  * A job that is alive or busy here is returned as it is. The entry of any other is freed, as
  * another node may have changed the record, and made anew from the catalog. job_recover() may
@@ -106,29 +111,6 @@ struct job *jobs_lookup(const struct jobs *jobs, int64_t id);
 struct job *jobs_reconcile(struct jobs *jobs, int64_t id, json_t **ret_outcome);
 /* The same for the "job" in @request's arguments; only its owner and root may name a job. */
 struct job *jobs_reconcile_for(struct request *request, json_t **ret_outcome);
-/*
- * jobs_read_for() - the "job" in @request's arguments, for a request that only reads
- * @ret_draft: to be freed with job_draft_free() after the last use of the job; NULL: it is
- *	registered, and alive or busy here
- *
- * A job that is neither is read from disk. Nothing is registered, written, ended or adopted: a
- * job whose record says that it runs on this node, which does not know it, is "lost" until
- * jobs_reconcile() finds its end.
- *
- * NULL, with an outcome: as for jobs_reconcile_for().
- */
-const struct job *jobs_read_for(struct request *request, struct job **ret_draft,
-				json_t **ret_outcome);
-/* Call @fn for all jobs, read in the same way, by ascending number; @fn must not keep the job. */
-void jobs_read_all(struct jobs *jobs, void (*fn)(const struct job *job, void *arg), void *arg);
-/* jobs_reconcile() of every job of the registry and of the catalog. */
-void jobs_reconcile_all(struct jobs *jobs);
-/*
- * The jobs that the last jobs_reconcile_all() or jobs_read_all() could not read: [{"job": number,
- * "other_key": the record says that another key has sealed it, "error": text}], ascending; stays
- * @jobs's.
- */
-const json_t *jobs_unreadable(const struct jobs *jobs);
 /* The registry's jobs by ascending number: start with NULL. */
 struct job *jobs_next(struct jobs *jobs, struct job *after);
 

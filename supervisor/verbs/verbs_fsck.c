@@ -2,8 +2,8 @@
 /*
  * The request fsck: a worker checks the catalog, as fsck.h says.
  *
- * The daemon lists the jobs, and those that may be writing, before the worker begins.  Only for
- * root are the index and files that belong to no job checked.
+ * The worker lists the jobs, and those that may be writing, before it checks any.  Only for root
+ * are the index and files that belong to no job checked.
  */
 #include "supervisor/verbs/verbs.h"
 
@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "supervisor/catalog/fsck.h"
 #include "supervisor/job/jobs.h"
+#include "supervisor/job/jobs_read.h"
 #include "base/outcome.h"
 #include "supervisor/control/worker.h"
 
@@ -21,15 +22,35 @@ struct fsck_request {
 	struct request *request;
 	struct worker *worker;
 	json_t *jobs;		/* fsck_asked() */
+	bool survey;		/* no job was named: check all that the caller may see */
 	bool all;		/* root asked, and named no job */
 	bool deep, repair;
 };
 
 /* ---------------------------------------------------------- in the worker */
 
+/*
+ * A job whose record says that it runs may have started since the worker has its copy of the
+ * registry.
+ */
+static void verb_fsck_add(const struct job *job, void *arg)
+{
+	struct fsck_request *f = arg;
+	bool alive = job_is_alive(job) || job->state == JOB_ELSEWHERE || job->busy ||
+		     job->record.change.state == JOB_STARTING ||
+		     job->record.change.state == JOB_RUNNING;
+	char label[64];
+	json_t *record;
+
+	record = job_record_encode(&job->record);
+	json_array_append_new(f->jobs, fsck_asked(&jobs_common(job->jobs)->catalog, job->id,
+						  job_label(job, label), record, alive));
+	json_decref(record);
+}
+
 static json_t *fsck_run(struct channel_reporter *reporter, void *arg)
 {
-	const struct fsck_request *f = arg;
+	struct fsck_request *f = arg;
 	const struct common *common = f->request->common;
 	_cleanup_free_ char *path = listing_index_path(common->config.state_dir);
 	struct op_env env = { .key = common->config.key,
@@ -40,9 +61,12 @@ static json_t *fsck_run(struct channel_reporter *reporter, void *arg)
 		.levels = common->config.levels.nr,
 		.findings = json_array(), .left_alone = json_array(),
 	};
-	json_t *job;
+	const struct jobs_wanted wanted = jobs_wanted_of(f->request->uid);
+	json_t *job, *result;
 	size_t i;
 
+	if (f->survey)
+		jobs_read_all(f->request->jobs, &wanted, verb_fsck_add, f);
 	if (path && !f->request->uid)
 		fsck_index(&fsck, path);
 	if (f->all)
@@ -50,7 +74,9 @@ static json_t *fsck_run(struct channel_reporter *reporter, void *arg)
 	json_array_foreach(f->jobs, i, job)
 		fsck_job(&fsck, job);
 	listing_index_close(&common->log, fsck.listing.index);
-	return outcome_ok(fsck_result(&fsck));
+	result = fsck_result(&fsck);
+	json_object_set_new(result, "jobs", json_integer((json_int_t)json_array_size(f->jobs)));
+	return outcome_ok(result);
 }
 
 /* ---------------------------------------------------------- in the daemon */
@@ -68,31 +94,12 @@ static void fsck_free(struct fsck_request *f)
 static void verb_fsck_on_outcome(json_t *outcome, void *arg)
 {
 	struct fsck_request *f = arg;
-	json_t *result = json_object_get(outcome, "result");
 
-	if (result)
-		json_object_set_new(result, "jobs",
-				    json_integer((json_int_t)json_array_size(f->jobs)));
 	request_answer(f->request, outcome);
 	fsck_free(f);
 }
 
 static const struct channel_ops ops = { verb_fsck_on_progress, verb_fsck_on_outcome };
-
-static void verb_fsck_add(const struct job *job, void *arg)
-{
-	struct fsck_request *f = arg;
-	bool alive = job_is_alive(job) || job->state == JOB_ELSEWHERE || job->busy;
-	char label[64];
-	json_t *record;
-
-	if (f->request->uid && f->request->uid != job->uid)
-		return;
-	record = job_record_encode(&job->record);
-	json_array_append_new(f->jobs, fsck_asked(&jobs_common(job->jobs)->catalog, job->id,
-						  job_label(job, label), record, alive));
-	json_decref(record);
-}
 
 static json_t *verb_fsck_parse(struct request *request, struct fsck_request *f)
 {
@@ -118,9 +125,7 @@ static json_t *verb_fsck_parse(struct request *request, struct fsck_request *f)
 		return outcome;
 	}
 	f->all = request->uid == 0;
-	if (repair)
-		jobs_reconcile_all(request->jobs);
-	jobs_read_all(request->jobs, verb_fsck_add, f);
+	f->survey = true;
 	return NULL;
 }
 
@@ -143,7 +148,7 @@ void verb_fsck(struct request *request)
 	spec.arg = f;
 	outcome = verb_fsck_parse(request, f);
 	if (!outcome) {
-		err = worker_start(&request->common->workers, &spec, &ops, f, &f->worker);
+		err = jobs_worker_start(request->jobs, &spec, &ops, f, &f->worker);
 		if (!err) {
 			if (!f->repair)
 				request_on_abandon(request, worker_on_abandon, f->worker);

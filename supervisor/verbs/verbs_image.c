@@ -15,6 +15,7 @@
 
 #include "supervisor/catalog/generation.h"
 #include "supervisor/job/jobs.h"
+#include "supervisor/job/jobs_read.h"
 #include "engine/op/op.h"
 #include "base/outcome.h"
 #include "supervisor/control/worker.h"

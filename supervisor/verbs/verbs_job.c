@@ -24,11 +24,13 @@
 #include "shim/proto.h"
 #include "shim/spec.h"
 #include "supervisor/job/jobs.h"
+#include "supervisor/job/jobs_read.h"
 #include "supervisor/job/launch.h"
 #include "base/outcome.h"
 #include "supervisor/parts/parts.h"
 #include "supervisor/job/rank_record.h"
 #include "supervisor/auto/schedule.h"
+#include "supervisor/control/worker.h"
 #include "supervisor/verbs/caller.h"
 
 /* ------------------------------------------------------------------- run */
@@ -329,45 +331,71 @@ void verb_run(struct request *request)
 
 /* -------------------------------------------------------------------- ps */
 
-struct ps {
-	const struct request *request;
-	json_t *list;
-	int all;
-};
-
 static void verb_ps_add(const struct job *job, void *arg)
 {
-	const struct ps *ps = arg;
+	json_array_append_new(arg, job_describe(job));
+}
 
-	if (ps->request->uid && ps->request->uid != job->uid)
-		return;
-	if (ps->all || job_is_alive(job) || job->busy)
-		json_array_append_new(ps->list, job_describe(job));
+/* In the worker: jobs that do not run here are read from disk. */
+static json_t *verb_ps_run(struct channel_reporter *reporter, void *arg)
+{
+	const struct request *request = arg;
+	const struct jobs_wanted wanted = jobs_wanted_of(request->uid);
+	json_t *result, *list = json_array();
+
+	jobs_read_all(request->jobs, &wanted, verb_ps_add, list);
+	result = json_pack("{s:o}", "jobs", list);
+	if (json_array_size(jobs_unreadable(request->jobs)))
+		json_object_set(result, "unreadable", (json_t *)jobs_unreadable(request->jobs));
+	return outcome_ok(result);
+}
+
+static void verb_ps_on_progress(json_t *progress, void *arg)
+{
+}
+
+static void verb_ps_on_outcome(json_t *outcome, void *arg)
+{
+	request_answer(arg, outcome);
+}
+
+static void verb_ps_all(struct request *request)
+{
+	static const struct channel_ops ops = { verb_ps_on_progress, verb_ps_on_outcome };
+	const struct worker_spec spec = { .name = "ckptd-ps", .run = verb_ps_run,
+		.arg = request };
+	struct worker *worker;
+	int err = jobs_worker_start(request->jobs, &spec, &ops, request, &worker);
+
+	if (err)
+		request_answer(request, outcome_error(err, "no worker: %s", strerror(-err)));
+	else
+		request_on_abandon(request, worker_on_abandon, worker);
 }
 
 void verb_ps(struct request *request)
 {
-	struct ps ps = { .request = request, .list = json_array() };
 	json_error_t why;
-	json_t *result;
 	struct job *job;
+	json_t *list;
+	int all = 0;
 
-	if (json_unpack_ex(request->args, &why, 0, "{s?b !}", "all", &ps.all)) {
-		json_decref(ps.list);
+	if (json_unpack_ex(request->args, &why, 0, "{s?b !}", "all", &all)) {
 		request_answer(request, outcome_usage("ps: bad arguments: %s",
 						      why.text));
 		return;
 	}
-	/* Jobs that run here are known already; the others are read from disk. */
-	if (ps.all)
-		jobs_read_all(request->jobs, verb_ps_add, &ps);
-	else
-		for (job = jobs_next(request->jobs, NULL); job; job = jobs_next(request->jobs, job))
-			verb_ps_add(job, &ps);
-	result = json_pack("{s:o}", "jobs", ps.list);
-	if (ps.all && json_array_size(jobs_unreadable(request->jobs)))
-		json_object_set(result, "unreadable", (json_t *)jobs_unreadable(request->jobs));
-	request_answer(request, outcome_ok(result));
+	if (all) {
+		verb_ps_all(request);
+		return;
+	}
+	list = json_array();
+	for (job = jobs_next(request->jobs, NULL); job; job = jobs_next(request->jobs, job)) {
+		if ((!request->uid || request->uid == job->uid) &&
+		    (job_is_alive(job) || job->busy))
+			verb_ps_add(job, list);
+	}
+	request_answer(request, outcome_ok(json_pack("{s:o}", "jobs", list)));
 }
 
 /* ------------------------------------------------------------------ kill */

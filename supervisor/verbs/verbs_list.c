@@ -15,6 +15,7 @@
 
 #include "base/cleanup.h"
 #include "supervisor/job/jobs.h"
+#include "supervisor/job/jobs_read.h"
 #include "supervisor/auto/pruner.h"
 #include "supervisor/auto/merger.h"
 #include "supervisor/auto/services.h"
@@ -38,22 +39,38 @@ struct list {
 	bool all;		/* of all jobs, not of one */
 };
 
+static void add_listed(const struct job *job, void *arg)
+{
+	struct list *list = arg;
+	json_t *entry;
+	char label[64];
+
+	entry = job_describe(job);
+	json_object_set_new(entry, "label", json_string(job_label(job, label)));
+	json_object_set_new(entry, "generations",
+			    catalog_generations(&list->request->common->catalog, job->id));
+	json_array_append_new(list->jobs, entry);
+}
+
 /* In the worker: list the generations as their manifests, or the index of these, have them. */
 static json_t *list_run(struct channel_reporter *reporter, void *arg)
 {
 	struct list *list = arg;
-	const struct common *common = list->request->common;
+	struct common *common = list->request->common;
 	struct op_env env = { .key = common->config.key,
 				    .secret = common->config.encryption_key };
 	struct listing listing = {
 		.env = &env, .catalog = &common->catalog,
-		.index = listing_index_open(common->config.state_dir, &common->catalog,
-					    &common->log),
 	};
+	const struct jobs_wanted wanted = jobs_wanted_of(list->request->uid);
 	const json_t *unreadable;
 	json_t *entry, *result;
 	size_t i;
 
+	if (list->all)
+		jobs_read_all(list->request->jobs, &wanted, add_listed, list);
+	listing.index = listing_index_open(common->config.state_dir, &common->catalog,
+					   &common->log);
 	json_array_foreach(list->jobs, i, entry) {
 		listing.job = json_integer_value(json_object_get(entry, "job"));
 		listing.label = json_string_value(json_object_get(entry, "label"));
@@ -85,21 +102,6 @@ static void on_list(json_t *outcome, void *arg)
 }
 
 static const struct channel_ops list_ops = { verb_list_on_no_progress, on_list };
-
-static void add_listed(const struct job *job, void *arg)
-{
-	struct list *list = arg;
-	json_t *entry;
-	char label[64];
-
-	if (list->request->uid && list->request->uid != job->uid)
-		return;
-	entry = job_describe(job);
-	json_object_set_new(entry, "label", json_string(job_label(job, label)));
-	json_object_set_new(entry, "generations",
-			    catalog_generations(&list->request->common->catalog, job->id));
-	json_array_append_new(list->jobs, entry);
-}
 
 /* Check all arguments; with "rebuild" drop the index, to be made anew. NULL, or an outcome. */
 static json_t *drop_index(const struct request *request)
@@ -144,10 +146,9 @@ void verb_list(struct request *request)
 		job_draft_free(draft);
 	} else {
 		list->all = true;
-		jobs_read_all(request->jobs, add_listed, list);
 	}
 	if (!outcome) {
-		err = worker_start(&request->common->workers, &spec, &list_ops, list,
+		err = jobs_worker_start(request->jobs, &spec, &list_ops, list,
 				   &list->worker);
 		if (!err) {
 			request_on_abandon(request, worker_on_abandon, list->worker);

@@ -14,7 +14,9 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "supervisor/control/worker.h"
 #include "supervisor/job/jobs.h"
+#include "supervisor/job/jobs_read.h"
 #include "supervisor/auto/pruner.h"
 #include "supervisor/auto/services.h"
 #include "base/outcome.h"
@@ -236,40 +238,117 @@ static json_t *check_rule(const struct retention_rule *rule)
 						       "rule in the configuration, either");
 }
 
-static json_t *find_targets(struct request *request, json_t *targets)
-{
-	struct jobs *jobs = request->jobs;
-	json_t *outcome = NULL;
-	struct job *job;
+/* A request that named no job: a worker looks for the caller's jobs. */
+struct prune_survey {
+	struct request *request;
+	struct retention_rule rule;
+	bool dry_run;
+	struct worker *worker;
+};
 
-	if (json_object_get(request->args, "job")) {
-		job = jobs_reconcile_for(request, &outcome);
+static void prune_add_target(const struct job *job, void *arg)
+{
+	pruner_add(job, arg);
+}
+
+static json_t *prune_survey_run(struct channel_reporter *reporter, void *arg)
+{
+	const struct prune_survey *survey = arg;
+	const struct jobs_wanted wanted = jobs_wanted_of(survey->request->uid);
+	json_t *targets = json_array();
+
+	jobs_read_all(survey->request->jobs, &wanted, prune_add_target, targets);
+	return outcome_ok(targets);
+}
+
+static void prune_on_survey_progress(json_t *progress, void *arg)
+{
+}
+
+/* Jobs that live here may have changed since the worker has its copy of the registry. */
+static json_t *prune_renew(const struct jobs *jobs, const json_t *found)
+{
+	json_t *targets = json_array(), *target;
+	const struct job *job;
+	size_t i;
+
+	json_array_foreach(found, i, target) {
+		job = jobs_lookup(jobs, json_integer_value(json_object_get(target, "job")));
 		if (job)
-			outcome = pruner_check(job);
-		if (job && !outcome)
 			pruner_add(job, targets);
-		return outcome;
+		else
+			json_array_append(targets, target);
 	}
-	jobs_reconcile_all(jobs);
-	for (job = jobs_next(jobs, NULL); job; job = jobs_next(jobs, job)) {
-		if (request->uid == 0 || request->uid == job->uid)
-			pruner_add(job, targets);
+	return targets;
+}
+
+static void prune_on_survey(json_t *outcome, void *arg)
+{
+	struct prune_survey *survey = arg;
+	struct request *request = survey->request;
+
+	request_on_abandon(request, NULL, NULL);
+	if (outcome_is_ok(outcome)) {
+		pruner_prune(request->services->pruner, request,
+			     prune_renew(request->jobs, json_object_get(outcome, "result")),
+			     &survey->rule, survey->dry_run);
+		json_decref(outcome);
+	} else {
+		request_answer(request, outcome);
 	}
-	return NULL;
+	free(survey);
+}
+
+static void prune_all(struct request *request, const struct retention_rule *rule, bool dry_run)
+{
+	static const struct channel_ops ops = { prune_on_survey_progress, prune_on_survey };
+	struct worker_spec spec = { .name = "ckptd-survey", .run = prune_survey_run };
+	struct prune_survey *survey = calloc(1, sizeof(*survey));
+	int err = -ENOMEM;
+
+	if (survey) {
+		*survey = (struct prune_survey) { request, *rule, dry_run, NULL };
+		spec.arg = survey;
+		err = jobs_worker_start(request->jobs, &spec, &ops, survey,
+				   &survey->worker);
+	}
+	if (!err) {
+		request_on_abandon(request, worker_on_abandon, survey->worker);
+		return;
+	}
+	free(survey);
+	request_answer(request, outcome_error(err, "no worker: %s", strerror(-err)));
+}
+
+static json_t *find_target(struct request *request, json_t *targets)
+{
+	json_t *outcome = NULL;
+	struct job *job = jobs_reconcile_for(request, &outcome);
+
+	if (job)
+		outcome = pruner_check(job);
+	if (job && !outcome)
+		pruner_add(job, targets);
+	return outcome;
 }
 
 void verb_prune(struct request *request)
 {
 	struct retention_rule rule;
+	bool one = json_object_get(request->args, "job"), dry_run = false;
 	json_t *targets = json_array();
 	json_t *outcome;
-	bool dry_run = false;
 
 	outcome = parse_rule(request, &rule, &dry_run);
-	if (!outcome)
-		outcome = find_targets(request, targets);
+	if (!outcome && one)
+		outcome = find_target(request, targets);
 	if (!outcome)
 		outcome = check_rule(&rule);
+	if (!outcome && !one) {
+		json_decref(targets);
+		prune_all(request, &rule, dry_run);
+		return;
+	}
 	if (!outcome) {
 		pruner_prune(request->services->pruner, request, targets, &rule, dry_run);
 		return;

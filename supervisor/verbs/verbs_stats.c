@@ -17,6 +17,7 @@
 #include "supervisor/catalog/generation.h"
 #include "supervisor/catalog/history.h"
 #include "supervisor/job/jobs.h"
+#include "supervisor/job/jobs_read.h"
 #include "base/outcome.h"
 #include "supervisor/auto/schedule.h"
 #include "supervisor/control/worker.h"

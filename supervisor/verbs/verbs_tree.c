@@ -27,6 +27,7 @@
 #include "supervisor/auto/services.h"
 #include "supervisor/job/job_namespaces.h"
 #include "supervisor/job/jobs.h"
+#include "supervisor/job/jobs_read.h"
 #include "supervisor/storage/levels_report.h"
 #include "supervisor/net/nodes.h"
 #include "engine/op/op.h"
@@ -54,6 +55,11 @@ static int verb_tree_on_targeted(void *arg, struct ckpt_error *error)
 	return t->job ? job_check_init(t->job, error) : 0;
 }
 
+/* For doctor, which asks only whether records can be read. */
+static void op_skip_job(const struct job *job, void *arg)
+{
+}
+
 static json_t *op_run(struct channel_reporter *reporter, void *arg)
 {
 	struct tree_request *t = arg;
@@ -70,6 +76,7 @@ static json_t *op_run(struct channel_reporter *reporter, void *arg)
 		.targeted = verb_tree_on_targeted,
 		.frozen_arg = t,
 	};
+	const struct jobs_wanted everybody = { .everybody = true };
 	struct externals externals;
 	json_t *outcome = NULL;
 
@@ -79,9 +86,13 @@ static json_t *op_run(struct channel_reporter *reporter, void *arg)
 	if (outcome)
 		return outcome;
 	outcome = t->op(&env, t->args);
-	if (t->nodes)
+	if (t->nodes) {
+		jobs_read_all(t->request->jobs, &everybody, op_skip_job, NULL);
+		json_object_set(json_object_get(outcome, "result"), "unreadable",
+				(json_t *)jobs_unreadable(t->request->jobs));
 		levels_report_check(t->request->common,
 				    json_object_get(json_object_get(outcome, "result"), "checks"));
+	}
 	return outcome;
 }
 
@@ -129,10 +140,10 @@ static size_t doctor_numbers(const json_t *unreadable, bool other_key, char *tex
 }
 
 /* Jobs whose records cannot be read are in no other list. */
-static void doctor_add_jobs(const struct request *request, json_t *result)
+static void doctor_add_jobs(const struct request *request, const json_t *unreadable,
+			    json_t *result)
 {
 	const struct common *common = request->common;
-	const json_t *unreadable = jobs_unreadable(request->services->jobs);
 	size_t n, at = json_array_size(json_object_get(result, "checks"));
 	char numbers[256];
 
@@ -163,7 +174,8 @@ static void doctor_add_own(const struct tree_request *t)
 				common->config.node),
 		   NULL);
 	if (t->nodes)
-		doctor_add_jobs(t->request, result);
+		doctor_add_jobs(t->request, json_object_get(result, "unreadable"), result);
+	json_object_del(result, "unreadable");
 }
 
 static void verb_tree_answer(struct tree_request *t)
@@ -232,7 +244,7 @@ static void verb_tree_start(struct request *request, json_t *args, const struct 
 			spec.killed = "if the image was complete by then it stays (ckptctl "
 				      "verify), and with --kill the tree may have ended";
 		spec.arg = t;
-		err = worker_start(&request->common->workers, &spec, &ops, t, &t->worker);
+		err = jobs_worker_start(request->jobs, &spec, &ops, t, &t->worker);
 		if (!err)
 			return;
 		json_decref(t->args);
@@ -398,8 +410,6 @@ void verb_doctor(struct request *request)
 		json_object_set(args, "pid", (json_t *)pid);
 	} else if (json_object_size(request->args)) {
 		outcome = outcome_usage("doctor: bad arguments");
-	} else {
-		jobs_reconcile_all(request->services->jobs);
 	}
 	if (outcome)
 		request_answer(request, outcome);

@@ -20,6 +20,7 @@
 #include "supervisor/catalog/history.h"
 #include "supervisor/job/job_events.h"
 #include "supervisor/job/jobs.h"
+#include "supervisor/job/jobs_read.h"
 #include "supervisor/auto/merger.h"
 #include "base/outcome.h"
 #include "supervisor/parts/parts.h"
@@ -50,8 +51,8 @@ static json_t *targets;		/* what the last worker got */
 
 /* ------------------------------------------------------------ what is played */
 
-int worker_start(const struct worker_parent *parent, const struct worker_spec *spec,
-		 const struct channel_ops *ops, void *arg, struct worker **ret_worker)
+int jobs_worker_start(struct jobs *jobs, const struct worker_spec *spec,
+		      const struct channel_ops *ops, void *arg, struct worker **ret_worker)
 {
 	started++;
 	worker = (struct worker) { .ops = ops, .arg = arg };
@@ -135,6 +136,14 @@ struct common *jobs_common(const struct jobs *jobs)
 struct job *jobs_next(struct jobs *jobs, struct job *after)
 {
 	return !after ? &job[0] : after == &job[JOBS - 1] ? NULL : after + 1;
+}
+
+void jobs_read_all(struct jobs *jobs, const struct jobs_wanted *wanted, jobs_read_fn fn, void *arg)
+{
+	unsigned int i;
+
+	for (i = 0; i < JOBS; i++)
+		fn(&job[i], arg);
 }
 
 struct job *jobs_lookup(const struct jobs *jobs, int64_t id)

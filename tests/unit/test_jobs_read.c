@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Requests that only read: what they see of jobs that do not run here, and that nothing is
- * registered, written or ended by looking.
+ * registered, written or ended by looking. Which jobs the registry holds, and which it does not.
  *
  * One node's registry over an image directory of its own; nothing runs.
  */
 #include "tests/unit/keep_fixture.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/outcome.h"
+#include "supervisor/catalog/catalog_index.h"
+#include "supervisor/catalog/listing.h"
 #include "supervisor/job/jobs.h"
+#include "supervisor/job/jobs_read.h"
 #include "supervisor/verbs/verbs.h"
 
 struct box {
@@ -27,6 +31,8 @@ void request_answer(struct request *request, json_t *outcome)
 {
 	json_decref(answer);
 	answer = outcome;
+	if (request->common)
+		reactor_stop(request->common->reactor);
 }
 
 void request_answer_fd(struct request *request, json_t *outcome, int fd)
@@ -97,6 +103,7 @@ static int setup(void **state)
 	assert_int_equal(config_set(&box->common.config, "node", "here"), 0);
 	box->common.catalog = box->disk->catalog;
 	assert_int_equal(reactor_create(&box->common.reactor), 0);
+	box->common.workers.reactor = box->common.reactor;
 	assert_int_equal(jobs_open(&box->common, &box_ops, false, &box->jobs), 0);
 	ended_older = 0;
 	*state = box;
@@ -143,6 +150,8 @@ static const char *listed(struct box *box, uid_t uid)
 	const json_t *list;
 
 	verb_ps(&request);
+	/* request_answer() ends the loop */
+	assert_int_equal(reactor_run(box->common.reactor), 0);
 	json_decref(args);
 	assert_true(outcome_is_ok(answer));
 	list = json_object_get(json_object_get(answer, "result"), "jobs");
@@ -150,16 +159,21 @@ static const char *listed(struct box *box, uid_t uid)
 	return json_string_value(json_object_get(json_array_get(list, 0), "state"));
 }
 
-static void assert_untouched(struct box *box, const char *job_state)
+static void assert_untouched_since(struct box *box, const char *job_state, unsigned int older)
 {
 	json_t *record;
 	struct ckpt_error error = {};
 
 	assert_null(jobs_lookup(box->jobs, 1));
-	assert_int_equal(ended_older, 0);
+	assert_int_equal(ended_older, older);
 	assert_int_equal(catalog_job_read(&box->common.catalog, 1, &record, &error), 0);
 	assert_string_equal(json_string_value(json_object_get(record, "state")), job_state);
 	json_decref(record);
+}
+
+static void assert_untouched(struct box *box, const char *job_state)
+{
+	assert_untouched_since(box, job_state, 0);
 }
 
 static void test_a_job_of_another_node(void **state)
@@ -249,6 +263,107 @@ static void test_one_job(void **state)
 	json_decref(args);
 }
 
+/* ------------------------------------------------- what stays in the registry */
+
+static void on_enough(void *arg)
+{
+	struct box *box = arg;
+
+	reactor_stop(box->common.reactor);
+}
+
+/* Let the registry do what it does by itself. */
+static void let_run(struct box *box, uint64_t ms)
+{
+	struct reactor_source *timer;
+
+	assert_int_equal(reactor_timer(box->common.reactor, ms, on_enough, box, &timer), 0);
+	assert_int_equal(reactor_run(box->common.reactor), 0);
+}
+
+static void test_the_entry_of_a_job_that_is_over(void **state)
+{
+	struct box *box = *state;
+	struct ckpt_error error = {};
+	struct job *job;
+
+	assert_int_equal(jobs_enter(box->jobs, 1, record_of("here", "running"), &job, NULL), 0);
+	assert_int_equal(jobs_enter(box->jobs, 1, record_of("here", "running"), &job, &error),
+			 -EEXIST);
+	let_run(box, 1500);
+	assert_ptr_equal(jobs_lookup(box->jobs, 1), job);
+	/* a job that is busy is needed still */
+	job->busy = "restart";
+	assert_int_equal(job_set_state(job, JOB_ENDED, &error), 0);
+	let_run(box, 1500);
+	assert_ptr_equal(jobs_lookup(box->jobs, 1), job);
+	/* as is an end that is not on disk */
+	job->busy = NULL;
+	job->unsaved = true;
+	let_run(box, 1500);
+	assert_ptr_equal(jobs_lookup(box->jobs, 1), job);
+	job->unsaved = false;
+	let_run(box, 1500);
+	assert_null(jobs_lookup(box->jobs, 1));
+	assert_string_equal(listed(box, 7), "ended");
+}
+
+/* The record says that the job runs here, and STATE_DIR has no trace of it. */
+static void test_start_finds_a_lost_job(void **state)
+{
+	struct box *box = *state;
+
+	write_record(box, "here", "running");
+	jobs_find_again(box->jobs);
+	assert_null(jobs_lookup(box->jobs, 1));
+	let_run(box, 500);
+	assert_non_null(jobs_lookup(box->jobs, 1));
+	let_run(box, 1500);
+	assert_untouched_since(box, "lost", 1);
+}
+
+/* A job that is over, or is another node's, is not read into memory by a start. */
+static void test_start_leaves_others_alone(void **state)
+{
+	struct box *box = *state;
+
+	write_record(box, "here", "ended");
+	jobs_find_again(box->jobs);
+	let_run(box, 500);
+	assert_untouched(box, "ended");
+	write_record(box, "there", "running");
+	jobs_find_again(box->jobs);
+	let_run(box, 500);
+	assert_untouched(box, "running");
+}
+
+/* The index keeps the owner: a later list of another user does not read the record. */
+static void test_the_index_knows_the_owner(void **state)
+{
+	struct box *box = *state;
+	struct catalog_index *index;
+	uint64_t stamp;
+	json_t *row;
+
+	write_record(box, "here", "ended");
+	assert_null(listed(box, 8));
+	index = listing_index_open(box->common.config.state_dir, &box->common.catalog,
+				   &box->common.log);
+	assert_non_null(index);
+	stamp = catalog_index_job_stamp(&box->common.catalog, 1);
+	row = catalog_index_get(index, 1, 0, "job", stamp);
+	assert_int_equal(json_integer_value(json_object_get(row, "uid")), 7);
+	json_decref(row);
+	/* a row that says uid 8 is believed while the record is unchanged */
+	row = json_pack("{s:i, s:s}", "uid", 8, "state", "ended");
+	catalog_index_put(index, 1, 0, "job", stamp, row);
+	json_decref(row);
+	listing_index_close(&box->common.log, index);
+	assert_null(listed(box, 7));
+	write_record(box, "here", "lost");
+	assert_string_equal(listed(box, 7), "lost");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -257,6 +372,11 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_a_job_that_is_lost_here, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_a_job_that_runs_here, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_one_job, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_the_entry_of_a_job_that_is_over, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_start_finds_a_lost_job, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_start_leaves_others_alone, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_the_index_knows_the_owner, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
