@@ -47,6 +47,7 @@ $(call unit_test,tests/unit/test_coord_driver,tests/unit/test_coord_driver.c \
 		$(LIB)/libbase.a \
 	-ljansson -lsodium -luring -lzstd -lxxhash)
 $(call unit_test,tests/unit/test_job_record,tests/unit/test_job_record.c,$(CKPTD_LIBS))
+$(call unit_test,tests/unit/test_user_limits,tests/unit/test_user_limits.c,$(CKPTD_LIBS))
 $(call unit_test,tests/unit/test_job_table,tests/unit/test_job_table.c \
 	supervisor/job/job_table.c,)
 $(call unit_test,tests/unit/test_job_floor,tests/unit/test_job_floor.c \
@@ -82,6 +83,7 @@ $(call unit_test,tests/unit/test_fetch_job,tests/unit/test_fetch_job.c $(FETCH_B
 $(call unit_test,tests/unit/test_levels_remove,tests/unit/test_levels_remove.c \
 	tests/unit/keep_fixture.c,$(CKPTD_LIBS))
 # for tests that move images about
+$(call program,tests/tools/mkjobs,tests/tools/mkjobs.c,$(CKPTD_LIBS))
 $(call program,tests/tools/mkparts,tests/tools/mkparts.c,$(CKPTD_LIBS))
 $(call unit_test,tests/unit/test_group_level,tests/unit/test_group_level.c \
 	tests/unit/image_fixture.c,$(CKPTD_LIBS))

@@ -60,6 +60,7 @@ struct job {
 	bool bad_base;		/* a base is damaged: the next checkpoint is a full one */
 	bool unsaved;		/* the last change of the record is not on disk */
 	bool floor_noted;	/* the record's floor was raised, but not yet on disk */
+	int64_t asked_ms;	/* clock_monotonic_ms() of its owner's last checkpoint; 0: none */
 	bool saving;		/* a checkpoint has ended the job, or is about to */
 	struct coord_driver *coord;	/* of MPI ranks, from their first checkpoint on; NULL */
 	struct schedule_entry *schedule_entry;	/* next automatic checkpoint; NULL: none */

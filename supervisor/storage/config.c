@@ -35,7 +35,7 @@
 /* Kinds whose values are strings come first: config_done() frees all below NUMBER. */
 enum kind {
 	PATH, NAME, ADDRESS, KEY, USERS, GROUPS, GROUP, NUMBER, MILLISECONDS, BASES, LEVEL, SECONDS,
-	SIZE, MEMORY, PORT, SWITCH, MODE
+	INTERVAL, SIZE, MEMORY, PORT, SWITCH, MODE
 };
 
 static const struct setting {
@@ -76,6 +76,10 @@ static const struct setting {
 	{ "retain_keep", NUMBER, offsetof(struct config, retain.keep), "0" },
 	{ "retain_keep_every", NUMBER, offsetof(struct config, retain.keep_every), "0" },
 	{ "retain_max_size", SIZE, offsetof(struct config, retain.max_size), "0" },
+	{ "user_max_jobs", NUMBER, offsetof(struct config, user_max_jobs), "1000" },
+	{ "user_max_records", NUMBER, offsetof(struct config, user_max_records), "0" },
+	{ "user_max_size", SIZE, offsetof(struct config, user_max_size), "0" },
+	{ "user_min_interval", INTERVAL, offsetof(struct config, user_min_interval_s), "0" },
 	{ "store", PATH, offsetof(struct config, store), NULL },
 	{ "store_max", SIZE, offsetof(struct config, store_max), "0" },
 	{ "store_port", PORT, offsetof(struct config, store_port), "0" },
@@ -95,6 +99,7 @@ static const char *const allowed[] = {
 	[BASES] = "a number, at most 15",
 	[LEVEL] = "error, warning, info or debug",
 	[SECONDS] = "a duration as 90d or 2y, from 1s to 100y",
+	[INTERVAL] = "0, or a duration as 30s or 5m, at most 100y",
 	[SIZE] = "bytes, as 500, 10M or 2T",
 	[MEMORY] = "bytes, as 48M, at least 32M",
 	[PORT] = "a number, at most 65535",
@@ -243,6 +248,8 @@ int config_set(struct config *config, const char *name, const char *value)
 		return log_level_parse(value, field);
 	case SECONDS:
 		return set_seconds(field, value);
+	case INTERVAL:
+		return strcmp(value, "0") ? set_seconds(field, value) : set_number(field, "0", 0);
 	case SIZE:
 		return op_size_parse(value, field);
 	case MEMORY:

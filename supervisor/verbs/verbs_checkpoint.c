@@ -13,10 +13,12 @@
 
 #include "supervisor/checkpoint/job_checkpoint.h"
 #include "supervisor/job/jobs.h"
+#include "base/clock.h"
 #include "base/outcome.h"
 #include "supervisor/job/rank_record.h"
 #include "supervisor/parts/parts.h"
 #include "supervisor/auto/schedule.h"
+#include "supervisor/verbs/user_limits.h"
 
 /* ------------------------------------------------------------ checkpoint */
 
@@ -59,18 +61,33 @@ static json_t *verb_checkpoint_parse(const struct request *request,
 	return NULL;
 }
 
-void verb_checkpoint(struct request *request)
+static void verb_checkpoint_begin(struct request *request)
 {
 	struct job_checkpoint_options options = { 0 };
+	int64_t before_ms;
 	json_t *outcome = NULL;
 	struct job *job = jobs_reconcile_for(request, &outcome);
 
 	if (job)
 		outcome = verb_checkpoint_parse(request, &options);
+	before_ms = job ? job->asked_ms : 0;
+	if (job && !outcome && !options.dry_run && request->uid)
+		job->asked_ms = clock_monotonic_ms();
 	if (job && !outcome)
 		outcome = job_checkpoint_start(job, &options, &ops, request);
+	if (job && outcome)
+		job->asked_ms = before_ms;
 	if (outcome)
 		request_answer(request, outcome);
+}
+
+void verb_checkpoint(struct request *request)
+{
+	/* A dry run makes no image. */
+	if (json_is_true(json_object_get(request->args, "dry_run")))
+		verb_checkpoint_begin(request);
+	else
+		user_limits_pass(request, USER_CHECKPOINTS, verb_checkpoint_begin);
 }
 
 /* ------------------------------------------------------------------ auto */

@@ -32,6 +32,7 @@
 #include "supervisor/auto/schedule.h"
 #include "supervisor/control/worker.h"
 #include "supervisor/verbs/caller.h"
+#include "supervisor/verbs/user_limits.h"
 
 /* ------------------------------------------------------------------- run */
 
@@ -292,7 +293,7 @@ static int verb_job_start(struct run *run, bool attach)
 	return err;
 }
 
-void verb_run(struct request *request)
+static void verb_run_begin(struct request *request)
 {
 	json_t *outcome = NULL, *record;
 	bool attach = false;
@@ -327,6 +328,11 @@ void verb_run(struct request *request)
 		close(run->client);
 	free(run);
 	request_answer(request, outcome_error(err, "%s", error.text));
+}
+
+void verb_run(struct request *request)
+{
+	user_limits_pass(request, USER_RUNS, verb_run_begin);
 }
 
 /* -------------------------------------------------------------------- ps */

@@ -36,6 +36,7 @@
 #include "supervisor/restart/restart_times.h"
 #include "supervisor/restart/restart.h"
 #include "supervisor/verbs/caller.h"
+#include "supervisor/verbs/user_limits.h"
 
 /* State of a request before its restart begins, and between its first and second try. */
 struct attempt {
@@ -322,7 +323,7 @@ static void verb_restart_begin(struct request *request)
 		attempt_start(a);
 }
 
-void verb_restart(struct request *request)
+static void verb_restart_allowed(struct request *request)
 {
 	json_t *outcome = confines_take(request) ?:
 			  confines_check_restart(request->confines, request->verb);
@@ -338,4 +339,9 @@ void verb_restart(struct request *request)
 	if (!job || (!precheck_abandon(request, job, verb_restart_begin) &&
 		     !precheck_await_over(request, job, verb_restart_begin)))
 		verb_restart_begin(request);
+}
+
+void verb_restart(struct request *request)
+{
+	user_limits_pass(request, USER_RESTARTS, verb_restart_allowed);
 }

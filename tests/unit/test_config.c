@@ -42,6 +42,9 @@ static void test_defaults(void **state)
 	assert_int_equal(config.merge_after, 4);
 	assert_true(config.merge_limit == 128ULL << 20);
 	assert_true(config.pipeline_memory == 64ULL << 20);
+	assert_int_equal(config.user_max_jobs, 1000);
+	assert_false(config.user_max_records || config.user_max_size ||
+		     config.user_min_interval_s);
 	assert_null(config.store);
 	assert_null(config.encryption_key);
 	assert_true(config.store_encrypt && !config.store_port && !config.store_max);
@@ -64,6 +67,8 @@ static void test_good(void **state)
 			       "pipeline_memory = 48M\nincremental = 6\nmerge_after = "
 			       "0\nmerge_limit = 1G\n"
 			       "retain_keep = 3\nretain_keep_every=10\nretain_max_size = 2T\n"
+			       "user_max_jobs = 0\nuser_max_records = 7\nuser_max_size = 3G\n"
+			       "user_min_interval = 5m\n"
 			       "store = /s\nstore_max = 1G\nstore_port = 7930\nstore_encrypt = no\n"
 			       "encryption_key = keyring:still:point\n"
 			       "key = /k",
@@ -71,6 +76,10 @@ static void test_good(void **state)
 			 0);
 	assert_string_equal(config.encryption_key, "keyring:still:point");
 	assert_string_equal(config.store, "/s");
+	assert_int_equal(config.user_max_jobs, 0);
+	assert_int_equal(config.user_max_records, 7);
+	assert_true(config.user_max_size == 3ULL << 30);
+	assert_int_equal(config.user_min_interval_s, 300);
 	assert_true(config.store_max == 1ULL << 30 && config.store_port == 7930);
 	assert_false(config.store_encrypt);
 	assert_int_equal(config.incremental, 6);
@@ -106,6 +115,8 @@ static void test_bad(void **state)
 		{ "max_pause_ms = -1\n", -EINVAL, 1 },
 		{ "max_pause_ms = 1x\n", -EINVAL, 1 },
 		{ "max_pause_ms = 99999999999999999999\n", -EINVAL, 1 },
+		{ "user_min_interval = 10ms\n", -EINVAL, 1 },
+		{ "user_max_jobs = many\n", -EINVAL, 1 },
 		{ "store_port = 65536\n", -EINVAL, 1 },
 		{ "incremental = 16\n", -EINVAL, 1 },
 		{ "incremental = +1\n", -EINVAL, 1 },
