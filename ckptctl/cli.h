@@ -157,8 +157,8 @@ const char *cli_str(const json_t *object, const char *name);
 #define CLI_VERBS(X)                                                                           \
 	X(run)                                                                                 \
 	X(ps) X(checkpoint) X(restart) X(list) X(rm) X(pin) X(unpin) X(prune) X(merge) X(fsck) \
-		X(attach) X(wait) X(kill) X(doctor) X(show) X(verify) X(diff) X(copy) X(dump)  \
-			X(restore) X(nodes) X(store) X(keygen) X(auto) X(interval) X(stats)
+		X(resume) X(attach) X(wait) X(kill) X(doctor) X(show) X(verify) X(diff) X(copy)  \
+			X(dump) X(restore) X(nodes) X(store) X(keygen) X(auto) X(interval) X(stats)
 
 #define X(verb) extern const struct cli_verb cmd_##verb;
 CLI_VERBS(X)

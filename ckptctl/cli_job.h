@@ -39,6 +39,12 @@ const char *cli_job_phases(const json_t *row, char text[CLI_PHASES]);
  */
 int cli_job_follow(struct cli *cli, json_t *outcome, unsigned int how);
 
+/*
+ * Make the request restart with @args (taken over), and with "attach" in them follow the job;
+ * returns the exit status of ckptctl.
+ */
+int cli_job_restart(struct cli *cli, json_t *args);
+
 /* True if Ctrl-] detaches from a job that is followed so. */
 bool cli_job_has_key(const struct cli *cli, const json_t *job, unsigned int how);
 

@@ -121,7 +121,7 @@ static int cmd_restart_take_option(struct cli *cli, json_t *args, int c)
 	}
 }
 
-static int cmd_restart_call(struct cli *cli, json_t *args)
+int cli_job_restart(struct cli *cli, json_t *args)
 {
 	bool follow = json_object_get(args, "attach") &&
 		      !json_object_get(args, "dry_run");
@@ -159,7 +159,7 @@ static int cmd_restart_run(struct cli *cli, int argc, char **argv)
 	json_object_set_new(args, "job", json_integer(job));
 	if (generation)
 		json_object_set_new(args, "generation", json_integer(generation));
-	return cmd_restart_call(cli, args);
+	return cli_job_restart(cli, args);
 }
 
 const struct cli_verb cmd_restart = {

@@ -224,7 +224,7 @@ _ckptctl_operand()
 	show | verify | diff)
 		_ckptctl_reply_files -d
 		mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -W "$(_ckptctl_generations "$1")" -- "$cur") ;;
-	run)
+	run | resume)
 		mapfile -t COMPREPLY < <(compgen -c -- "$cur") ;;
 	esac
 }
@@ -240,7 +240,7 @@ _ckptctl()
 		_ckptctl_reply_files -f
 		return
 	fi
-	[[ $verb == run ]] && _ckptctl_command $((at + 1)) _ckptctl_value && return
+	[[ $verb == run || $verb == resume ]] && _ckptctl_command $((at + 1)) _ckptctl_value && return
 	if _ckptctl_value "$prev" "$1"; then
 		:
 	elif [[ $cur == -* ]]; then

@@ -92,6 +92,16 @@ static json_t *slurm_expand(struct cli *cli, const char *list)
 	return NULL;
 }
 
+int slurm_nodes(struct cli *cli, json_t *args)
+{
+	json_t *nodes = slurm_expand(cli, slurm_variable("SLURM_JOB_NODELIST"));
+
+	if (!nodes)
+		return CLI_FAILED;
+	json_object_set_new(args, "nodes", nodes);
+	return 0;
+}
+
 /* ------------------------------------------------------------------ ranks */
 
 /*
@@ -155,10 +165,9 @@ int slurm_place(struct cli *cli, json_t *ranks)
 	if (!n)
 		return cli_usage(cli, "how many ranks? The Slurm allocation does not say "
 				      "(SLURM_NTASKS): say -n");
-	nodes = slurm_expand(cli, slurm_variable("SLURM_JOB_NODELIST"));
-	if (!nodes)
+	if (slurm_nodes(cli, ranks))
 		return CLI_FAILED;
-	json_object_set_new(ranks, "nodes", nodes);
+	nodes = json_object_get(ranks, "nodes");
 	if ((size_t)n < json_array_size(nodes))
 		return cli_usage(cli,
 				 "%lld ranks are fewer than the %zu nodes of the Slurm allocation "

@@ -18,4 +18,7 @@ bool slurm_is_here(void);
  */
 int slurm_place(struct cli *cli, json_t *ranks);
 
+/* Put the allocation's nodes as "nodes" into @args; an exit status, or 0. */
+int slurm_nodes(struct cli *cli, json_t *args);
+
 #endif /* STILLPOINT_SLURM_H */

@@ -789,6 +789,35 @@ def stopped_first_process(node):
             os.kill(init, signal.SIGCONT)
 
 
+@test
+def resume(node):
+    """resume: starts, hands on the status of what has ended, starts anew what was lost"""
+    def go(*args, **kwargs):
+        return command(node, 'resume', *args, **kwargs)
+
+    usage(node, 'Say its --name', 'resume', '--', 'true')
+    usage(node, 'which command', 'resume', '--name', 'x')
+    equal(go('--name', 'x', '--', 'sh', '-c', 'echo out; exit 5').stdout, b'out\n', 'output')
+    done = ends(5, 'job 1, x, has ended with status 5 before', go('--name', 'x', '--', 'echo'))
+    equal(done.stdout, b'', 'nothing is started')
+    equal(go('--name', 'x', '--new', '--', 'echo', 'again').stdout, b'again\n', '--new')
+    # the options of the launcher stay, and their programs are found
+    done = go('--name', 'y', '--', f'{daemon.ARGS.bin}/ckptctl', 'run', '--chdir', '/tmp', '--',
+              'pwd')
+    equal((done.returncode, done.stdout), (0, b'/tmp\n'), f'ckptctl run: {done.stderr}')
+    done = go('--name', 'z', '--', f'{daemon.ARGS.bin}/ckptrun', '-n', '2', '--mpi', 'none', '--',
+              'echo', '-n', 'r')
+    equal((done.returncode, done.stdout), (0, b'rr'), f'ckptrun: {done.stderr}')
+    ends(127, 'no/such/ckptrun', go('--name', 'w', '--', 'no/such/ckptrun', '-n', '1', 'true'))
+    job = node.run('sleep', '1000', opts=('--name', 'u'))
+    ends(1, f'ckptctl attach {job}', go('--name', 'u', '--', 'true'))
+    with open(f'{node.base}/jobs/{job}/shim.json') as f:
+        found = json.load(f)
+    for name in ('init', 'shim'):
+        os.kill(found[name], signal.SIGKILL)
+    ends(0, 'started anew', go('--name', 'u', '--', 'true'))
+
+
 # ------------------------------------------------------------------ restarted elsewhere
 
 def record_of(node, job):
