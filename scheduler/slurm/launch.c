@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The file that the launches of one run of a batch script share; see launch.h.
+ *
+ * Byte LOCK_LIST is locked while the lines are read and written, byte LOCK_UNSAVED for reading by
+ * each launch that is not saved. Both are locks of the open file, so they end with this process
+ * however it ends. The bytes are far behind the lines. The file is never removed by a launch: the
+ * next one of the same run would count from the start.
+ */
+#include "scheduler/slurm/launch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define LOCK_LIST	(1LL << 40)
+#define LOCK_UNSAVED	(LOCK_LIST + 1)
+#define LIST_MAX	(1 << 20)	/* bytes of the file */
+#define DEMAND		"save"
+
+static int launch_lock(const struct launch *launch, off_t byte, short type, int how)
+{
+	struct flock lock = { .l_type = type, .l_whence = SEEK_SET, .l_start = byte, .l_len = 1 };
+
+	while (fcntl(launch->fd, how, &lock)) {
+		if (errno != EINTR)
+			return -errno;
+	}
+	return 0;
+}
+
+/* Make the user's directory, or take it if nobody else can write there. */
+static int launch_directory(char *path, size_t size)
+{
+	const char *tmp = getenv("TMPDIR");
+	struct stat st;
+
+	if ((size_t)snprintf(path, size, "%s/stillpoint-slurm-%u", tmp && *tmp ? tmp : "/tmp",
+			     geteuid()) >= size)
+		return -ENAMETOOLONG;
+	if (mkdir(path, 0700) && errno != EEXIST)
+		return -errno;
+	if (lstat(path, &st))
+		return -errno;
+	return S_ISDIR(st.st_mode) && st.st_uid == geteuid() && !(st.st_mode & 077) ? 0 : -EPERM;
+}
+
+int launch_open(struct launch *launch, uint32_t id, unsigned int restarts)
+{
+	size_t len;
+	int err;
+
+	launch->fd = -1;
+	err = launch_directory(launch->path, sizeof(launch->path));
+	if (err)
+		return err;
+	len = strlen(launch->path);
+	if ((size_t)snprintf(launch->path + len, sizeof(launch->path) - len, "/%u.%u", id,
+			     restarts) >= sizeof(launch->path) - len)
+		return -ENAMETOOLONG;
+	launch->fd = open(launch->path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (launch->fd < 0)
+		return -errno;
+	return launch_lock(launch, LOCK_UNSAVED, F_RDLCK, F_OFD_SETLKW);
+}
+
+void launch_close(struct launch *launch)
+{
+	if (launch->fd >= 0)
+		close(launch->fd);
+	launch->fd = -1;
+}
+
+/* ----------------------------------------------------------------- lines */
+
+/* FNV-1a, with the end of each word. */
+static uint64_t hash_word(uint64_t hash, const char *word)
+{
+	do
+		hash = (hash ^ (unsigned char)*word) * 0x100000001b3ULL;
+	while (*word++);
+	return hash;
+}
+
+static uint64_t hash_command(char *const argv[])
+{
+	uint64_t hash = 0xcbf29ce484222325ULL;
+	char cwd[PATH_MAX];
+
+	hash = hash_word(hash, getcwd(cwd, sizeof(cwd)) ? cwd : "");
+	for (; *argv; argv++)
+		hash = hash_word(hash, *argv);
+	return hash;
+}
+
+/* Number of lines that are @line; negative errno. */
+static int launch_count(const struct launch *launch, const char *line)
+{
+	char *text = malloc(LIST_MAX + 1), *at, *next = text;
+	ssize_t size = text ? pread(launch->fd, text, LIST_MAX, 0) : -1;
+	int n = 0;
+
+	if (size < 0) {
+		free(text);
+		return text ? -EIO : -ENOMEM;
+	}
+	text[size] = '\0';
+	while ((at = strsep(&next, "\n")))
+		n += !strcmp(at, line);
+	free(text);
+	return n;
+}
+
+static int launch_write(const struct launch *launch, const char *line)
+{
+	char text[128];
+	int len = snprintf(text, sizeof(text), "%s\n", line);
+
+	return write(launch->fd, text, (size_t)len) == len ? 0 : -EIO;
+}
+
+int launch_step(struct launch *launch, char *const argv[], char ret_step[LAUNCH_STEP_MAX])
+{
+	char line[32];
+	int n, err = launch_lock(launch, LOCK_LIST, F_WRLCK, F_OFD_SETLKW);
+
+	if (err)
+		return err;
+	snprintf(line, sizeof(line), "%08llx", (unsigned long long)hash_command(argv) >> 32);
+	n = launch_count(launch, line);
+	err = n < 0 ? n : launch_write(launch, line);
+	launch_lock(launch, LOCK_LIST, F_UNLCK, F_OFD_SETLK);
+	if (!err)
+		snprintf(ret_step, LAUNCH_STEP_MAX, "%s-%d", line, n);
+	return err;
+}
+
+/* ----------------------------------------------------------------- saving */
+
+int launch_demand(struct launch *launch)
+{
+	return launch_is_demanded(launch) ? 0 : launch_write(launch, DEMAND);
+}
+
+bool launch_is_demanded(struct launch *launch)
+{
+	return launch_count(launch, DEMAND) > 0;
+}
+
+void launch_saved(struct launch *launch)
+{
+	launch_lock(launch, LOCK_UNSAVED, F_UNLCK, F_OFD_SETLK);
+}
+
+bool launch_all_saved(struct launch *launch)
+{
+	if (launch_lock(launch, LOCK_UNSAVED, F_WRLCK, F_OFD_SETLK))
+		return false;
+	launch_lock(launch, LOCK_UNSAVED, F_UNLCK, F_OFD_SETLK);
+	return true;
+}

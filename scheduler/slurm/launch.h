@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The launches of one run of a batch script: which have been, and whether all are saved.
+ *
+ * A script may launch several jobs, one after the other and side by side. Launches of one run of
+ * the script share a file, $TMPDIR/stillpoint-slurm-UID/JOBID.RESTARTS, on the node of the script.
+ * A line in it is a launch; a byte of it is locked by each launch whose job is not saved.
+ */
+#ifndef STILLPOINT_SLURM_LAUNCH_H
+#define STILLPOINT_SLURM_LAUNCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define LAUNCH_STEP_MAX	64
+
+struct launch {
+	int fd;			/* of the shared file; -1: not open */
+	char path[4096];	/* of the shared file, for messages */
+};
+
+/*
+ * launch_open() - join the launches of batch job @id
+ * @restarts: how often Slurm has requeued the job
+ *
+ * The launch counts as not saved from here on.
+ *
+ * Return: 0, or a negative errno: -EPERM if the directory is not this user's alone. launch_close()
+ * also after a failure.
+ */
+int launch_open(struct launch *launch, uint32_t id, unsigned int restarts);
+void launch_close(struct launch *launch);
+
+/*
+ * launch_step() - name this launch by its command and directory
+ * @ret_step: the same in each run of the script: a hash, and how many launches of the same command
+ *	in the same directory were before it in this run
+ *
+ * Return: 0, or a negative errno.
+ */
+int launch_step(struct launch *launch, char *const argv[], char ret_step[LAUNCH_STEP_MAX]);
+
+/* Have every launch of this run saved; 0, or a negative errno. */
+int launch_demand(struct launch *launch);
+/* True if some launch of this run has called launch_demand(). */
+bool launch_is_demanded(struct launch *launch);
+
+/* This launch is saved, and so holds up no other. */
+void launch_saved(struct launch *launch);
+/* True if no launch of this run is left that is not saved. */
+bool launch_all_saved(struct launch *launch);
+
+#endif /* STILLPOINT_SLURM_LAUNCH_H */
