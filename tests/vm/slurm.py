@@ -1,0 +1,326 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""Batch jobs of Slurm that are saved, requeued and go on, as TAP.
+
+    slurm.py --bin DIR --work DIR [--slow FACTOR] [--only WORD]
+
+Runs as root in a test VM, with the Slurm of tests/slurm/bed. Each test has a ckptd of its own.
+"""
+import os
+import re
+import subprocess
+import sys
+import time
+
+import daemon
+from daemon import Failure, check, equal, test, wait_for
+
+daemon.TESTS.clear()
+
+TOP = os.path.realpath(os.path.join(os.path.dirname(__file__), '../..'))
+BIN = f'{TOP}/build/bin'
+BED = f'{TOP}/tests/slurm/bed'
+ALICE = 4242
+# until there is a file "stop" beside its output; the number of the step is its argument
+COUNT = ('i=0; while ! [ -e stop ]; do echo $0n$i; i=$((i+1)); sleep 0.1; done; '
+         'echo $0end; exit 7')
+RUN = 'ckpt-slurm-run --look 1s'
+
+
+class Batch:
+    """A directory of alice's, and what she does in it."""
+
+    def __init__(self, node):
+        node.leave()
+        node.name = 's1'		# as Slurm calls it
+        daemon.ARGS.bin = BIN		# with all that an MPI job needs beside it
+        node.start()
+        self.node = node
+        self.dir = f'{node.base}/alice'
+        os.mkdir(self.dir)
+        os.chown(self.dir, ALICE, ALICE)
+        self.env = {'PATH': f'{BIN}:/usr/bin:/bin:/usr/sbin', 'HOME': self.dir, 'USER': 'alice',
+                    'TMPDIR': self.dir, 'CKPTD_SOCKET': node.socket}
+
+    def alice(self, *argv, check_status=True):
+        done = subprocess.run(['setpriv', '--reuid', str(ALICE), '--regid', str(ALICE),
+                               '--clear-groups', '--', *argv], cwd=self.dir, env=self.env,
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              timeout=300 * daemon.ARGS.slow)
+        if check_status and done.returncode:
+            raise Failure(f'{argv}: {done.returncode}: {done.stderr}')
+        return done
+
+    def submit(self, script, *opts, name='out'):
+        """The number of the batch job, whose output is appended to files NAME and NAME.err."""
+        with open(f'{self.dir}/{name}.sh', 'w') as f:
+            f.write(f'#!/bin/bash\n{script}\n')
+        return self.alice('sbatch', '--parsable', '-o', name, '-e', f'{name}.err',
+                          '--open-mode=append', *opts, f'{name}.sh').stdout.strip()
+
+    def read(self, name='out'):
+        try:
+            with open(f'{self.dir}/{name}') as f:
+                return f.read()
+        except FileNotFoundError:
+            return ''
+
+    def touch(self, name):
+        with open(f'{self.dir}/{name}', 'w'):
+            pass
+
+    def show(self, job):
+        """What scontrol shows of a job, by its names."""
+        text = self.alice('scontrol', '-o', 'show', 'job', job).stdout
+        return dict(re.findall(r'(\w+)=(\S*)', text))
+
+    def wait_state(self, job, *states, seconds=120):
+        return wait_for(f'job {job} is {states} ({self.read("out.err")})', seconds,
+                        lambda: self.show(job)['JobState'] in states and self.show(job))
+
+    def grows(self, name='out', lines=10):
+        """Wait for more output."""
+        before = self.read(name).count('\n')
+        wait_for(f'output {name}', 60, lambda: self.read(name).count('\n') >= before + lines)
+
+    def preempt(self, job):
+        """A job that needs the whole machine comes and goes; the other one runs again after it."""
+        restarts = int(self.show(job)['Restarts'])
+        began = time.monotonic()
+        high = self.alice('sbatch', '--parsable', '--exclusive', '-p', 'high', '-o', 'high',
+                          '--wrap', 'sleep 0.5').stdout.strip()
+        self.wait_state(high, 'RUNNING', 'COMPLETED')
+        print(f'# the high job began after {time.monotonic() - began:.1f} s', flush=True)
+        self.wait_state(high, 'COMPLETED')
+        now = self.wait_state(job, 'RUNNING')
+        equal(int(now['Restarts']), restarts + 1, 'how often it was requeued')
+
+    def cancel_all(self):
+        self.alice('scancel', '-u', 'alice', check_status=False)
+
+
+def in_step(job):
+    """Processes in the control groups of a batch job."""
+    pids = []
+    for path, _, files in os.walk('/sys/fs/cgroup/system.slice'):
+        if f'/job_{job}/' in path + '/' and 'cgroup.procs' in files:
+            with open(f'{path}/cgroup.procs') as f:
+                pids += f.read().split()
+    return pids
+
+
+def counted(text, label=''):
+    """Check that the output is 0, 1, 2, … and the end."""
+    lines = text.split()
+    equal(lines, [f'{label}n{i}' for i in range(len(lines) - 1)] + [f'{label}end'], 'output')
+
+
+@test
+def in_the_step(node):
+    """a job of ckptctl run is in its batch step: accounted for, and ended by scancel"""
+    batch = Batch(node)
+    job = batch.submit(f"ckptctl run -- sh -c '{COUNT}' ''")
+    batch.grows()
+    init = next(iter(node.jobs().values()))['init_pid']
+    check(str(init) in in_step(job), f'{init} is not in the step: {in_step(job)}')
+    with open(f'/proc/{init}/task/{init}/children') as f:
+        check(set(f.read().split()) <= set(in_step(job)), 'a process is outside of the step')
+    # a job of hers is none of root's
+    equal(node.ctl('resume', '--name', 'sh', '--', 'echo', 'mine').stdout, b'mine\n', 'resume')
+    shown = batch.alice('sstat', '-a', '-n', '-P', '-j', job, '--format=JobID,AveCPU').stdout
+    check(shown.startswith(f'{job}.batch|'), f'sstat: {shown!r}')
+    batch.alice('scancel', job)
+    batch.wait_state(job, 'CANCELLED')
+    wait_for('its processes to go', 30, lambda: not in_step(job))
+    check(not os.path.exists(f'/proc/{init}'), 'the job runs on')
+    equal(node.jobs(), {}, 'jobs')
+
+
+@test
+def preempted(node):
+    """a serial job is preempted five times in a row: no line of its output twice or lost"""
+    batch = Batch(node)
+    job = batch.submit(f"{RUN} -- sh -c '{COUNT}' ''; echo status $? >&2; exit 3")
+    for _ in range(5):
+        batch.grows()
+        batch.preempt(job)
+    batch.grows()
+    batch.touch('stop')
+    equal(batch.wait_state(job, 'FAILED')['ExitCode'], '3:0', "the script's status")
+    counted(batch.read())
+    check(batch.read('out.err').endswith('status 7\n'), batch.read('out.err'))
+    equal(batch.read('out.err').count('and batch job'), 5, 'saves: ' + batch.read('out.err'))
+    equal(len(node.jobs('--all')), 1, 'jobs of ckptd')
+
+
+def poisson(batch, kind, times):
+    """An MPI job that knows nothing of us, by mpirun of the plugin."""
+    program = f'{TOP}/build/examples/poisson.slurm.{os.uname().release[:3].rstrip(".")}*'
+    program = subprocess.run(f'ls {program}.{kind}', shell=True, capture_output=True,
+                             text=True).stdout.split()[0]
+    arguments = ['64', str(times * 120), '40']
+    want = subprocess.run([f'mpiexec.{kind}', *(['--oversubscribe', '--allow-run-as-root']
+                                                if kind == 'openmpi' else []),
+                           '-n', '2', program, *arguments[:2]], capture_output=True, text=True)
+    equal(want.returncode, 0, f'the program alone: {want.stderr}')
+    job = batch.submit(f'mpirun -n 2 {program} {" ".join(arguments)}', '--ckpt=yes', '-n', '2')
+    for _ in range(times):
+        batch.grows(lines=20)
+        batch.preempt(job)
+    batch.wait_state(job, 'COMPLETED', seconds=300)
+    check(batch.read() == want.stdout, f'the output differs:\n{batch.read()[-300:]}')
+
+
+@test
+def preempted_mpich(node):
+    """mpirun with --ckpt: two ranks of MPICH are preempted five times; output as without"""
+    poisson(Batch(node), 'mpich', 5)
+
+
+@test
+def preempted_open_mpi(node):
+    """mpirun with --ckpt: two ranks of Open MPI are preempted twice; output as without"""
+    poisson(Batch(node), 'openmpi', 2)
+
+
+@test
+def several_launches(node):
+    """a script with one job that has ended and two side by side: only these two go on"""
+    batch = Batch(node)
+    job = batch.submit(f"{RUN} -- sh -c 'echo first; exit 4'; echo $?\n"
+                       f"{RUN} -- sh -c '{COUNT}' a >a & {RUN} -- sh -c '{COUNT}' b >>b &\n"
+                       'wait; wait', '-n', '2')
+    for _ in range(2):
+        batch.grows('a')
+        batch.grows('b')
+        # what the shell of the script makes anew is the script's own affair
+        batch.preempt(job)
+        batch.grows('b')
+    batch.touch('stop')
+    batch.wait_state(job, 'COMPLETED')
+    counted(batch.read('b'), 'b')
+    equal(batch.read(), 'first\n4\n4\n4\n', 'output of the first')
+    check('not started again' in batch.read('out.err'), batch.read('out.err'))
+    equal(len(node.jobs('--all')), 3, 'jobs of ckptd')
+
+
+@test
+def time_limit(node):
+    """a job that is near its time limit is saved, requeued and goes on"""
+    batch = Batch(node)
+    job = batch.submit(f"{RUN} -- sh -c '{COUNT}' ''", '-t', '1')
+    wait_for('the requeue', 150, lambda: batch.show(job)['Restarts'] == '1')
+    batch.wait_state(job, 'RUNNING')
+    batch.grows()
+    batch.touch('stop')
+    batch.wait_state(job, 'FAILED')
+    counted(batch.read())
+    check('the time limit is near' in batch.read('out.err'), batch.read('out.err'))
+
+
+@test
+def not_requeued(node):
+    """a job that Slurm must not requeue is saved as well, and it is said how to go on"""
+    batch = Batch(node)
+    job = batch.submit(f"{RUN} -- sh -c '{COUNT}' ''", '--no-requeue')
+    batch.grows()
+    batch.alice('sbatch', '--exclusive', '-p', 'high', '-o', 'high', '--wrap', 'true')
+    batch.wait_state(job, 'FAILED', 'PREEMPTED')
+    check('must not requeue it' in batch.read('out.err'), batch.read('out.err'))
+    equal([j['state'] for j in node.jobs('--all').values()], ['saved'], 'state')
+    batch.touch('stop')
+    done = batch.alice('ckptctl', 'restart', '--attach', '1', check_status=False)
+    equal(done.returncode, 7, done.stderr)
+    counted(batch.read() + done.stdout)
+
+
+@test
+def no_daemon_at_preemption(node):
+    """ckptd is not there when the job is preempted: Slurm does as without us, nothing hangs"""
+    batch = Batch(node)
+    job = batch.submit(f"{RUN} -- sh -c '{COUNT}' ''")
+    batch.grows()
+    node.leave()
+    high = batch.alice('sbatch', '--parsable', '--exclusive', '-p', 'high', '-o', 'high', '--wrap',
+                       'sleep 1').stdout.strip()
+    batch.wait_state(high, 'RUNNING', 'COMPLETED')
+    node.start()
+    batch.wait_state(job, 'RUNNING')
+    batch.grows()
+    check('it is started anew' in batch.read('out.err'), batch.read('out.err'))
+    batch.touch('stop')
+    batch.wait_state(job, 'FAILED')
+
+
+@test
+def controller_restarts(node):
+    """slurmctld is killed and started while the job is saved: it is requeued all the same"""
+    batch = Batch(node)
+    job = batch.submit(f"{RUN} -- sh -c '{COUNT}' ''")
+    batch.grows()
+    with open('/run/slurmctld.pid') as f:
+        os.kill(int(f.read()), 9)
+    time.sleep(3)
+    check(len(in_step(job)) > 2, 'the job is gone')
+    subprocess.run(['slurmctld'], check=True, capture_output=True)
+    wait_for('slurmctld', 60, lambda: batch.alice('scontrol', 'ping', check_status=False)
+             .returncode == 0)
+    batch.preempt(job)
+    batch.grows()
+    batch.touch('stop')
+    batch.wait_state(job, 'FAILED')
+    counted(batch.read())
+
+
+@test
+def options_of_sbatch(node):
+    """--ckpt: wrong values are refused at submission; no and auto without ckptd change nothing"""
+    batch = Batch(node)
+    for option, text in (('--ckpt=maybe', 'yes, no or auto'),
+                         ('--ckpt-interval=soon', 'is a duration')):
+        done = batch.alice('sbatch', option, '--wrap', 'true', check_status=False)
+        check(done.returncode and text in done.stderr, f'{option}: {done.stderr!r}')
+    os.mkdir(f'{batch.dir}/bin')
+    with open(f'{batch.dir}/bin/mpirun', 'w') as f:
+        f.write('#!/bin/sh\necho own "$@"\n')
+    os.chmod(f'{batch.dir}/bin/mpirun', 0o755)
+    batch.env['PATH'] = f'{batch.dir}/bin:{batch.env["PATH"]}'
+    script = 'type -p mpirun; echo $STILLPOINT_CKPT; mpirun -n 1 "a  b"'
+    for n, (options, front) in enumerate(((('--ckpt=no',), False), ((), False),
+                                          (('--ckpt=auto',), True))):
+        name = f'out{n}'
+        if front:
+            node.leave()
+        job = batch.submit(script, *options, name=name)
+        batch.wait_state(job, 'COMPLETED')
+        lines = batch.read(name).split('\n')
+        equal(lines[0].startswith(f'{TOP}/build/libexec/slurm/'), front, f'{options}: {lines}')
+        equal(lines[1:], ['auto' if front else '', 'own -n 1 a  b', ''], f'{options}')
+    node.start()
+    job = batch.submit('mpirun -n 2 sleep 600', '--ckpt=yes', '--ckpt-interval=2s', '-n', '2',
+                       name='out9')
+    shown = wait_for('the job', 60, lambda: list(node.jobs().values()))[0]
+    check(shown['name'].startswith('slurm-bed-'), f'name {shown["name"]}')
+    equal(shown['auto']['every_ms'], 2000, f'{shown}')
+    batch.alice('scancel', job)
+    batch.wait_state(job, 'CANCELLED')
+
+
+def main():
+    work = sys.argv[sys.argv.index('--work') + 1] + '-bed'
+    os.makedirs(work, exist_ok=True)
+    started = subprocess.run([BED, 'start', work], stdin=subprocess.DEVNULL, capture_output=True,
+                             text=True)
+    if started.returncode:
+        print('# ' + (started.stdout + started.stderr).replace('\n', '\n# '))
+        print('not ok 1 - Slurm starts\n1..1')
+        return 1
+    try:
+        return daemon.main()
+    finally:
+        subprocess.run(['scancel', '-u', 'alice'], capture_output=True)
+        subprocess.run([BED, 'stop', work], capture_output=True)
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,17 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Jobs of a real Slurm, of one machine: tests/vm/slurm.py, which runs in the VM.
+
+. "$(dirname "$0")/lib.sh"
+if [ ! -x build/slurm/usr/sbin/slurmctld-wlm ]; then
+	echo '1..0 # SKIP no slurmctld below build/slurm (scripts/setup)'
+	exit 0
+fi
+for kind in mpich openmpi; do
+	program=$top/build/examples/poisson.slurm.$KERNEL.$kind
+	ok "$kind: the example is built" "mpicc.$kind" -O2 -o "$program" examples/poisson.c -lm
+done
+vm_ready
+vm_program slurm
+finish
