@@ -25,3 +25,5 @@ $(SLURM_FRONT): scheduler/slurm/mpirun
 user: $(SPANK) $(SLURM_FRONT)
 INSTALL_SPANK += $(SPANK)
 INSTALL_SLURM_FRONT += $(SLURM_FRONT)
+
+$(call unit_test,tests/unit/test_launch,tests/unit/test_launch.c scheduler/slurm/launch.c)

@@ -131,6 +131,11 @@ STEP=1 ok 'and is told it' placed '0 1,2 3' 'n[1-3]' 1 '1,2,1' -n 4
 STEP=2 ok 'several tasks of srun start nothing' ends 2 'each would start the whole job' 'n[1-3]' 3 1
 ok 'without scontrol' without_scontrol 'n[1-3]' 3 ''
 ok 'scontrol without its configuration' bad_conf 'n[1-3]' 3 ''
+launcher=$top/build/bin/ckpt-slurm-run
+ok 'ckpt-slurm-run outside of Slurm' says 2 'no job of Slurm.*ckptctl resume' "$launcher" true
+ok 'a step that is no name' says 2 'letters, digits' "$launcher" --step a/b true
+ok 'a margin that is no duration' says 2 'margin is a duration' "$launcher" --margin soon true
+ok 'without a command' says 2 'which command' "$launcher"
 for kind in mpich ompi; do
 	ok "$kind: a program" program $kind
 done

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Launches of one run of a batch script: their names, and who waits for whom.
+ *
+ * Two struct launch stand for two processes: the locks belong to the open file.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "scheduler/slurm/launch.h"
+
+static char directory[] = "/tmp/test_launch-XXXXXX";
+
+static int make_directory(void **state)
+{
+	return mkdtemp(directory) && !setenv("TMPDIR", directory, 1) ? 0 : -1;
+}
+
+static int remove_directory(void **state)
+{
+	char command[128];
+
+	snprintf(command, sizeof(command), "rm -rf %s", directory);
+	return system(command);
+}
+
+static void test_step(void **state)
+{
+	char *one[] = { (char *)"solver", (char *)"a b", NULL };
+	char *other[] = { (char *)"solver", (char *)"a", (char *)"b", NULL };
+	char first[LAUNCH_STEP_MAX], step[LAUNCH_STEP_MAX], hash[16];
+	struct launch run, again, next;
+
+	assert_int_equal(launch_open(&run, 7, 0), 0);
+	assert_int_equal(launch_step(&run, one, first), 0);
+	snprintf(hash, sizeof(hash), "%s", first);
+	assert_int_equal(strlen(first), 10);
+	assert_string_equal(first + 8, "-0");
+	assert_int_equal(launch_step(&run, other, step), 0);
+	assert_string_not_equal(step, first);
+	assert_string_equal(step + 8, "-0");
+	/* the same command a second time, by another process of the run */
+	assert_int_equal(launch_open(&again, 7, 0), 0);
+	assert_int_equal(launch_step(&again, one, step), 0);
+	assert_memory_equal(step, first, 8);
+	assert_string_equal(step + 8, "-1");
+	/* the next run of the script, and another job, begin anew */
+	assert_int_equal(launch_open(&next, 7, 1), 0);
+	assert_int_equal(launch_step(&next, one, step), 0);
+	assert_string_equal(step, first);
+	launch_close(&next);
+	assert_int_equal(launch_open(&next, 8, 0), 0);
+	assert_int_equal(launch_step(&next, one, step), 0);
+	assert_string_equal(step, first);
+	launch_close(&next);
+	/* elsewhere it is another one */
+	assert_int_equal(chdir("/"), 0);
+	assert_int_equal(launch_step(&run, one, step), 0);
+	assert_memory_not_equal(step, first, 8);
+	launch_close(&run);
+	launch_close(&again);
+}
+
+static void test_saved(void **state)
+{
+	struct launch one, two, three;
+
+	assert_int_equal(launch_open(&one, 9, 0), 0);
+	assert_int_equal(launch_open(&two, 9, 0), 0);
+	assert_int_equal(launch_open(&three, 9, 0), 0);
+	assert_false(launch_is_demanded(&two));
+	assert_int_equal(launch_demand(&one), 0);
+	assert_true(launch_is_demanded(&two));
+	launch_saved(&one);
+	assert_false(launch_all_saved(&one));
+	launch_saved(&two);
+	assert_false(launch_all_saved(&two));
+	/* the third has ended, in whatever way */
+	launch_close(&three);
+	assert_true(launch_all_saved(&one));
+	assert_true(launch_all_saved(&two));
+	launch_close(&one);
+	launch_close(&two);
+	/* the next run of the script does not see the demand */
+	assert_int_equal(launch_open(&one, 9, 1), 0);
+	assert_false(launch_is_demanded(&one));
+	launch_close(&one);
+}
+
+static void test_directory(void **state)
+{
+	struct launch launch;
+	char path[64], moved[80];
+
+	snprintf(path, sizeof(path), "%s/stillpoint-slurm-%u", directory, geteuid());
+	snprintf(moved, sizeof(moved), "%s.moved", path);
+	assert_int_equal(chmod(path, 0770), 0);
+	assert_int_equal(launch_open(&launch, 7, 0), -EPERM);
+	launch_close(&launch);
+	assert_int_equal(chmod(path, 0700), 0);
+	assert_int_equal(rename(path, moved), 0);
+	assert_int_equal(symlink(moved, path), 0);
+	assert_int_equal(launch_open(&launch, 7, 0), -EPERM);
+	launch_close(&launch);
+	assert_int_equal(setenv("TMPDIR", "/no/such", 1), 0);
+	assert_int_equal(launch_open(&launch, 7, 0), -ENOENT);
+	launch_close(&launch);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_step),
+		cmocka_unit_test(test_saved),
+		cmocka_unit_test(test_directory),
+	};
+
+	return cmocka_run_group_tests(tests, make_directory, remove_directory);
+}
