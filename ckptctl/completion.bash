@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# bash completion of ckptctl and ckptrun; installed as either.
+# bash completion of ckptctl, ckptrun and ckpt-slurm-run; installed as each.
 #
 # Verbs and options come from --help, so that they cannot differ from what the
 # program takes; jobs and generations from the daemon, without waiting long for it.
@@ -274,7 +274,18 @@ _ckptrun_value()
 	esac
 }
 
-_ckptrun()
+_ckpt-slurm-run_value()
+{
+	case $1 in
+	--step | --margin | --look)
+		COMPREPLY=() ;;
+	*)
+		return 1 ;;
+	esac
+}
+
+# Of the program $1, which starts a command; $2 knows the values of its options.
+_ckptctl_launcher()
 {
 	local words cword cur prev option
 
@@ -284,8 +295,8 @@ _ckptrun()
 		_ckptctl_reply_files -f
 		return
 	fi
-	_ckptctl_command 1 _ckptrun_value && return
-	if _ckptrun_value "$prev" ckptctl; then
+	_ckptctl_command 1 "$2" && return
+	if "$2" "$prev" ckptctl; then
 		:
 	elif [[ $cur == -* ]]; then
 		_ckptctl_reply "$(_ckptctl_options "$1" '')"
@@ -295,5 +306,16 @@ _ckptrun()
 	_ckptctl_cut
 }
 
+_ckptrun()
+{
+	_ckptctl_launcher "$1" _ckptrun_value
+}
+
+_ckpt-slurm-run()
+{
+	_ckptctl_launcher "$1" _ckpt-slurm-run_value
+}
+
 complete -F _ckptctl ckptctl
 complete -F _ckptrun ckptrun
+complete -F _ckpt-slurm-run ckpt-slurm-run

@@ -5,6 +5,8 @@
 $(call program,ckpt-slurm-run,$(addprefix scheduler/slurm/,ckpt_slurm_run.c batch.c launch.c \
 	saver.c),$(LIB)/libckptctl.a $(LIB)/libbase.a -lslurm -ljansson)
 INSTALL_BIN += $(BIN)/ckpt-slurm-run
+INSTALL_COMPLETION += $(B)/gen/completion/ckpt-slurm-run
+user: $(B)/gen/completion/ckpt-slurm-run
 
 # Slurm's programs have the functions that the plugin calls, so some of its symbols are undefined.
 SPANK := $(LIB)/slurm/spank_ckpt.so

@@ -1325,10 +1325,12 @@ def options_in_manual(node):
             [f'{o}: not in --help' for o in has - {long for _, long, _ in helped('ckptctl', verb)}]
     lack['every verb'] = lacking(helped('ckptctl', 'ps')[-5:], page('ckptctl.1'))
     for program, section, source in (('ckptrun', 1, ['ckptctl/ckptrun.c', 'ckptctl/cli_auto.h']),
+                                     ('ckpt-slurm-run', 1, ['scheduler/slurm/ckpt_slurm_run.c']),
                                      ('ckptd', 8, ['supervisor/ckptd.c'])):
         options = helped(program)
         lack[program] = lacking(options, page(f'{program}.{section}')) + \
-            [f'{o}: not in --help' for o in taken(*source) - {long for _, long, _ in options}]
+            [f'{o}: not in --help' for o in taken(*source) - {long for _, long, _ in options} -
+             {'--help', '--version'}]
     shim = [('', o, False) for o in taken('shim/main.c')]
     check(len(shim) >= 3, f'options of the shim: {shim}')
     lack['ckpt-shim'] = lacking(shim, page('ckpt-shim.8'))
@@ -1370,6 +1372,8 @@ def options_completed(node):
     # what comes behind the value is not the program's
     script += [offers('ckptrun', ['--ranks'], option, 'x', '--r')
                for short, long, value in options if value for option in (short, long) if option]
+    script.append(offers('ckpt-slurm-run', ['--step', '--margin', '--look'], '--'))
+    script.append(offers('ckpt-slurm-run', ['--look'], '--margin', '1m', '--l'))
     check(len(script) > 120, f'{len(script)} to look at')
     equal([line for line in bash(script) if line], [], 'not completed')
 

@@ -1724,7 +1724,7 @@ def main():
     # ours: whoever builds meanwhile is not to be noticed
     ours = tempfile.mkdtemp(prefix='bin-', dir=ARGS.work)
     os.chmod(ours, 0o755)
-    for name in ('ckptd', 'ckptctl', 'ckpt-shim', 'ckptrun'):
+    for name in ('ckptd', 'ckptctl', 'ckpt-shim', 'ckptrun', 'ckpt-slurm-run'):
         shutil.copy2(f'{ARGS.bin}/{name}', ours)
     ARGS.bin = ours
     words = (ARGS.only or '').split(',')
