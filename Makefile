@@ -205,7 +205,9 @@ modules-%: $(B)/kernels/%/env FORCE
 
 # the testbed itself first, then what takes longest
 VM_LONG := $(addprefix tests/vm/,smoke.t daemon.t cr.t capture.t badluck.t restore.t mpi_programs.t)
-TESTS  ?= $(VM_LONG) $(filter-out $(VM_LONG),$(sort $(wildcard tests/vm/*.t \
+# ten minutes with a real Slurm: of check-cluster
+VM_SLURM := tests/vm/slurm.t
+TESTS  ?= $(VM_LONG) $(filter-out $(VM_LONG) $(VM_SLURM),$(sort $(wildcard tests/vm/*.t \
 	tests/security/*.t)))
 
 .PHONY: vm demo bench
@@ -257,7 +259,8 @@ check-vm-%: modules-% user consistency-programs
 # the first kernel of the matrix, and all scripts, if none is said
 _said = $(filter command line environment,$(origin $(1)))
 CLUSTER_KERNEL := $(if $(call _said,KERNEL),$(KERNEL),$(firstword $(BOOTED)))
-CLUSTER_TESTS := $(if $(call _said,TESTS),$(TESTS),$(sort $(wildcard tests/cluster/*.t)))
+CLUSTER_TESTS := $(if $(call _said,TESTS),$(TESTS),$(sort $(wildcard tests/cluster/*.t)) \
+	$(VM_SLURM))
 check-cluster: export TAP_TIMEOUT := 86400
 check-cluster: modules-$(CLUSTER_KERNEL) user
 	@KERNEL=$(CLUSTER_KERNEL) scripts/tap check-cluster $(CLUSTER_TESTS)

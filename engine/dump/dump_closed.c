@@ -206,7 +206,7 @@ static int closed_take_names(struct dump *d, const struct write_log *log)
 	for (unsigned int i = 0; i < log->nr; i++) {
 		struct dump_closed *c = &d->closed[d->nr_closed];
 
-		if (clock_monotonic_ms() > until) {	/* a slow file server: the job is to go on */
+		if (clock_monotonic_ms() > until) {	/* a slow file server */
 			d->stats.files.closed_lost = true;
 			break;
 		}

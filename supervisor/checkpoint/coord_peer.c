@@ -223,7 +223,7 @@ static void coord_peer_on_checkpoint(struct peer_question *question, void *arg)
 	json_decref(job->coord->args);
 	job->coord->args = json_copy(how);
 	json_object_set_new(job->coord->args, "pids", json_pack("[i]", (int)job->init));
-	/* Who is nobody here as root takes no process that the owner could not trace. */
+	/* A home without root=yes takes no process that the owner could not trace. */
 	peer_node(nodes_peer(jobs_common(arg)->nodes), peer_question_from(question), &home);
 	if (!home.root)
 		json_object_del(job->coord->args, "any_rights");

@@ -42,6 +42,11 @@ unsigned int peer_question_from(const struct peer_question *question)
 	return 0;
 }
 
+void peer_node(const struct peer *peer, unsigned int node, struct peer_node *ret_node)
+{
+	*ret_node = (struct peer_node) { .name = "n1", .root = true };
+}
+
 const char *parts_name(const struct parts *parts, unsigned int node)
 {
 	return node ? "n2" : "n1";
