@@ -314,12 +314,12 @@ static int closed_order(const void *a, const void *b)
 
 static void closed_decide(struct dump *d, struct dump_closed *c, uid_t owner, uint64_t *once)
 {
-	bool again = closed_again(c);
-	bool fits = c->room <= d->files_room && d->options->files != ENGINE_FILES_TRACK &&
-		    (!owner || c->st.st_uid == owner) &&
+	bool again = closed_again(c), mine = !owner || c->st.st_uid == owner;
+	bool fits = c->room <= d->files_room && d->options->files != ENGINE_FILES_TRACK && mine &&
 		    (again || (c->room <= ONCE_MAX && c->room <= *once));
 
-	if (closed_appends(c) && (!fits || c->st.st_size > (off_t)CLOSED_LOG_MAX)) {
+	/* not even a hash of another user's file goes into the image */
+	if (closed_appends(c) && mine && (!fits || c->st.st_size > (off_t)CLOSED_LOG_MAX)) {
 		c->flags = ENGINE_CLOSED_GROWS;
 	} else if (fits) {
 		c->flags = ENGINE_CLOSED_KEPT;
