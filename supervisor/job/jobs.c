@@ -118,8 +118,13 @@ void job_draft_free(struct job *draft)
 /* Register @job, which is freed on failure. */
 static int jobs_insert(struct jobs *jobs, struct job *job, struct ckpt_error *error)
 {
-	int err = job_table_add(&jobs->table, job->id, job);
+	struct job *had = jobs_lookup(jobs, job->id);
+	int err;
 
+	/* Another image directory may have come in place of that which had the job. */
+	if (had && !job_is_alive(had) && !had->busy && !had->parts && !had->waiters)
+		jobs_forget(had);
+	err = job_table_add(&jobs->table, job->id, job);
 	if (!err)
 		jobs_tidy_soon(jobs);
 	else if (err == -EEXIST)

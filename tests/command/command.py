@@ -684,8 +684,8 @@ def number_of_another_process(node):
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
     equal(got['ok'], False, f'{got}')
-    check(f'process {child}, which' in got['error']['text'] and
-          'has ended' in got['error']['text'], got['error']['text'])
+    check(f'process {child} of the caller has ended' in got['error']['text'],
+          got['error']['text'])
     equal(node.jobs('--all'), {}, 'jobs')
 
 

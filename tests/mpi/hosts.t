@@ -441,7 +441,7 @@ print(*[j["job"] for j in json.load(sys.stdin)["result"]["jobs"] if j["state"] =
 
 nothing_left() {
 	for _ in {1..80}; do
-		! ls "$work"/n?/jobs/* >/dev/null 2>&1 && return
+		! ls -d "$work"/n?/jobs/[0-9]* >/dev/null 2>&1 && return
 		sleep 0.1
 	done
 	ls -R "$work"/n?/jobs

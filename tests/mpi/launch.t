@@ -189,7 +189,8 @@ oversubscribed() {
 nothing_left() {
 	local i
 	for i in {1..40}; do
-		! ls "$work/jobs"/* >/dev/null 2>&1 && ! pgrep -P "$daemon" >/dev/null && return
+		! ls -d "$work/jobs"/[0-9]* >/dev/null 2>&1 && ! pgrep -P "$daemon" >/dev/null &&
+			return
 		sleep 0.1
 	done
 	ls -R "$work/jobs"
