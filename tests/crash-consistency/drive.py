@@ -186,7 +186,7 @@ def make_nodes():
         if ARGS.incremental:
             nodes[-1].settings['incremental'] = '4'
         if count > 1:
-            nodes[-1].settings.update(hosts=hosts, listen='127.0.0.1',
+            nodes[-1].settings.update(hosts=hosts, listen='127.0.0.1', allow_users='*',
                                       node_key=f'{ARGS.work}/n{i}/node.key')
     if count > 1 and not os.path.exists(hosts):
         lines = [sh(f'{ARGS.bin}/ckptctl', 'keygen', '--dir', node.base, '--node', node.name,

@@ -30,12 +30,12 @@ ok "an image of a process that may use node 1 only" in_numa sh -c "
 	exec $ctl dump --pid \$! --dir /host/numa.image --kill"
 ok "is the same where there are two" in_numa sh -c "
 	$ctl restore --dir /host/numa.image --detach --pidns new &&
-		grep -q 'bind:1' /proc/\$(pgrep -x sleep)/numa_maps"
+		grep -q 'bind:1' /proc/\$(pgrep -nx sleep)/numa_maps"
 ok "the image goes to a machine of one" cp -a build/vm/"$numa"/share/numa.{image,key} \
 	"build/vm/$VM/share"
 ok_vm "and is restored there, without the policy" sh -c "
 	$ctl restore --dir /host/numa.image --detach --pidns new &&
-		grep -q default /proc/\$(pgrep -x sleep)/numa_maps &&
+		grep -q default /proc/\$(pgrep -nx sleep)/numa_maps &&
 		pkill -TERM -x sleep"
 ok "the other kernel did not complain" scripts/vm check "$numa"
 in_vm rm -rf /host/numa.image /host/numa.key
