@@ -214,8 +214,9 @@ static void coord_peer_on_checkpoint(struct peer_question *question, void *arg)
 	err = !job || !job->parts ? -ESRCH :
 	      parts_is_homes(job->parts, peer_question_from(question)) ? driver_open(job) : -EPERM;
 	if (err) {
-		peer_question_answer(question, outcome_error(err, "job %lld does not run here",
-							     (long long)id));
+		peer_question_answer(question, outcome_error(err, err == -EPERM ?
+				     "only the home of job %lld may ask for a checkpoint" :
+				     "job %lld does not run here", (long long)id));
 		return;
 	}
 	json_decref(job->coord->failure);

@@ -116,7 +116,7 @@ static void some_of_everything(void *unused)
 	}
 }
 
-/* What of the records does not change from one capture to the next: types, lengths, numbers. */
+/* A digest of those parts of the records that captures have in common: types, lengths, numbers. */
 struct summary {
 	size_t len;
 	unsigned long sum;
@@ -143,7 +143,7 @@ static struct summary summarise(int fd)
 	return s;
 }
 
-/* What a dump asks for in the pause: where pages are, one of them, a file. */
+/* The commands of a dump in the pause: where pages are, one of them, a file. */
 static int look_into(int fd, unsigned long stack)
 {
 	struct ckpt_page_run runs[16];

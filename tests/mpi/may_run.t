@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Who may run on another node: two ckptds on this machine, root without root=yes, a user without
+# Users on another node: two ckptds on this machine, root without root=yes, a user without
 # a batch step, a site's program that says yes, no and nothing, groups from the job's record, and
 # a batch step, in which the part of node 2 then stands, under its limits.
 #

@@ -88,7 +88,7 @@ static void closed_begin(const struct scratch *s)
 	fake_file(F_CWD, CKPT_FILE_DIR, s->root, open(s->root, O_RDONLY | O_DIRECTORY));
 }
 
-/* What the dump made of it. */
+/* The dump's answer. */
 struct closed {
 	struct dump_stats stats;
 	struct stream stream;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a node without root=yes may give a user's processes on this node: no limit, priority or
+ * Bounds of a node without root=yes for a user's processes on this node: no limit, priority or
  * asker beyond the bounds that this node has read of the user.
  *
  * The bounds are those of an ordinary process of user 1000: 4096 of each resource, no nice and

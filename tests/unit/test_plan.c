@@ -556,7 +556,7 @@ static void test_exceed(void **arg)
 	}
 }
 
-/* Who asks is the owner, whoever the image says that it belongs to. */
+/* The owner is the user who asks, whoever the image says that it belongs to. */
 static void test_owner_asks(void **arg)
 {
 	static const struct made_up procs[] = { { 100, 0, 0, 0, 1, 1, 1, 1 } };

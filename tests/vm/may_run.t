@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Who may run on another node: tests/mpi/may_run.t in the VM, where root has all capabilities.
+# Users who may run on another node: tests/mpi/may_run.t in the VM, where root has all capabilities.
 
 . "$(dirname "$0")/lib.sh"
 vm_ready
