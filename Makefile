@@ -170,7 +170,7 @@ $(eval $(call _compile,san/obj,$(SANITIZE)))
 # ---------------------------------------------------------------- rooms
 
 # in the order in which they use each other's variables
--include $(foreach r,base hosts coord image levels engine supervisor/net supervisor shim \
+-include $(foreach r,base hosts coord image levels engine supervisor/net launch supervisor shim \
 	libckptctl ckptctl mpi-glue scheduler \
 	tests tests/unit tests/mpi tests/cr tests/kselftest tests/vm tests/security tests/fuzz tests/sim \
 	tests/crash tests/crash-consistency bench docs,\
@@ -205,9 +205,10 @@ modules-%: $(B)/kernels/%/env FORCE
 
 # the testbed itself first, then what takes longest
 VM_LONG := $(addprefix tests/vm/,smoke.t daemon.t cr.t capture.t badluck.t restore.t mpi_programs.t)
-# ten minutes with a real Slurm: of check-cluster
-VM_SLURM := tests/vm/slurm.t
-TESTS  ?= $(VM_LONG) $(filter-out $(VM_LONG) $(VM_SLURM),$(sort $(wildcard tests/vm/*.t \
+# ten minutes or more each, with a real Slurm or with nodes that are lost: of check-cluster
+VM_CLUSTER := $(addprefix tests/vm/,slurm_short.t slurm.t slurm_script.t slurm_often.t lease.t \
+	diagnose.t)
+TESTS  ?= $(VM_LONG) $(filter-out $(VM_LONG) $(VM_CLUSTER),$(sort $(wildcard tests/vm/*.t \
 	tests/security/*.t)))
 
 .PHONY: vm demo bench
@@ -240,7 +241,7 @@ check-unit check-mpi: export TAP_JOBS := $(shell expr 2 "*" $$(nproc))
 check-unit: $(UNIT_TESTS) $(B)/san/bin/tests/sim/sim user
 	@CMOCKA_MESSAGE_OUTPUT=TAP scripts/tap check-unit $(sort $(wildcard tests/model/*.t)) \
 		$(UNIT_TESTS) \
-		$(sort $(wildcard tests/sim/*.t tests/library/*.t tests/command/*.t))
+		$(sort $(wildcard tests/sim/*.t tests/fuzz/*.t tests/library/*.t tests/command/*.t))
 
 check-mpi: user
 	@scripts/tap check-mpi $(MPI_LONG) \
@@ -251,6 +252,7 @@ check-kernel: $(KERNELS:%=$(B)/kernels/%/env)
 
 check-vm: $(if $(filter command line environment,$(origin KERNEL)),check-vm-$(KERNEL),check-vm-all)
 .PHONY: check-vm-all
+check-vm-all: export VM_SLICES ?= yes
 check-vm-all: all consistency-programs
 	@scripts/check-vm $(subst $(space),$(comma),$(strip $(BOOTED))) $(TESTS)
 check-vm-%: modules-% user consistency-programs
@@ -260,7 +262,7 @@ check-vm-%: modules-% user consistency-programs
 _said = $(filter command line environment,$(origin $(1)))
 CLUSTER_KERNEL := $(if $(call _said,KERNEL),$(KERNEL),$(firstword $(BOOTED)))
 CLUSTER_TESTS := $(if $(call _said,TESTS),$(TESTS),$(sort $(wildcard tests/cluster/*.t)) \
-	$(VM_SLURM))
+	$(VM_CLUSTER))
 check-cluster: export TAP_TIMEOUT := 86400
 check-cluster: modules-$(CLUSTER_KERNEL) user
 	@KERNEL=$(CLUSTER_KERNEL) scripts/tap check-cluster $(CLUSTER_TESTS)
@@ -281,12 +283,15 @@ check-vm-debug: modules-debug user consistency-programs
 check-long: export CR_SUBSET := long
 check-long: export MPI_SUBSET := all
 check-long: export TAP_TIMEOUT := 28800
-check-long: check-vm-all check-sim-long check-levels-long
-.PHONY: check-sim-long check-levels-long
+check-long: export VM_SLICES := no
+check-long: check-vm-all check-sim-long check-levels-long check-slurm-long
+.PHONY: check-sim-long check-levels-long check-slurm-long
 check-sim-long: user
 	@SIM_SEEDS=10000 scripts/tap check-sim-long tests/sim/seeds.t
 check-levels-long: modules-$(CLUSTER_KERNEL) user
 	@KERNEL=$(CLUSTER_KERNEL) scripts/tap check-levels-long tests/cluster/levels.t
+check-slurm-long: modules-$(CLUSTER_KERNEL) user
+	@KERNEL=$(CLUSTER_KERNEL) KILLS=50 scripts/tap check-slurm-long tests/vm/slurm_often.t
 
 # ---------------------------------------------------------------- install, clean
 

@@ -9,3 +9,5 @@ $(call unit_test,tests/unit/test_atomic_json,tests/unit/test_atomic_json.c,\
 	$(LIB)/libbase.a -ljansson)
 $(call unit_test,tests/unit/test_scheduling,tests/unit/test_scheduling.c,\
 	$(LIB)/libbase.a -ljansson)
+$(call unit_test,tests/unit/test_binding,tests/unit/test_binding.c,\
+	$(LIB)/libbase.a -ljansson)

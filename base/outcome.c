@@ -76,6 +76,8 @@ json_t *outcome_of_node(const json_t *outcome, const char *node)
 	if (error)
 		json_object_set_new(error, "text", json_sprintf("node %s: %s", node ? node : "?",
 								text ? text : "failed"));
+	if (error && node)
+		json_object_set_new(error, "node", json_string(node));
 	return copy;
 }
 

@@ -225,25 +225,19 @@ static int policy_set(const json_t *json)
 	return syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, ioprio) ? -errno : 0;
 }
 
-int scheduling_set(const json_t *json, char *ret_what, size_t size)
+int scheduling_set(const json_t *json, struct ckpt_error *error)
 {
 	const char *cpus = json_string_value(json_object_get(json, "cpus"));
 	const json_t *mempolicy = json_object_get(json, "mempolicy");
 	int err = policy_set(json);
 
-	if (err) {
-		snprintf(ret_what, size, "scheduling policy, nice value or I/O priority");
-		return err;
-	}
-	err = cpus ? cpus_set(cpus) : 0;
-	if (err) {
-		snprintf(ret_what, size, "CPU affinity: ckptd and its jobs may not use CPU %.160s",
-			 cpus);
-		return err;
-	}
-	err = mempolicy ? mempolicy_set(mempolicy) : 0;
 	if (err)
-		snprintf(ret_what, size,
-			 "NUMA policy: ckptd and its jobs may not use its nodes");
-	return err;
+		return error_set(error, err, "scheduling policy, nice value or I/O priority");
+	err = cpus ? cpus_set(cpus) : 0;
+	if (err)
+		return error_set(error, err,
+				 "CPU affinity: ckptd and its jobs may not use CPU %.160s", cpus);
+	err = mempolicy ? mempolicy_set(mempolicy) : 0;
+	return err ? error_set(error, err,
+			       "NUMA policy: ckptd and its jobs may not use its nodes") : 0;
 }

@@ -10,8 +10,9 @@
 #define STILLPOINT_SCHEDULING_H
 
 #include <jansson.h>
-#include <stddef.h>
 #include <sys/types.h>
+
+#include "base/error.h"
 
 /*
  * scheduling_of() - read what a child of a process would take over, but for the NUMA policy
@@ -38,6 +39,6 @@ int scheduling_check_mempolicy(const json_t *mempolicy);
  *
  * Return: 0 or negative errno.
  */
-int scheduling_set(const json_t *json, char *ret_what, size_t size);
+int scheduling_set(const json_t *json, struct ckpt_error *error);
 
 #endif /* STILLPOINT_SCHEDULING_H */

@@ -11,6 +11,10 @@ $(call program,bench/inplace,bench/inplace.c,)
 # list of thousands of generations: build/bin/bench/catalog_list DIR [N]
 $(call program,bench/catalog_list,bench/catalog_list.c,$(CKPTD_LIBS))
 
+# grouping of samples: build/bin/bench/diagnose
+$(call program,bench/diagnose,bench/diagnose.c supervisor/diagnose/filter.c \
+	supervisor/diagnose/match.c,-lm)
+
 $(call program,bench/image,bench/image.c,$(IMAGE_LIBS) -lm)
 $(call program,bench/erasure,bench/erasure.c,$(LEVELS_LIBS))
 
@@ -37,6 +41,11 @@ bench-erasure: user
 .PHONY: bench-image
 bench-image: user
 	RUNS=$(BENCH_RUNS) bench/image.sh
+
+# srun with and without Slurm's plugin; on this machine, no VM
+.PHONY: bench-slurm
+bench-slurm: user
+	bench/slurm.sh
 
 # quiesce and restart of 8 ranks on 3 nodes (VMs), beside a barrier
 .PHONY: bench-quiesce

@@ -21,6 +21,15 @@ $(B)/gen/completion/%: ckptctl/completion.bash
 	@mkdir -p $(@D)
 	@cp $< $@
 
+$(call unit_test,tests/unit/test_recover_policy,tests/unit/test_recover_policy.c \
+	ckptctl/recover_policy.c,)
+$(call unit_test,tests/unit/test_lost_nodes,tests/unit/test_lost_nodes.c ckptctl/lost_nodes.c,\
+	-ljansson)
+$(call unit_test,tests/unit/test_recover_nodes,tests/unit/test_recover_nodes.c \
+	ckptctl/recover_nodes.c,-ljansson)
+# stacks as a tree
+$(call unit_test,tests/unit/test_stack_tree,tests/unit/test_stack_tree.c \
+	ckptctl/stack_tree.c,)
 # runs the command
 $(call unit_test,tests/unit/test_copy,tests/unit/test_copy.c \
 	tests/unit/image_fixture.c,$(IMAGE_LIBS))

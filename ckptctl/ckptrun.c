@@ -20,6 +20,7 @@
 #include "ckptctl/cli_run.h"
 #include "ckptctl/mpi_detect.h"
 #include "ckptctl/mpiexec.h"
+#include "ckptctl/placement.h"
 #include "ckptctl/slurm.h"
 #include "libckptctl/version.h"
 
@@ -29,6 +30,9 @@ enum option_value {
 	OPT_MAP,
 	OPT_NO_SLURM,
 	OPT_PPN,
+	OPT_BIND,
+	OPT_MAP_BY,
+	OPT_HOSTFILE,
 	OPT_KEEP = 'k',
 	OPT_DIRECT = 'D',
 	OPT_DRY = 'r',
@@ -43,6 +47,9 @@ static const struct option longs[] = {
 	{ "hosts", required_argument, NULL, OPT_HOSTS },
 	{ "map", required_argument, NULL, OPT_MAP },
 	{ "ppn", required_argument, NULL, OPT_PPN },
+	{ "bind-to", required_argument, NULL, OPT_BIND },
+	{ "map-by", required_argument, NULL, OPT_MAP_BY },
+	{ "hostfile", required_argument, NULL, OPT_HOSTFILE },
 	{ "no-slurm", no_argument, NULL, OPT_NO_SLURM },
 	{ "mpi", required_argument, NULL, OPT_MPI },
 	{ "label", no_argument, NULL, 'l' },
@@ -58,6 +65,8 @@ static const struct option longs[] = {
 	{ "chdir", required_argument, NULL, 'C' },
 	{ "dry-run", no_argument, NULL, OPT_DRY },
 	CLI_AUTO_RUN_LONGS,
+	CLI_RECOVER_LONGS,
+	CLI_RECOVER_NODES_LONGS,
 	{ NULL }
 };
 
@@ -67,6 +76,7 @@ struct options {
 	json_t *args;
 	json_t *ranks;
 	long long per_node;	/* 0: not said */
+	struct placement place;
 	bool no_slurm;
 };
 
@@ -110,24 +120,36 @@ static int take_collectives(struct cli *cli, json_t *ranks)
 	return 0;
 }
 
+/* Long: one case for each option. */
 static int ckptrun_take_option(struct cli *cli, struct options *o, int c)
 {
 	int status = cli_auto_run_option(cli, o->args, c);
 
+	if (status < 0)
+		status = cli_recover_option(cli, &o->flags.recover, c);
 	if (status >= 0)
 		return status;
 	switch (c) {
 	case 'n':
 		return take_ranks(cli, o->ranks);
 	case OPT_HOSTS:
+		if (o->place.slots)
+			return cli_usage(cli, "--hostfile says which nodes, --hosts says it again");
 		return cli_job_nodes(cli, "--hosts", optarg, o->ranks);
 	case OPT_MAP:
 		return take_map(cli, o->ranks);
 	case OPT_PPN:
 		return cli_number(cli, optarg, "the number of ranks of a node", 1, RANKS_NODE_MAX,
 				  &o->per_node) ? 0 : CLI_USAGE;
+	case OPT_BIND:
+		return placement_bind_to(cli, &o->place, optarg);
+	case OPT_MAP_BY:
+		return placement_map_by(cli, &o->place, optarg, &o->per_node);
+	case OPT_HOSTFILE:
+		return placement_hostfile(cli, &o->place, optarg, o->ranks);
 	case OPT_NO_SLURM:
 		o->no_slurm = true;
+		o->flags.no_step = true;
 		return 0;
 	case OPT_MPI:
 		return take_mpi(cli, o->ranks);
@@ -172,10 +194,16 @@ static int ckptrun_per_node(struct cli *cli, struct options *o)
 	size_t nodes = json_array_size(json_object_get(o->ranks, "nodes"));
 	long long n = cli_int(o->ranks, "n"), all = o->per_node * (nodes ? (long long)nodes : 1);
 
+	if (o->place.by_node && json_object_get(o->ranks, "map"))
+		return cli_usage(cli, "--map says which ranks each node has: leave --map-by node "
+				      "out");
 	if (!o->per_node)
 		return 0;
 	if (json_object_get(o->ranks, "map"))
 		return cli_usage(cli, "--map says which ranks each node has: leave --ppn out");
+	if (o->place.slots)
+		return cli_usage(cli, "the host file says which ranks each node has: leave --ppn "
+				      "out");
 	if (!nodes && !o->no_slurm && slurm_is_here())
 		return cli_usage(cli, "in a Slurm allocation each node has its tasks: leave --ppn "
 				      "out, or say which nodes with --hosts");
@@ -186,6 +214,18 @@ static int ckptrun_per_node(struct cli *cli, struct options *o)
 				      "which ranks are on which node with --map 0-1:n1,2-3:n2",
 				 o->per_node, nodes ? nodes : 1, all, n);
 	return 0;
+}
+
+/* Which nodes wait, before the ranks are put on the others. */
+static int ckptrun_spares(struct cli *cli, struct options *o)
+{
+	if (!o->flags.recover.nr_spares)
+		return 0;
+	if (json_object_get(o->ranks, "map") || o->place.slots ||
+	    !json_object_get(o->ranks, "nodes"))
+		return cli_usage(cli, "--spares takes the last nodes of --hosts: it needs that, "
+				      "and neither --map nor --hostfile");
+	return cli_recover_take_spares(cli, &o->flags.recover, o->ranks);
 }
 
 /* In a Slurm allocation its nodes, if nobody said which. */
@@ -255,10 +295,11 @@ static int ckptrun_complete(struct cli *cli, const struct options *o, char **com
 static int check_direct(struct cli *cli, const struct options *o)
 {
 	if (!json_is_true(json_object_get(o->ranks, "direct")) ||
-	    !json_object_get(o->args, "auto") || !strcmp(cli_str(o->ranks, "mpi"), "none"))
+	    (!json_object_get(o->args, "auto") && o->flags.recover.rules.within_ms <= 0) ||
+	    !strcmp(cli_str(o->ranks, "mpi"), "none"))
 		return 0;
 	return cli_usage(cli, "a job with --direct cannot be checkpointed: leave that out, or "
-			      "--auto and --every");
+			      "--auto, --every and --recover");
 }
 
 static void ckptrun_plan(struct cli *cli, json_t *args)
@@ -274,6 +315,8 @@ static void ckptrun_plan(struct cli *cli, json_t *args)
 	       json_is_true(json_object_get(ranks, "direct")) ? ", direct" : "",
 	       json_is_true(json_object_get(ranks, "interruptible")) ?
 			", interruptible collectives" : "");
+	if (json_object_get(ranks, "bind"))
+		printf(", bound to %s", cli_str(json_object_get(ranks, "bind"), "to"));
 	json_array_foreach(json_object_get(ranks, "programs"), i, program) {
 		if (i)
 			printf(", %s", json_string_value(json_array_get(
@@ -311,6 +354,7 @@ static int ckptrun_start(struct cli *cli, struct mpiexec *m)
 	char **commands[MPIEXEC_PROGRAMS_MAX] = { m->program[0].argv + optind };
 
 	if (status == CLI_SAID) {
+		placement_done(&o.place);
 		json_decref(o.args);
 		json_decref(o.ranks);
 		return CLI_DONE;
@@ -318,15 +362,27 @@ static int ckptrun_start(struct cli *cli, struct mpiexec *m)
 	if (!status && m->nr > 1)
 		status = ckptrun_programs(cli, &o, m, commands);
 	if (!status)
+		status = ckptrun_spares(cli, &o);
+	if (!status)
 		status = ckptrun_per_node(cli, &o);
 	if (!status)
 		status = ckptrun_place(cli, &o);
 	if (!status)
+		status = placement_map(cli, &o.place, o.ranks);
+	if (!status)
 		status = ckptrun_complete(cli, &o, commands, m->nr);
 	if (!status)
+		placement_bind(&o.place, o.ranks);
+	placement_done(&o.place);
+	if (!status)
 		status = check_direct(cli, &o);
+	if (!status)
+		status = cli_recover_complete(cli, &o.flags.recover, o.flags.detach);
+	o.flags.recover.nodes = json_incref(json_object_get(o.ranks, "nodes"));
 	json_object_set_new(o.args, "ranks", o.ranks);
-	return cli_run_finish(cli, &o.flags, o.args, commands[0], status);
+	status = cli_run_finish(cli, &o.flags, o.args, commands[0], status);
+	cli_recover_done(&o.flags.recover);
+	return status;
 }
 
 static int ckptrun_run(struct cli *cli, int argc, char **argv)
@@ -356,6 +412,11 @@ static const struct cli_verb program = {
 	"                      Slurm allocation; outside of one all are here\n"
 	"      --map MAP       0-1:n1,2-3:n2: which ranks on which node; -n follows from it\n"
 	"      --ppn N         ranks of each node of --hosts, where -n is left out or fits\n"
+	"      --hostfile FILE nodes, one a line, NODE slots=N or NODE:N\n"
+	"      --map-by WORD   node: the nodes of --hosts take turns; socket, numa, ...: what\n"
+	"                      the ranks of a node are bound within, in turns\n"
+	"      --bind-to WORD  core, socket, ...: processors of each rank; default: none of\n"
+	"                      its own\n"
 	"      --no-slurm      all are here, also in a Slurm allocation\n"
 	"      --mpi LIBRARY   mpich, ompi or none; default: the one that the program needs\n"
 	"  -l, --label         each line of output with its rank\n"
@@ -374,7 +435,9 @@ static const struct cli_verb program = {
 	"  -e, --stderr FILE\n"
 	"  -C, --chdir DIR\n"
 	"      --dry-run       only print what would be asked for\n"
-	CLI_AUTO_RUN_HELP,
+	CLI_AUTO_RUN_HELP
+	CLI_RECOVER_HELP
+	CLI_RECOVER_NODES_HELP,
 };
 
 int main(int argc, char **argv)

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/core/sock_rules.h"
 #include "engine/op/op_args.h"
 
 #define OPTIONS_MAX	32
@@ -269,6 +270,14 @@ int cli_files(struct cli *cli, json_t *args, const char *word)
 	if (op_files_parse(word, &files))
 		return cli_usage(cli, "--files is keep, track, carry or ignore, not %s", word);
 	json_object_set_new(args, "files", json_string(word));
+	return 0;
+}
+
+int cli_sockets(struct cli *cli, json_t *args, const char *rules)
+{
+	if (!sock_rules_valid(rules))
+		return cli_usage(cli, "--sockets is %s, not %s", SOCK_RULES_SYNTAX, rules);
+	json_object_set_new(args, "sockets", json_string(rules));
 	return 0;
 }
 

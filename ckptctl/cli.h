@@ -96,6 +96,7 @@ bool cli_external(struct cli *cli, const char *text);
 
 /* The value of --files into @args; an exit status or 0. */
 int cli_files(struct cli *cli, json_t *args, const char *word);
+int cli_sockets(struct cli *cli, json_t *args, const char *rules);
 
 /* "JOB" or "JOB:GENERATION" (then *ret_generation is not 0); false if neither. */
 bool cli_job_spec(const char *text, int64_t *ret_job, int64_t *ret_generation);
@@ -158,7 +159,8 @@ const char *cli_str(const json_t *object, const char *name);
 	X(run)                                                                                 \
 	X(ps) X(checkpoint) X(restart) X(list) X(rm) X(pin) X(unpin) X(prune) X(merge) X(fsck) \
 		X(resume) X(attach) X(wait) X(kill) X(doctor) X(show) X(verify) X(diff) X(copy)  \
-			X(dump) X(restore) X(nodes) X(store) X(keygen) X(auto) X(interval) X(stats)
+			X(dump) X(restore) X(nodes) X(store) X(keygen) X(auto) X(interval)       \
+				X(stats) X(recover) X(diag) X(health)
 
 #define X(verb) extern const struct cli_verb cmd_##verb;
 CLI_VERBS(X)

@@ -285,50 +285,61 @@ static void output_lost(json_t *job, json_t *why)
 	json_decref(why);
 }
 
-/* End the verb after the connection to the shim broke with @err. Takes over @outcome. */
-static int finish_without_shim(struct cli *cli, json_t *outcome, int err)
+int cli_job_attend(struct cli *cli, json_t *outcome, unsigned int how,
+		   struct cli_job_left *ret_left)
 {
 	json_t *job = json_object_get(outcome, "result");
 	int64_t id = cli_int(job, "job");
-	int status = err == -EPIPE ? recorded_status(cli, id) : -1;
+	int sock = ckpt_answer_fd(cli->connection);
+	struct terminal_end end;
 
-	if (status >= 0) {
+	*ret_left = (struct cli_job_left){ .status = -1 };
+	if (sock < 0)
+		return -EPROTO;
+	ret_left->err = terminal_run(sock, terminal_flags(cli, job, how), &end);
+	ret_left->asked = end.asked;
+	if (end.lost)
+		output_lost(job, json_sprintf("not all of the output of job %lld is here: %s",
+					      (long long)id, strerror(-end.lost)));
+	if (ret_left->err == 1)
+		ret_left->status = WIFSIGNALED(end.status) ? 128 + WTERMSIG(end.status) :
+							     WEXITSTATUS(end.status);
+	else if (ret_left->err == -EPIPE)
+		ret_left->status = recorded_status(cli, id);
+	if (ret_left->err == -EPIPE && ret_left->status >= 0)
 		output_lost(job, json_sprintf("job %lld has ended; the last of its output may be "
 					      "missing here",
 					      (long long)id));
-		return cli_finish_attached(cli, outcome, status);
+	return 0;
+}
+
+int cli_job_left(struct cli *cli, json_t *outcome, const struct cli_job_left *left)
+{
+	json_t *job = json_object_get(outcome, "result");
+	int64_t id = cli_int(job, "job");
+
+	if (left->status >= 0)
+		return cli_finish_attached(cli, outcome, left->status);
+	if (!left->err) {
+		cli_say("detached from job %lld, which runs on", (long long)id);
+		json_object_set_new(job, "detached", json_true());
+		return cli_finish_attached(cli, outcome, CLI_DONE);
 	}
 	json_decref(outcome);
-	outcome = outcome_error(err, "lost the connection to job %lld: %s; see ckptctl ps --all",
-				(long long)id, strerror(-err));
+	outcome = outcome_error(left->err,
+				"lost the connection to job %lld: %s; see ckptctl ps --all",
+				(long long)id, strerror(-left->err));
 	return cli_finish_attached(cli, outcome, CLI_FAILED);
 }
 
 int cli_job_follow(struct cli *cli, json_t *outcome, unsigned int how)
 {
-	json_t *job = json_object_get(outcome, "result");
-	int64_t id = cli_int(job, "job");
-	struct terminal_end end;
-	int ret;
-	int sock = ckpt_answer_fd(cli->connection);
+	struct cli_job_left left;
 
-	if (sock < 0) {
-		json_decref(outcome);
-		outcome = outcome_error(-EPROTO, "%s: ckptd sent no connection to the job",
-					cli->verb->name);
-		return cli_finish_attached(cli, outcome, CLI_FAILED);
-	}
-	ret = terminal_run(sock, terminal_flags(cli, job, how), &end);
-	if (end.lost)
-		output_lost(job, json_sprintf("not all of the output of job %lld is here: %s",
-					      (long long)id, strerror(-end.lost)));
-	if (ret == 1)
-		return cli_finish_attached(cli, outcome, WIFSIGNALED(end.status) ?
-					   128 + WTERMSIG(end.status) : WEXITSTATUS(end.status));
-	if (ret == 0) {
-		cli_say("detached from job %lld, which runs on", (long long)id);
-		json_object_set_new(job, "detached", json_true());
-		return cli_finish_attached(cli, outcome, CLI_DONE);
-	}
-	return finish_without_shim(cli, outcome, ret);
+	if (!cli_job_attend(cli, outcome, how, &left))
+		return cli_job_left(cli, outcome, &left);
+	json_decref(outcome);
+	outcome = outcome_error(-EPROTO, "%s: ckptd sent no connection to the job",
+				cli->verb->name);
+	return cli_finish_attached(cli, outcome, CLI_FAILED);
 }

@@ -40,6 +40,21 @@ const char *cli_job_phases(const json_t *row, char text[CLI_PHASES]);
 int cli_job_follow(struct cli *cli, json_t *outcome, unsigned int how);
 
 /*
+ * cli_job_follow() in two steps, for a command that does something in between: be attached to the
+ * job of @outcome until it ends (the caller keeps @outcome), then end the verb (@outcome is taken
+ * over; the exit status). cli_job_attend() returns -EPROTO if the answer has no descriptor.
+ */
+struct cli_job_left {
+	int status;	/* exit status of the job; -1: it runs, or the status is unknown */
+	int err;	/* 1: the job told its end; 0: detached; -errno: its shim went away */
+	bool asked;	/* a signal that ends programs was handed on */
+};
+
+int cli_job_attend(struct cli *cli, json_t *outcome, unsigned int how,
+		   struct cli_job_left *ret_left);
+int cli_job_left(struct cli *cli, json_t *outcome, const struct cli_job_left *left);
+
+/*
  * Make the request restart with @args (taken over), and with "attach" in them follow the job;
  * returns the exit status of ckptctl.
  */

@@ -106,8 +106,8 @@ static void print_closed(const json_t *closed)
 		printf("not known: files that the job wrote and closed before %s, when the kernel "
 		       "module began to note them\n", when);
 	if (!json_is_true(json_object_get(closed, "complete")))
-		puts("not known: some files that the job wrote and closed; it has too many "
-		     "(65536 names), or they could not be looked at");
+		puts("not known: some files that the job wrote and closed; it has too many (65536 "
+		     "names), they could not be looked at, or a file system was mounted later");
 }
 
 void cli_watched(const json_t *result)

@@ -8,15 +8,22 @@
 #include "ckptctl/cli_run.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "ckptctl/cli_job.h"
 #include "ckptctl/cli_path.h"
+#include "ckptctl/cli_prove.h"
+#include "ckptctl/slurm_step.h"
 #include "ckptctl/terminal.h"
 #include "libckptctl/mempolicy.h"
+#include "base/clock.h"
 #include "base/outcome.h"
+#include "shim/ranks.h"
+
+#define CLI_RUN_KEY	64
 
 extern char **environ;
 
@@ -84,7 +91,7 @@ static void cli_run_print(struct cli *cli, json_t *result)
 		cli_say("job %lld was started", (long long)cli_int(result, "job"));
 }
 
-static int cli_run_follow(struct cli *cli, json_t *outcome)
+static int cli_run_follow(struct cli *cli, json_t *outcome, const struct cli_run *flags)
 {
 	const unsigned int how = CLI_FOLLOW_SIGNALS | CLI_FOLLOW_INPUT;
 	json_t *job = json_object_get(outcome, "result");
@@ -95,15 +102,30 @@ static int cli_run_follow(struct cli *cli, json_t *outcome)
 	if (cli->progress)
 		cli_say("job %lld%s", (long long)cli_int(job, "job"),
 			cli_job_has_key(cli, job, how) ? "; Ctrl-] detaches" : "");
+	if (flags->recover.rules.max)
+		return cli_recover_follow(cli, outcome, how, &flags->recover);
 	return cli_job_follow(cli, outcome, how);
+}
+
+/* A name that no other start has; in the environment of the job, which is not complete yet. */
+static void cli_run_key(char key[CLI_RUN_KEY])
+{
+	snprintf(key, CLI_RUN_KEY, "%d.%llu", (int)getpid(),
+		 (unsigned long long)clock_realtime_ns());
+	setenv(RANKS_STEP_KEY, key, 1);
 }
 
 int cli_run_finish(struct cli *cli, const struct cli_run *flags, json_t *args, char **argv,
 		   int status)
 {
+	const json_t *nodes = json_object_get(json_object_get(args, "ranks"), "nodes");
+	struct slurm_step step = { .holder = -1 };
+	char key[CLI_RUN_KEY];
 	json_t *outcome;
 	bool started;
 
+	if (!flags->no_step && nodes)
+		cli_run_key(key);
 	if (!status)
 		status = cli_run_complete(cli, args, flags, argv);
 	if (status) {
@@ -114,11 +136,16 @@ int cli_run_finish(struct cli *cli, const struct cli_run *flags, json_t *args, c
 		json_object_del(args, "env");
 		return cli_finish(cli, outcome_ok(args), flags->plan);
 	}
+	if (!flags->no_step && nodes)
+		slurm_step_open(cli, nodes, key, &step);
+	if (nodes)
+		cli_prove_start(args);
 	cli->hold = !flags->detach;
 	outcome = cli_call(cli, "run", args);
 	started = outcome_is_ok(outcome);
+	slurm_step_close(&step, cli_int(json_object_get(outcome, "result"), "job"));
 	status = flags->detach ? cli_finish(cli, outcome, cli_run_print)
-			       : cli_run_follow(cli, outcome);
+			       : cli_run_follow(cli, outcome, flags);
 	if (!started && !cli->unanswered && flags->failed)
 		cli_say("%s", flags->failed);
 	return status;

@@ -6,12 +6,15 @@
 #define STILLPOINT_CLI_RUN_H
 
 #include "ckptctl/cli.h"
+#include "ckptctl/cli_recover.h"
 
 struct cli_run {
 	bool detach;
 	bool dry_run;
 	bool tty;
 	bool pipes;	/* never a terminal, whatever ckptctl is connected to */
+	struct cli_recover recover;
+	bool no_step;	/* start no step of Slurm's for ranks on other nodes (slurm_step.h) */
 	const char *failed;	/* added to the error of a failed start; NULL: nothing */
 	void (*plan)(struct cli *cli, json_t *args);	/* prints for dry_run; may be NULL */
 };

@@ -9,7 +9,7 @@
 
 #include <stdio.h>
 
-enum { OPT_STOP_AND_COPY = 256, OPT_MAX_PAUSE, OPT_TIMEOUT, OPT_FILES, OPT_FULL,
+enum { OPT_STOP_AND_COPY = 256, OPT_MAX_PAUSE, OPT_TIMEOUT, OPT_FILES, OPT_FULL, OPT_SOCKETS,
        OPT_INCREMENTAL };
 
 static const struct option longs[] = {
@@ -19,6 +19,7 @@ static const struct option longs[] = {
 	{ "max-pause", required_argument, NULL, OPT_MAX_PAUSE },
 	{ "timeout", required_argument, NULL, OPT_TIMEOUT },
 	{ "files", required_argument, NULL, OPT_FILES },
+	{ "sockets", required_argument, NULL, OPT_SOCKETS },
 	{ "full", no_argument, NULL, OPT_FULL },
 	{ "incremental", no_argument, NULL, OPT_INCREMENTAL },
 	{ NULL }
@@ -92,6 +93,8 @@ static int cmd_checkpoint_take_option(struct cli *cli, json_t *args, int c)
 		return 0;
 	case OPT_FILES:
 		return cli_files(cli, args, optarg);
+	case OPT_SOCKETS:
+		return cli_sockets(cli, args, optarg);
 	case OPT_FULL:
 	case OPT_INCREMENTAL:
 		if (json_object_get(args, "incremental") &&
@@ -132,6 +135,7 @@ const struct cli_verb cmd_checkpoint = {
 	"      --max-pause MS    thaw and fail when the pause gets longer\n"
 	"      --timeout SECONDS give up if the MPI ranks do not stand still by then; default 30\n"
 	"      --files HOW       keep (default), track, carry, or ignore files it writes\n"
+	"      --sockets RULES   refuse (default), close or reset those connected to outside\n"
 	"      --incremental     store only what was written since the last generation\n"
 	"      --full            store all, whatever ckptd.conf says\n",
 };

@@ -18,6 +18,7 @@ enum {
 	OPT_LEAVE_RUNNING = 256, OPT_STOP_AND_COPY, OPT_FILES, OPT_MAX_PAUSE,
 	OPT_FREEZE_TIMEOUT, OPT_EXTERNAL,
 	OPT_EXCLUDE_RANGE, OPT_EXCLUDE_FD, OPT_EXCLUDE_THREAD, OPT_BASE, OPT_TRACK, OPT_VERIFY_BASE,
+	OPT_SOCKETS,
 };
 
 static const struct option longs[] = {
@@ -28,6 +29,7 @@ static const struct option longs[] = {
 	{ "dry-run", no_argument, NULL, OPT_DRY_RUN },
 	{ "stop-and-copy", no_argument, NULL, OPT_STOP_AND_COPY },
 	{ "files", required_argument, NULL, OPT_FILES },
+	{ "sockets", required_argument, NULL, OPT_SOCKETS },
 	{ "max-pause", required_argument, NULL, OPT_MAX_PAUSE },
 	{ "freeze-timeout", required_argument, NULL, OPT_FREEZE_TIMEOUT },
 	{ "external", required_argument, NULL, OPT_EXTERNAL },
@@ -142,6 +144,8 @@ static int cmd_dump_take_option(struct cli *cli, json_t *args, int c)
 		return 0;
 	case OPT_FILES:
 		return cli_files(cli, args, optarg);
+	case OPT_SOCKETS:
+		return cli_sockets(cli, args, optarg);
 	case OPT_MAX_PAUSE:
 	case OPT_FREEZE_TIMEOUT:
 		if (!cli_number(cli, optarg, "the time in milliseconds", 1, 3600000, &number))
@@ -199,6 +203,7 @@ const struct cli_verb cmd_dump = {
 	"  -n, --dry-run         only say whether it can be done\n"
 	"      --stop-and-copy   keep the tree frozen until all is read: needs no memory\n"
 	"      --files HOW       keep (default), track, carry, or ignore files it writes\n"
+	"      --sockets RULES   refuse (default), close or reset those connected to outside\n"
 	"      --max-pause MS    thaw and fail when the pause gets longer\n"
 	"      --freeze-timeout MS\n"
 	"      --track           remember from now on which pages are written\n"

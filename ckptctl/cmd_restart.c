@@ -3,11 +3,14 @@
  * ckptctl restart: restart a job from one of its generations.
  *
  * ckptd refuses while the job may still run.  Only the user can know that another node is off,
- * and says so with --node-lost.  If the job runs over several nodes, the node that is asked
- * becomes its home.
+ * and says so with --node-lost, or which nodes are with --lost-nodes.  If the job runs over
+ * several nodes, the node that is asked becomes its home.
  */
 #include "ckptctl/cli_job.h"
 #include "ckptctl/cli_path.h"
+#include "ckptctl/cli_prove.h"
+#include "ckptctl/restart_place.h"
+#include "ckptctl/slurm_step.h"
 
 #include <stdio.h>
 
@@ -15,7 +18,7 @@
 #include "base/outcome.h"
 
 enum { OPT_ACCEPT_CHANGED = 256, OPT_NODE_LOST, OPT_FILES, OPT_NODES, OPT_MAP, OPT_ENV,
-       OPT_MAP_PATH };
+       OPT_MAP_PATH, OPT_LOST };
 
 static const struct option longs[] = {
 	{ "generation", required_argument, NULL, 'g' },
@@ -24,6 +27,7 @@ static const struct option longs[] = {
 	{ "accept-changed", no_argument, NULL, OPT_ACCEPT_CHANGED },
 	{ "map-path", required_argument, NULL, OPT_MAP_PATH },
 	{ "node-lost", no_argument, NULL, OPT_NODE_LOST },
+	{ "lost-nodes", required_argument, NULL, OPT_LOST },
 	{ "files", required_argument, NULL, OPT_FILES },
 	{ "nodes", required_argument, NULL, OPT_NODES },
 	{ "map", required_argument, NULL, OPT_MAP },
@@ -73,7 +77,7 @@ static void cmd_restart_print(struct cli *cli, json_t *result)
 static int take_env(struct cli *cli, json_t *args)
 {
 	json_t *env = json_object_get(args, "env");
-	char why[256];
+	struct ckpt_error error;
 
 	if (!env) {
 		env = json_array();
@@ -81,7 +85,7 @@ static int take_env(struct cli *cli, json_t *args)
 	}
 	if (json_array_append_new(env, json_string(optarg)))
 		return cli_usage(cli, "--env: it is not UTF-8");
-	return ranks_env_check(env, why, sizeof(why)) ? cli_usage(cli, "--env: %s", why) : 0;
+	return ranks_env_check(env, &error) ? cli_usage(cli, "--env: %s", error.text) : 0;
 }
 
 static int cmd_restart_take_option(struct cli *cli, json_t *args, int c)
@@ -106,6 +110,8 @@ static int cmd_restart_take_option(struct cli *cli, json_t *args, int c)
 	case OPT_NODE_LOST:
 		json_object_set_new(args, "node_lost", json_true());
 		return 0;
+	case OPT_LOST:
+		return restart_place_lost_nodes(cli, args, optarg);
 	case OPT_MAP_PATH:
 		return cli_path_map(cli, args, optarg);
 	case OPT_FILES:
@@ -125,11 +131,18 @@ int cli_job_restart(struct cli *cli, json_t *args)
 {
 	bool follow = json_object_get(args, "attach") &&
 		      !json_object_get(args, "dry_run");
+	int64_t job = cli_int(args, "job");
+	struct slurm_step step = { .holder = -1 };
 	json_t *outcome;
+	char key[32];
 
+	snprintf(key, sizeof(key), "job %lld", (long long)job);
+	if (!json_object_get(args, "dry_run"))
+		slurm_step_open(cli, json_object_get(args, "nodes"), key, &step);
+	cli_prove_restart(args);
 	cli->hold = follow;
 	outcome = cli_call(cli, "restart", args);
-
+	slurm_step_close(&step, outcome_is_ok(outcome) ? job : 0);
 	if (!follow || !outcome_is_ok(outcome))
 		return cli_finish(cli, outcome, cmd_restart_print);
 	cli_progress_end(cli);
@@ -159,7 +172,11 @@ static int cmd_restart_run(struct cli *cli, int argc, char **argv)
 	json_object_set_new(args, "job", json_integer(job));
 	if (generation)
 		json_object_set_new(args, "generation", json_integer(generation));
-	return cli_job_restart(cli, args);
+	status = restart_place(cli, job, args);
+	if (!status)
+		return cli_job_restart(cli, args);
+	json_decref(args);
+	return status;
 }
 
 const struct cli_verb cmd_restart = {
@@ -177,8 +194,12 @@ const struct cli_verb cmd_restart = {
 		   "                        a file is left out. As often as needed\n"
 		   "      --node-lost       the node that last ran it, or ran a part of it, is "
 		   "known to be off\n"
+		   "      --lost-nodes NODES\n"
+		   "                        n1,n2: known to be off; as --node-lost if the job can "
+		   "only run there\n"
 		   "      --nodes NODES     n1,n2: where its ranks are to run, the first is this "
-		   "one; default: as before\n"
+		   "one; default: those of\n"
+		   "                        the Slurm allocation, else as before\n"
 		   "      --map MAP         0-1:n1,2-3:n2: which ranks on which node; default: as "
 		   "before on as many\n"
 		   "                        nodes, else in even blocks\n"

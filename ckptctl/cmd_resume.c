@@ -20,13 +20,14 @@
 #include "ckptctl/cli_call.h"
 #include "ckptctl/cli_job.h"
 #include "ckptctl/cli_path.h"
-#include "ckptctl/slurm.h"
+#include "ckptctl/lost_nodes.h"
+#include "ckptctl/restart_place.h"
 
 #define RUNS_TRIES	50	/* a job that was killed with its batch step ends in a moment */
 #define RUNS_PAUSE_NS	200000000
 #define WORDS_BEFORE	5	/* at most: program, run, --name, NAME, -- */
 
-enum { OPT_NEW = 256, OPT_ACCEPT_CHANGED, OPT_NODES, OPT_FILES };
+enum { OPT_NEW = 256, OPT_ACCEPT_CHANGED, OPT_NODES, OPT_FILES, OPT_LOST };
 
 static const struct option longs[] = {
 	{ "name", required_argument, NULL, 'N' },
@@ -34,6 +35,7 @@ static const struct option longs[] = {
 	{ "accept-changed", no_argument, NULL, OPT_ACCEPT_CHANGED },
 	{ "nodes", required_argument, NULL, OPT_NODES },
 	{ "files", required_argument, NULL, OPT_FILES },
+	{ "lost-nodes", required_argument, NULL, OPT_LOST },
 	{ NULL }
 };
 
@@ -126,8 +128,11 @@ static bool state_is(const json_t *job, const char *state)
 	return !strcmp(cli_str(job, "state"), state);
 }
 
-/* As resume_find(), and wait a little for a job that still runs to end. */
-static int find_ended(struct cli *cli, const char *name, json_t **ret_job)
+/*
+ * As resume_find(), and wait a little for a job that still runs to end, or for its home to find out
+ * that nodes are silent.
+ */
+static int find_ended(struct cli *cli, const char *name, const json_t *lost, json_t **ret_job)
 {
 	const struct timespec pause = { .tv_nsec = RUNS_PAUSE_NS };
 	json_t *job = NULL;
@@ -137,8 +142,7 @@ static int find_ended(struct cli *cli, const char *name, json_t **ret_job)
 		json_decref(job);
 		job = NULL;
 		status = resume_find(cli, name, &job);
-		if (status || !job || state_is(job, "ended") || state_is(job, "saved") ||
-		    state_is(job, "lost"))
+		if (status || !job || lost_nodes_is_over(job) || lost_nodes_hold(job, lost))
 			break;
 		nanosleep(&pause, NULL);
 	}
@@ -166,8 +170,8 @@ static int resume_restart(struct cli *cli, const json_t *job, json_t *args)
 {
 	int status = 0;
 
-	if (json_object_get(job, "nr_ranks") && !json_object_get(args, "nodes") && slurm_is_here())
-		status = slurm_nodes(cli, args);
+	if (json_object_get(job, "nr_ranks"))
+		status = restart_place_nodes(cli, args);
 	if (status) {
 		json_decref(args);
 		return status;
@@ -178,10 +182,11 @@ static int resume_restart(struct cli *cli, const json_t *job, json_t *args)
 	return cli_job_restart(cli, args);
 }
 
-/* Go on with @job in the way that its state demands. Takes over @args. */
-static int resume_job(struct cli *cli, const char *name, json_t *job, json_t *args, int argc,
-		      char **argv)
+/* Go on with @job in the way that its state demands; @lost: nodes. Takes over @args. */
+static int resume_job(struct cli *cli, const json_t *job, const json_t *lost, json_t *args,
+		      int argc, char **argv)
 {
+	const char *name = cli_str(job, "name");
 	long long id = (long long)cli_int(job, "job");
 	int count;
 
@@ -191,7 +196,10 @@ static int resume_job(struct cli *cli, const char *name, json_t *job, json_t *ar
 		json_decref(args);
 		return (int)cli_int(job, "exit_status");
 	}
-	if (!state_is(job, "saved") && !state_is(job, "lost")) {
+	if (lost_nodes_hold(job, lost)) {
+		cli_say("job %lld, %s, ran on nodes that are off", id, name);
+		json_object_set_new(args, "node_lost", json_true());
+	} else if (!lost_nodes_is_over(job)) {
 		json_decref(args);
 		cli_wrong(cli, -EBUSY,
 			  "job %lld, %s, is %s on node %s: ckptctl attach %lld shows it; if that "
@@ -224,6 +232,8 @@ static int resume_take_option(struct cli *cli, json_t *args, json_t *flags, int 
 		return cli_job_nodes(cli, "--nodes", optarg, args);
 	case OPT_FILES:
 		return cli_files(cli, args, optarg);
+	case OPT_LOST:
+		return restart_place_lost_nodes(cli, flags, optarg);
 	default:
 		return cli_usage(cli, "wrong option");
 	}
@@ -233,13 +243,14 @@ static int cmd_resume_act(struct cli *cli, const json_t *flags, json_t *args, in
 			  char **argv)
 {
 	const char *name = json_string_value(json_object_get(flags, "name"));
+	const json_t *lost = json_object_get(flags, "lost_nodes");
 	json_t *job = NULL;
 	int status = 0;
 
 	if (!json_object_get(flags, "new"))
-		status = find_ended(cli, name, &job);
+		status = find_ended(cli, name, lost, &job);
 	if (!status && job)
-		status = resume_job(cli, name, job, args, argc, argv);
+		status = resume_job(cli, job, lost, args, argc, argv);
 	else
 		json_decref(args);
 	if (!status && !job)
@@ -277,6 +288,8 @@ const struct cli_verb cmd_resume = {
 		   "      --accept-changed  these three as of ckptctl restart,\n"
 		   "      --nodes NODES     if the job is restarted\n"
 		   "      --files HOW\n"
+		   "      --lost-nodes NODES\n"
+		   "                        n1,n2: known to be off; what ran there has ended\n"
 		   "\n"
 		   "COMMAND is ckptrun or ckptctl run with their options, or a command for\n"
 		   "ckptctl run.\n",

@@ -21,6 +21,7 @@ static const struct option longs[] = {
 	{ "chdir", required_argument, NULL, 'C' },
 	{ "dry-run", no_argument, NULL, 'n' },
 	CLI_AUTO_RUN_LONGS,
+	CLI_RECOVER_LONGS,
 	{ NULL }
 };
 
@@ -28,6 +29,8 @@ static int cmd_run_take_option(struct cli *cli, json_t *args, struct cli_run *fl
 {
 	int status = cli_auto_run_option(cli, args, c);
 
+	if (status < 0)
+		status = cli_recover_option(cli, &flags->recover, c);
 	if (status >= 0)
 		return status;
 	switch (c) {
@@ -68,6 +71,10 @@ static int cmd_run_main(struct cli *cli, int argc, char **argv)
 		status = cmd_run_take_option(cli, args, &flags, c);
 	if (!status && optind >= argc)
 		status = cli_usage(cli, "which command?");
+	if (!status)
+		status = flags.recover.fewer ?
+			 cli_usage(cli, "--recover oversubscribe is for ckptrun") :
+			 cli_recover_complete(cli, &flags.recover, flags.detach);
 	if (!status && launcher_is(argv[optind]))
 		cli_say("%s starts the ranks of an MPI job by itself, and such a job cannot be "
 			"checkpointed; ckptrun -n RANKS PROGRAM starts one that can",
@@ -91,5 +98,6 @@ const struct cli_verb cmd_run = {
 	"  -t, --tty           on a terminal of its own, also when detached\n"
 	"  -C, --chdir DIR\n"
 	"  -n, --dry-run       only print what would be asked for (--json)\n"
-	CLI_AUTO_RUN_HELP,
+	CLI_AUTO_RUN_HELP
+	CLI_RECOVER_HELP,
 };

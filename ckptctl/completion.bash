@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# bash completion of ckptctl, ckptrun and ckpt-slurm-run; installed as each.
+# bash completion of ckptctl, ckptrun, ckpt-batch, ckpt-slurm-run and ckpt-slurm-drain; installed
+# as each.
 #
 # Verbs and options come from --help, so that they cannot differ from what the
 # program takes; jobs and generations from the daemon, without waiting long for it.
@@ -167,7 +168,7 @@ _ckptctl_value()
 	--mpi)
 		[[ $verb == ps ]] || return 1
 		_ckptctl_reply "$(_ckptctl_jobs "$2")" ;;
-	--nodes | --owner)
+	--nodes | --lost-nodes | --owner | --lost)
 		_ckptctl_reply "$(_ckptctl_nodes "$2")" ;;
 	-o)
 		case $verb in
@@ -187,8 +188,17 @@ _ckptctl_value()
 		_ckptctl_reply "$(ps -eo pid= 2>/dev/null)" ;;
 	--name | -N | --node | --map | --env | --address | --generation | -g | --keep | --keep-every | --max-size | --max-pause | --timeout | --freeze-timeout | --history | -H | --limit | --external | \
 	--exclude-range | --exclude-fd | --exclude-thread | \
-	--every | --mtbf | --node-mtbf | --slowdown | --level)
+	--every | --mtbf | --node-mtbf | --slowdown | --level | --max-recoveries | --samples | \
+	--interval | --patience)
 		COMPREPLY=() ;;
+	--sockets)
+		_ckptctl_reply 'refuse close reset' ;;
+	--recover)
+		_ckptctl_reply 'auto off' ;;
+	--out)
+		COMPREPLY=() ;;
+	--format)
+		_ckptctl_reply 'tree folded dot' ;;
 	*)
 		return 1 ;;
 	esac
@@ -211,7 +221,13 @@ _ckptctl_operand()
 		else
 			_ckptctl_reply 'on off'
 		fi ;;
-	list | wait | prune | fsck | interval | stats)
+	diag)
+		if ((cword == at + 1)); then
+			_ckptctl_reply 'run stacks colls'
+		else
+			_ckptctl_reply "$(_ckptctl_jobs "$1")"
+		fi ;;
+	list | wait | prune | fsck | interval | stats | recover)
 		_ckptctl_reply "$(_ckptctl_jobs "$1" all)" ;;
 	restart | rm | pin | unpin | merge)
 		_ckptctl_reply "$(_ckptctl_jobs "$1" all; _ckptctl_generations "$1")" ;;
@@ -259,12 +275,21 @@ _ckptrun_value()
 	case $1 in
 	--collectives)
 		_ckptctl_reply 'plain interruptible' ;;
+	--bind-to)
+		_ckptctl_reply 'none hwthread core l1cache l2cache l3cache numa socket' ;;
+	--map-by)
+		_ckptctl_reply 'slot node hwthread core l1cache l2cache l3cache numa socket' ;;
+	--hostfile)
+		_ckptctl_reply_files ;;
 	--mpi)
 		_ckptctl_reply 'mpich ompi none' ;;
 	--hosts)
 		_ckptctl_reply "$(_ckptctl_nodes "$2")" ;;
-	-n | --ranks | --ppn | -N | --name | --map | --every | --mtbf | --node-mtbf)
+	-n | --ranks | --ppn | -N | --name | --map | --every | --mtbf | --node-mtbf | \
+	--max-recoveries | --spares)
 		COMPREPLY=() ;;
+	--recover)
+		_ckptctl_reply 'auto oversubscribe off' ;;
 	-C | --chdir)
 		_ckptctl_reply_files -d ;;
 	-i | --stdin | -o | --stdout | -e | --stderr | --socket)
@@ -279,6 +304,8 @@ _ckpt-slurm-run_value()
 	case $1 in
 	--step | --margin | --look)
 		COMPREPLY=() ;;
+	--hook | --script)
+		_ckptctl_reply_files -f ;;
 	*)
 		return 1 ;;
 	esac
@@ -316,6 +343,38 @@ _ckpt-slurm-run()
 	_ckptctl_launcher "$1" _ckpt-slurm-run_value
 }
 
+_ckpt-batch()
+{
+	local words='save resume status clean --help --version'
+
+	COMPREPLY=()
+	if ((COMP_CWORD == 1)); then
+		mapfile -t COMPREPLY < <(compgen -W "$words" -- "$2")
+	elif [[ ${COMP_WORDS[1]} == status && $2 == -* ]]; then
+		mapfile -t COMPREPLY < <(compgen -W --json -- "$2")
+	elif [[ ${COMP_WORDS[1]} == resume ]] && ((COMP_CWORD > 2)); then
+		mapfile -t COMPREPLY < <(compgen -c -- "$2")
+	fi
+}
+
+_ckpt-slurm-drain()
+{
+	local words cword cur prev option
+
+	COMPREPLY=()
+	_ckptctl_words
+	if [[ $prev == --reason || $prev == -r ]]; then
+		:
+	elif [[ $cur == -* ]]; then
+		_ckptctl_reply "$(_ckptctl_options "$1" '')"
+	else
+		_ckptctl_reply "$(sinfo -h -N -o %N 2>/dev/null | sort -u)"
+	fi
+	_ckptctl_cut
+}
+
 complete -F _ckptctl ckptctl
+complete -F _ckpt-batch ckpt-batch
 complete -F _ckptrun ckptrun
 complete -F _ckpt-slurm-run ckpt-slurm-run
+complete -F _ckpt-slurm-drain ckpt-slurm-drain

@@ -25,11 +25,10 @@ enum kind {
 	KIND_REFUSE,	/* advice: what to use instead */
 };
 
-#define USE_HOSTS	"nodes are named with --hosts n1,n2, as stillpoint-hosts(5) names them"
 #define USE_MAP		"say which ranks are on which node with --map 0-1:n1,2-3:n2; --hosts " \
 			"alone gives each node an even block"
-#define USE_BIND	"ckptrun binds no rank to processors: leave it out, or start the program " \
-			"by a script that calls taskset or hwloc-bind with $STILLPOINT_RANK"
+#define USE_CPUS	"start ckptrun by taskset -c LIST, whose processors the ranks share, and " \
+			"say --bind-to core"
 #define USE_ENV		"ranks get the whole environment of ckptrun: start it by env -i NAME=VALUE"
 
 /* Names without their one or two dashes. */
@@ -57,26 +56,28 @@ static const struct launcher_option {
 	{ "x", KIND_EXPORT, NULL, NULL },
 	{ "mca", KIND_MCA, NULL, NULL },
 	{ "gmca", KIND_MCA, NULL, NULL },
-	{ "bind-to", KIND_ONLY, "none", USE_BIND },
-	{ "map-by", KIND_ONLY, "slot", USE_MAP },
+	{ "bind-to", KIND_RENAME, "--bind-to", NULL },
+	{ "map-by", KIND_RENAME, "--map-by", NULL },
 	{ "rank-by", KIND_ONLY, "slot", USE_MAP },
-	{ "binding", KIND_REFUSE, NULL, USE_BIND },
-	{ "bind-to-core", KIND_REFUSE, NULL, USE_BIND },
-	{ "bind-to-socket", KIND_REFUSE, NULL, USE_BIND },
-	{ "cpus-per-proc", KIND_REFUSE, NULL, USE_BIND },
-	{ "cpu-set", KIND_REFUSE, NULL, USE_BIND },
-	{ "cpu-list", KIND_REFUSE, NULL, USE_BIND },
-	{ "rankfile", KIND_REFUSE, NULL, USE_BIND },
-	{ "rf", KIND_REFUSE, NULL, USE_BIND },
-	{ "report-bindings", KIND_REFUSE, NULL, USE_BIND },
+	{ "binding", KIND_RENAME, "--bind-to", NULL },
+	{ "bind-to-core", KIND_REFUSE, NULL, "say --bind-to core" },
+	{ "bind-to-socket", KIND_REFUSE, NULL, "say --bind-to socket" },
+	{ "npersocket", KIND_REFUSE, NULL, "say --map-by socket --bind-to core, and -n" },
+	{ "cpus-per-proc", KIND_REFUSE, NULL, "say --map-by slot:PE=N" },
+	{ "cpu-set", KIND_REFUSE, NULL, USE_CPUS },
+	{ "cpu-list", KIND_REFUSE, NULL, USE_CPUS },
+	{ "rankfile", KIND_REFUSE, NULL, USE_CPUS },
+	{ "rf", KIND_REFUSE, NULL, USE_CPUS },
+	{ "report-bindings", KIND_REFUSE, NULL, "each rank's are in /proc/PID/status, "
+						"Cpus_allowed_list" },
 	{ "nooversubscribe", KIND_REFUSE, NULL, "nothing limits the ranks of a node here" },
 	{ "ppn", KIND_RENAME, "--ppn", NULL },
 	{ "perhost", KIND_RENAME, "--ppn", NULL },
 	{ "npernode", KIND_RENAME, "--ppn", NULL },
-	{ "f", KIND_REFUSE, NULL, USE_HOSTS },
-	{ "hostfile", KIND_REFUSE, NULL, USE_HOSTS },
-	{ "machinefile", KIND_REFUSE, NULL, USE_HOSTS },
-	{ "default-hostfile", KIND_REFUSE, NULL, USE_HOSTS },
+	{ "f", KIND_RENAME, "--hostfile", NULL },
+	{ "hostfile", KIND_RENAME, "--hostfile", NULL },
+	{ "machinefile", KIND_RENAME, "--hostfile", NULL },
+	{ "default-hostfile", KIND_RENAME, "--hostfile", NULL },
 	{ "genvnone", KIND_REFUSE, NULL, USE_ENV },
 	{ "envnone", KIND_REFUSE, NULL, USE_ENV },
 	{ "genvlist", KIND_REFUSE, NULL, USE_ENV },

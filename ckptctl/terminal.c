@@ -321,6 +321,8 @@ static int send_signal(struct terminal *t, int sig)
 	int err = shim_send(t->sock, &msg, NULL, 0, NULL, 0);
 
 	t->alone = err == -EPIPE;
+	if (sig == SIGINT || sig == SIGTERM || sig == SIGHUP || sig == SIGQUIT)
+		t->end->asked = true;
 	return t->alone ? 0 : err;
 }
 

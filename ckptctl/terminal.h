@@ -30,6 +30,7 @@ bool terminal_ignores(int sig);
 struct terminal_end {
 	int status;	/* of the job, as of waitpid(2) */
 	int lost;	/* 0, or why not all of its output could be written here: negative errno */
+	bool asked;	/* a signal that ends programs was handed on to the job */
 };
 
 /*

@@ -23,21 +23,19 @@ struct parser {
 	struct hosts hosts;
 	unsigned int room;
 	unsigned int line;
-	char *why;
-	size_t size;
+	struct ckpt_error *error;
 };
 
 __attribute__((format(printf, 3, 4)))
 static int complain(struct parser *p, int err, const char *format, ...)
 {
-	int n = snprintf(p->why, p->size, "line %u: ", p->line);
+	char text[300];
 	va_list ap;
 
 	va_start(ap, format);
-	if (n > 0 && (size_t)n < p->size)
-		vsnprintf(p->why + n, p->size - (size_t)n, format, ap);
+	vsnprintf(text, sizeof(text), format, ap);
 	va_end(ap);
-	return err;
+	return error_set(p->error, err, "line %u: %s", p->line, text);
 }
 
 int host_name_check(const char *name)
@@ -188,16 +186,14 @@ static int parse_line(struct parser *p, char *line)
 	return hosts_add(p, &host);
 }
 
-int hosts_parse(const char *text, size_t len, struct hosts *ret_hosts, char *why, size_t size)
+int hosts_parse(const char *text, size_t len, struct hosts *ret_hosts, struct ckpt_error *error)
 {
-	struct parser p = { .why = why, .size = size };
+	struct parser p = { .error = error };
 	char line[LINE_SIZE];
 	int err = 0;
 
-	if (len > HOSTS_FILE_MAX) {
-		snprintf(why, size, "more than %u bytes", HOSTS_FILE_MAX);
-		return -E2BIG;
-	}
+	if (len > HOSTS_FILE_MAX)
+		return error_set(error, -E2BIG, "more than %u bytes", HOSTS_FILE_MAX);
 	while (len && !err) {
 		const char *end = memchr(text, '\n', len);
 		size_t n = end ? (size_t)(end - text) : len;
@@ -221,56 +217,47 @@ int hosts_parse(const char *text, size_t len, struct hosts *ret_hosts, char *why
 	return err;
 }
 
-static int hosts_check_file(int fd, const char *path, char *why, size_t size)
+static int hosts_check_file(int fd, const char *path, struct ckpt_error *error)
 {
 	struct stat st;
 
 	if (fstat(fd, &st))
-		return -errno;
-	if (!S_ISREG(st.st_mode)) {
-		snprintf(why, size, "%s: not a regular file", path);
-		return -EINVAL;
-	}
-	if (is_of_others(&st)) {
-		snprintf(why, size,
-			 "%s: others than root may write it, and it says whom this node trusts: "
-			 "chown root, chmod 644",
-			 path);
-		return -EPERM;
-	}
+		return error_set(error, -errno, "%s: %s", path, strerror(errno));
+	if (!S_ISREG(st.st_mode))
+		return error_set(error, -EINVAL, "%s: not a regular file", path);
+	if (is_of_others(&st))
+		return error_set(error, -EPERM,
+				 "%s: others than root may write it, and it says whom this node "
+				 "trusts: chown root, chmod 644",
+				 path);
 	return 0;
 }
 
-int hosts_load(const char *path, struct hosts *ret_hosts, char *why, size_t size)
+int hosts_load(const char *path, struct hosts *ret_hosts, struct ckpt_error *error)
 {
 	_cleanup_fd_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	_cleanup_free_ char *text = malloc(HOSTS_FILE_MAX + 1);
 	size_t len = 0;
 	ssize_t n = 1;
-	char what[256];
+	struct ckpt_error cause;
 	int err;
 
 	if (fd < 0 || !text) {
 		err = fd < 0 ? -errno : -ENOMEM;
-		snprintf(why, size, "%s: %s", path, strerror(-err));
-		return err;
+		return error_set(error, err, "%s: %s", path, strerror(-err));
 	}
-	err = hosts_check_file(fd, path, why, size);
+	err = hosts_check_file(fd, path, error);
 	while (!err && n && len <= HOSTS_FILE_MAX) {
 		n = read(fd, text + len, HOSTS_FILE_MAX + 1 - len);
-		if (n < 0) {
-			err = -errno;
-			snprintf(why, size, "%s: %s", path, strerror(-err));
-		} else {
+		if (n < 0)
+			err = error_set(error, -errno, "%s: %s", path, strerror(errno));
+		else
 			len += (size_t)n;
-		}
 	}
 	if (err)
 		return err;
-	err = hosts_parse(text, len, ret_hosts, what, sizeof(what));
-	if (err)
-		snprintf(why, size, "%s: %s", path, what);
-	return err;
+	err = hosts_parse(text, len, ret_hosts, &cause);
+	return err ? error_set(error, err, "%s: %s", error_path_tail(path), cause.text) : 0;
 }
 
 void hosts_done(struct hosts *hosts)

@@ -24,6 +24,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/error.h"
 #include "hosts/node_key.h"
 
 #define HOSTS_DEFAULT	"/etc/stillpoint/hosts"
@@ -48,16 +49,16 @@ struct hosts {
 
 /*
  * hosts_parse() - parse the text of a hosts file
- * @why: on failure, "line 7: ..."
+ * @error: its text is "line 7: ..."
  *
  * -EINVAL, -E2BIG (too many nodes, or too long), -ENOMEM; @ret_hosts is then unchanged.
  */
-int hosts_parse(const char *text, size_t len, struct hosts *ret_hosts, char *why, size_t size);
+int hosts_parse(const char *text, size_t len, struct hosts *ret_hosts, struct ckpt_error *error);
 /*
- * Read and parse a file, whose name is then in @why. -ENOENT: there is no such file.
+ * Read and parse a file, whose name is in the text of @error. -ENOENT: there is no such file.
  * -EPERM: users other than root and the caller may write it.
  */
-int hosts_load(const char *path, struct hosts *ret_hosts, char *why, size_t size);
+int hosts_load(const char *path, struct hosts *ret_hosts, struct ckpt_error *error);
 void hosts_done(struct hosts *hosts);	/* zeroed is fine */
 
 /* The index of a node, or -ENOENT. */

@@ -39,6 +39,11 @@ const char *describe_type(uint16_t type)
 		[CKPT_REC_LOCK] = "LOCK",
 		[CKPT_REC_MEMPOLICY] = "MEMPOLICY",
 		[CKPT_REC_TIMER] = "TIMER",
+#define NAME_OF_FILE_RECORD(name, number) [number] = #name,
+		CKPT_RECS_OF_FILES(NAME_OF_FILE_RECORD)
+#undef NAME_OF_FILE_RECORD
+		[CKPT_REC_SOCK] = "SOCK",
+		[CKPT_REC_SOCK_MSG] = "SOCK_MSG",
 	};
 
 	type &= (uint16_t)~CKPT_REC_OPTIONAL;
@@ -108,6 +113,10 @@ void describe_record(const struct image_record *rec, uint64_t ordinal,
 	case CKPT_REC_SIGACTIONS:
 	case CKPT_REC_MM:
 	case CKPT_REC_FILE:
+#define CASE_OF_FILE_RECORD(name, number) case number:
+	CKPT_RECS_OF_FILES(CASE_OF_FILE_RECORD)
+#undef CASE_OF_FILE_RECORD
+	case CKPT_REC_SOCK:
 		if (first_word(rec, &word)) {
 			snprintf(text, DESCRIBE_MAX, "%s %d", name, word);
 			return;

@@ -9,6 +9,7 @@
 
 struct ckpt_cpu;
 struct ckpt_info;
+struct ckpt_sample_thread;
 struct mm_struct;
 struct task_struct;
 
@@ -32,5 +33,11 @@ void ckpt_arch_vdso(const struct mm_struct *mm, u32 *ret_vdso, u32 *ret_vvar);
  * 64-bit programs can make, too.  It depends on how the call was entered, which no record keeps.
  */
 bool ckpt_arch_restarts_32(const struct task_struct *task, u64 ax);
+
+/*
+ * Fill ip, sp, preserved and syscall of @out from the registers with which @task, which is current
+ * in an interrupt, or off its CPU, left user mode.  False: it has none.  Does not sleep.
+ */
+bool ckpt_arch_sample(struct task_struct *task, struct ckpt_sample_thread *out);
 
 #endif /* _CKPT_ARCH_H */

@@ -209,3 +209,21 @@ void ckpt_arch_check(struct ckpt_collect *c, struct task_struct *task)
 		ckpt_refuse(c->cap, CKPT_R_SHADOW_STACK, task, 0, "shadow stack");
 #endif
 }
+
+bool ckpt_arch_sample(struct task_struct *task, struct ckpt_sample_thread *out)
+{
+	const struct pt_regs *regs = task_pt_regs(task);
+
+	if (!user_mode((struct pt_regs *)regs))
+		return false;
+	out->ip = regs->ip;
+	out->sp = regs->sp;
+	out->preserved[0] = regs->bp;
+	out->preserved[1] = regs->bx;
+	out->preserved[2] = regs->r12;
+	out->preserved[3] = regs->r13;
+	out->preserved[4] = regs->r14;
+	out->preserved[5] = regs->r15;
+	out->syscall = (s32)regs->orig_ax < 0 ? -1 : (s32)regs->orig_ax;
+	return true;
+}

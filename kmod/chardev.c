@@ -22,8 +22,10 @@
 #include "chardev.h"
 #include "compat/layout.h"
 #include "context.h"
+#include "lease.h"
 #include "records.h"
 #include "restore.h"
+#include "sample.h"
 #include "thread.h"
 #include "writes.h"
 
@@ -42,9 +44,11 @@ union ckpt_arg {
 	struct ckpt_file_get file_get;
 	struct ckpt_tty_peek tty_peek;
 	struct ckpt_drop drop;
+	struct ckpt_sample sample;
 	struct ckpt_writes_start writes_start;
 	struct ckpt_writes_read writes_read;
 	struct ckpt_writes_add writes_add;
+	struct ckpt_lease lease;
 	struct ckpt_restore_begin restore_begin;
 	struct ckpt_enter enter;
 	struct ckpt_restore_wait restore_wait;
@@ -71,7 +75,9 @@ static int ckpt_cmd_info(struct ckpt_ctx *ctx, union ckpt_arg *arg)
 	info->max_threads = CKPT_MAX_THREADS;
 	info->max_pause_ms = CKPT_MAX_PAUSE_MS;
 	info->features = CKPT_FEAT_SNAPSHOT | CKPT_FEAT_SHARE | CKPT_FEAT_EVENTS |
-			 CKPT_FEAT_DEADLINES | CKPT_FEAT_OWNER | CKPT_FEAT_WRITES;
+			 CKPT_FEAT_DEADLINES | CKPT_FEAT_OWNER | CKPT_FEAT_WRITES |
+			 CKPT_FEAT_WRITES_STATE | CKPT_FEAT_SOCK_CREDS | CKPT_FEAT_LEASE |
+			 CKPT_FEAT_SAMPLE;
 	if (ckpt_layout_fits(CKPT_LAYOUT_N_TTY))
 		info->features |= CKPT_FEAT_TTY_PEEK;
 	if (IS_ENABLED(CONFIG_MEM_SOFT_DIRTY))
@@ -95,9 +101,11 @@ CKPT_CMD_FN(capture_pages_read, pages)
 CKPT_CMD_FN(capture_file_get, file_get)
 CKPT_CMD_FN(capture_tty_peek, tty_peek)
 CKPT_CMD_FN(capture_drop, drop)
+CKPT_CMD_FN(capture_sample, sample)
 CKPT_CMD_FN(writes_start, writes_start)
 CKPT_CMD_FN(writes_read, writes_read)
 CKPT_CMD_FN(writes_add, writes_add)
+CKPT_CMD_FN(lease, lease)
 CKPT_CMD_FN(restore_begin, restore_begin)
 CKPT_CMD_FN(restore_enter, enter)
 CKPT_CMD_FN(restore_wait, restore_wait)
@@ -124,10 +132,14 @@ static const struct ckpt_cmd ckpt_cmds[] = {
 	CKPT_CMD(FILE_GET, capture_file_get, ckpt_file_get),
 	CKPT_CMD(TTY_PEEK, capture_tty_peek, ckpt_tty_peek, .flags = CKPT_TTY_PEEK_SLAVE),
 	CKPT_CMD(DROP, capture_drop, ckpt_drop),
-	CKPT_CMD(WRITES_START, writes_start, ckpt_writes_start, .beside = true),
-	CKPT_CMD(WRITES_READ, writes_read, ckpt_writes_read, .beside = true),
-	CKPT_CMD(WRITES_ADD, writes_add, ckpt_writes_add, .flags = CKPT_WRITES_ADD_CLEAR,
-		 .beside = true),
+	CKPT_CMD(SAMPLE, capture_sample, ckpt_sample),
+	CKPT_CMD(WRITES_START, writes_start, ckpt_writes_start,
+		 .flags = CKPT_WRITES_START_LOST, .beside = true),
+	CKPT_CMD(WRITES_READ, writes_read, ckpt_writes_read,
+		 .flags = CKPT_WRITES_READ_STATE | CKPT_WRITES_READ_DROP, .beside = true),
+	CKPT_CMD(WRITES_ADD, writes_add, ckpt_writes_add,
+		 .flags = CKPT_WRITES_ADD_CLEAR | CKPT_WRITES_ADD_LOST, .beside = true),
+	CKPT_CMD(LEASE, lease, ckpt_lease, .beside = true),
 	CKPT_CMD(RESTORE_BEGIN, restore_begin, ckpt_restore_begin),
 	CKPT_CMD(ENTER, restore_enter, ckpt_enter, .beside = true),
 	CKPT_CMD(RESTORE_WAIT, restore_wait, ckpt_restore_wait),

@@ -97,6 +97,11 @@ int ckpt_collect_vmas(struct ckpt_collect *c, struct ckpt_object *obj,
 int ckpt_collect_files_object(struct ckpt_collect *c, struct task_struct *task);
 int ckpt_collect_fds(struct ckpt_collect *c, struct ckpt_object *obj);
 int ckpt_collect_files(struct ckpt_collect *c);
+/* Number a file that travels in a message: it counts as open. */
+int ckpt_collect_travelling(struct ckpt_collect *c, struct file *file, struct task_struct *task);
+/* The path as the processes that have @file_obj see it; in @buf, or an error pointer. */
+char *ckpt_collect_path_text(struct ckpt_object *file_obj, const struct path *path, char *buf,
+			     size_t size);
 /* 1 if @table has a descriptor of @file that is not left out, 0 if not, or -errno. */
 int ckpt_collect_table_has(struct ckpt_collect *c, u32 table, const struct file *file);
 /* Numbers for a file that is only mapped or executed, and for a directory; 0 on error. */
@@ -112,6 +117,12 @@ u32 ckpt_file_tty_flags(struct file *file, u32 kind);	/* CKPT_FILE_TTY_* */
 struct tty_struct *ckpt_file_pty(struct file *file);
 void ckpt_file_check(struct ckpt_collect *c, struct ckpt_object *obj, u32 kind);
 
+/*
+ * files_event.c: true if nobody but descriptors of the tree has the open file; otherwise the file
+ * is refused for @reason.
+ */
+bool ckpt_file_is_own(struct ckpt_collect *c, struct ckpt_object *obj, enum ckpt_reason reason);
+
 /* files_lock.c: LOCK records of an open file */
 int ckpt_collect_locks(struct ckpt_collect *c, struct ckpt_object *obj);
 /* Has the description a lock or a lease? Those of processes (POSIX) do not count. */
@@ -121,9 +132,12 @@ bool ckpt_file_has_locks(struct file *file);
 void ckpt_file_check_mappers(struct ckpt_collect *c, struct ckpt_object *obj);
 
 /* files_pipe.c */
-int ckpt_collect_pipe_end(struct ckpt_collect *c, struct ckpt_object *file_obj);
-void ckpt_collect_pipe_ends_done(struct ckpt_collect *c);
-int ckpt_collect_pipes(struct ckpt_collect *c);
 bool ckpt_file_is_unseen_fifo(struct file *file);
+
+/* files_socket.c */
+/* After all descriptor tables: number what is in the queues of the sockets. */
+int ckpt_collect_sock_queues(struct ckpt_collect *c);
+/* Is it a socket of which there will be a record? */
+bool ckpt_file_is_known_sock(struct ckpt_collect *c, struct file *file);
 
 #endif /* _CKPT_COLLECT_H */

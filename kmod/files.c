@@ -27,6 +27,7 @@
 #include <linux/stat.h>
 
 #include "collect.h"
+#include "collect_kind.h"
 #include "compat/ksyms.h"
 #include "compat/lsm.h"
 #include "context.h"
@@ -108,8 +109,21 @@ static int ckpt_fds_walk(struct ckpt_collect *c, struct ckpt_object *table, ckpt
 	return err;
 }
 
-static int ckpt_fd_number(struct ckpt_collect *c, struct ckpt_object *table, int fd,
-			  struct file *file, bool cloexec, const void *arg)
+/* A descriptor leads to the file, for the first time. */
+static int ckpt_file_meet(struct ckpt_collect *c, struct ckpt_object *obj)
+{
+	unsigned int i;
+	int err = 0;
+
+	for (i = 0; !err && ckpt_collect_kinds[i]; i++)
+		if (ckpt_collect_kinds[i]->meet)
+			err = ckpt_collect_kinds[i]->meet(c, obj);
+	return err;
+}
+
+/* Number an open file; *ret_obj is its object. */
+static int ckpt_file_number(struct ckpt_collect *c, struct file *file, struct task_struct *task,
+			    struct ckpt_object **ret_obj)
 {
 	struct ckpt_object *obj;
 	bool is_new;
@@ -117,13 +131,32 @@ static int ckpt_fd_number(struct ckpt_collect *c, struct ckpt_object *table, int
 	obj = ckpt_object_get(c->objs, CKPT_OBJ_FILE, file, NULL, &is_new);
 	if (!obj)
 		return -ENOMEM;
+	*ret_obj = obj;
 	obj->file.flags |= CKPT_FILE_OPEN;
 	obj->users++;
 	if (!is_new)
 		return 0;
 	obj->file.file = get_file(file);
-	obj->task = table->task;
-	return ckpt_collect_pipe_end(c, obj);
+	obj->task = task;
+	return ckpt_file_meet(c, obj);
+}
+
+static int ckpt_fd_number(struct ckpt_collect *c, struct ckpt_object *table, int fd,
+			  struct file *file, bool cloexec, const void *arg)
+{
+	struct ckpt_object *obj;
+
+	return ckpt_file_number(c, file, table->task, &obj);
+}
+
+int ckpt_collect_travelling(struct ckpt_collect *c, struct file *file, struct task_struct *task)
+{
+	struct ckpt_object *obj;
+	int err = ckpt_file_number(c, file, task, &obj);
+
+	if (!err)
+		obj->file.emitted = true;
+	return err;
 }
 
 static int ckpt_fd_emit(struct ckpt_collect *c, struct ckpt_object *table, int fd,
@@ -289,6 +322,35 @@ static char *ckpt_file_path(struct ckpt_object *obj, const struct path *path, ch
 	return IS_ERR(p) ? d_path(path, buf, size) : p;
 }
 
+/*
+ * True if the file has no link any more.  The kernel says " (deleted)" in the names of files it
+ * made itself, too; the function takes that word off @name.
+ */
+static bool ckpt_file_strip_deleted(char *name, struct dentry *dentry)
+{
+	static const char suffix[] = " (deleted)";
+	const size_t n = sizeof(suffix) - 1;
+	size_t len = strlen(name);
+	bool internal = dentry->d_op && dentry->d_op->d_dname;
+	bool has_suffix = len > n && !strcmp(name + len - n, suffix);
+
+	if (!d_unlinked(dentry) && !(internal && has_suffix))
+		return false;
+	if (has_suffix)
+		name[len - n] = '\0';
+	return true;
+}
+
+char *ckpt_collect_path_text(struct ckpt_object *file_obj, const struct path *path, char *buf,
+			     size_t size)
+{
+	char *name = ckpt_file_path(file_obj, path, buf, size);
+
+	if (!IS_ERR(name))
+		ckpt_file_strip_deleted(name, path->dentry);
+	return name;
+}
+
 static void ckpt_file_seals(struct inode *inode, struct ckpt_rec_file *rec)
 {
 	if (rec->kind != CKPT_FILE_MEMFD && rec->kind != CKPT_FILE_HUGETLB)
@@ -341,29 +403,24 @@ static void ckpt_file_fill_open(struct ckpt_object *obj, struct ckpt_rec_file *r
 	}
 }
 
-/*
- * True if the file has no link any more.  The kernel says " (deleted)" in the names of files it
- * made itself, too; the function takes that word off @name.
- */
-static bool ckpt_file_strip_deleted(char *name, struct dentry *dentry)
-{
-	static const char suffix[] = " (deleted)";
-	const size_t n = sizeof(suffix) - 1;
-	size_t len = strlen(name);
-	bool internal = dentry->d_op && dentry->d_op->d_dname;
-	bool has_suffix = len > n && !strcmp(name + len - n, suffix);
-
-	if (!d_unlinked(dentry) && !(internal && has_suffix))
-		return false;
-	if (has_suffix)
-		name[len - n] = '\0';
-	return true;
-}
-
 /* Is the object one open file description, not all that are mapped of an inode? */
 static bool ckpt_file_is_description(const struct ckpt_object *obj)
 {
 	return obj->file.file && obj->key == obj->file.file;
+}
+
+/* Write the records that follow a FILE record; @file_kind is that of the record. */
+static int ckpt_file_emit_more(struct ckpt_collect *c, struct ckpt_object *obj, u32 file_kind)
+{
+	const struct ckpt_collect_kind *kind = ckpt_collect_kind_of(file_kind);
+	int err = 0;
+
+	/* where no file operation is allowed there are no locks */
+	if (ckpt_file_is_description(obj) && file_kind != CKPT_FILE_PATH)
+		err = ckpt_collect_locks(c, obj);
+	if (!err && kind && kind->collect && obj->file.flags & CKPT_FILE_OPEN)
+		err = kind->collect(c, obj);
+	return err;
 }
 
 static int ckpt_file_emit(struct ckpt_collect *c, struct ckpt_object *obj, char *buf)
@@ -404,20 +461,20 @@ static int ckpt_file_emit(struct ckpt_collect *c, struct ckpt_object *obj, char 
 		ckpt_file_check(c, obj, rec->kind);
 		ckpt_file_check_mappers(c, obj);
 	}
-	/* where no file operation is allowed there are no locks */
-	if (ckpt_file_is_description(obj) && rec->kind != CKPT_FILE_PATH)
-		return ckpt_collect_locks(c, obj);
-	return 0;
+	return ckpt_file_emit_more(c, obj, rec->kind);
 }
 
 int ckpt_collect_files(struct ckpt_collect *c)
 {
 	struct ckpt_object *obj;
 	unsigned long id;
+	unsigned int i;
 	int err = 0;
 	char *buf;
 
-	ckpt_collect_pipe_ends_done(c);
+	for (i = 0; ckpt_collect_kinds[i]; i++)
+		if (ckpt_collect_kinds[i]->met)
+			ckpt_collect_kinds[i]->met(c);
 	buf = kmalloc(PATH_MAX, GFP_KERNEL_ACCOUNT);
 	if (!buf)
 		return -ENOMEM;
@@ -432,7 +489,10 @@ int ckpt_collect_files(struct ckpt_collect *c)
 			break;
 	}
 	kfree(buf);
-	return err ?: ckpt_collect_pipes(c);
+	for (i = 0; !err && ckpt_collect_kinds[i]; i++)
+		if (ckpt_collect_kinds[i]->finish)
+			err = ckpt_collect_kinds[i]->finish(c);
+	return err;
 }
 
 /* ------------------------------------------------------------- FILE_GET */

@@ -12,10 +12,10 @@
 #include <linux/sched/signal.h>
 #include <linux/tty.h>
 
-#include <net/af_unix.h>
 #include <net/sock.h>
 
 #include "collect.h"
+#include "collect_kind.h"
 
 #ifndef SECRETMEM_MAGIC
 #define SECRETMEM_MAGIC		0x5345434d
@@ -24,22 +24,48 @@
 #define PID_FS_MAGIC		0x50494446
 #endif
 
+/* ---------------------------------------------------------------- kinds of their own */
+
+const struct ckpt_collect_kind *const ckpt_collect_kinds[] = {
+	&ckpt_kind_pipe,
+	&ckpt_kind_socket,
+	&ckpt_kind_eventfd,
+	&ckpt_kind_timerfd,
+	&ckpt_kind_signalfd,
+	&ckpt_kind_epoll,
+	NULL,
+};
+
+const struct ckpt_collect_kind *ckpt_collect_kind_of(u32 kind)
+{
+	unsigned int i, k;
+
+	for (i = 0; ckpt_collect_kinds[i]; i++)
+		for (k = 0; k < ARRAY_SIZE(ckpt_collect_kinds[i]->kinds) &&
+		     ckpt_collect_kinds[i]->kinds[k]; k++)
+			if (ckpt_collect_kinds[i]->kinds[k] == kind)
+				return ckpt_collect_kinds[i];
+	return NULL;
+}
+
+/* ---------------------------------------------------------------- the kind of a file */
+
 static u32 ckpt_kind_anon_inode(const char *name)
 {
 	static const struct {
 		const char *name;
 		u32 kind;
 	} kinds[] = {
-		{ "[eventfd]", CKPT_FILE_EVENTFD },
-		{ "[eventpoll]", CKPT_FILE_EPOLL },
-		{ "[timerfd]", CKPT_FILE_TIMERFD },
-		{ "[signalfd]", CKPT_FILE_SIGNALFD },
 		{ "[pidfd]", CKPT_FILE_PIDFD },
 		{ "inotify", CKPT_FILE_INOTIFY },
 		{ "[fanotify]", CKPT_FILE_INOTIFY },
 	};
 	unsigned int i;
 
+	for (i = 0; ckpt_collect_kinds[i]; i++)
+		if (ckpt_collect_kinds[i]->anon_name &&
+		    !strcmp(name, ckpt_collect_kinds[i]->anon_name))
+			return ckpt_collect_kinds[i]->kinds[0];
 	for (i = 0; i < ARRAY_SIZE(kinds); i++)
 		if (!strcmp(name, kinds[i].name))
 			return kinds[i].kind;
@@ -145,21 +171,6 @@ u32 ckpt_file_tty_flags(struct file *file, u32 kind)
 	return flags;
 }
 
-/* Connected to another one of this node?  User space knows what may become of it. */
-static bool ckpt_kind_is_client(struct file *file)
-{
-	struct socket *sock = sock_from_file(file);
-	struct sock *peer;
-
-	if (!sock || !sock->sk || sock->sk->sk_family != AF_UNIX)
-		return false;
-	peer = unix_peer_get(sock->sk);
-	if (!peer)
-		return false;
-	sock_put(peer);
-	return true;
-}
-
 u32 ckpt_file_kind(struct file *file, u64 *ret_object)
 {
 	umode_t mode = file_inode(file)->i_mode;
@@ -197,10 +208,6 @@ static const struct {
 } ckpt_kind_refused[] = {
 	{ CKPT_FILE_BLK, CKPT_R_FD_DEVICE },
 	{ CKPT_FILE_SOCK, CKPT_R_FD_SOCKET },
-	{ CKPT_FILE_EVENTFD, CKPT_R_FD_EVENTFD },
-	{ CKPT_FILE_EPOLL, CKPT_R_FD_EPOLL },
-	{ CKPT_FILE_TIMERFD, CKPT_R_FD_TIMERFD },
-	{ CKPT_FILE_SIGNALFD, CKPT_R_FD_SIGNALFD },
 	{ CKPT_FILE_INOTIFY, CKPT_R_FD_INOTIFY },
 	{ CKPT_FILE_PIDFD, CKPT_R_FD_KIND },
 	{ CKPT_FILE_OTHER, CKPT_R_FD_KIND },
@@ -232,8 +239,17 @@ static void ckpt_file_check_kind(struct ckpt_collect *c, struct ckpt_object *obj
 		if (ckpt_kind_refused[i].kind == kind) {
 			enum ckpt_reason reason = ckpt_kind_refused[i].reason;
 
-			if (kind == CKPT_FILE_SOCK && ckpt_kind_is_client(file))
+			if (kind == CKPT_FILE_SOCK && ckpt_file_is_known_sock(c, file))
 				return;
+			if (kind == CKPT_FILE_SOCK && sock_from_file(file) &&
+			    sock_from_file(file)->sk) {
+				const struct sock *sk = sock_from_file(file)->sk;
+
+				ckpt_refuse(c->cap, reason, obj->task, obj->id,
+					    "a socket of family %u, type %u, protocol %u",
+					    sk->sk_family, sk->sk_type, sk->sk_protocol);
+				return;
+			}
 			if (!strcmp(file->f_path.dentry->d_name.name, "[io_uring]"))
 				reason = CKPT_R_IO_URING;
 			ckpt_refuse(c->cap, reason, obj->task, obj->id, "%pD", file);

@@ -77,7 +77,7 @@ static void ckpt_locks_look(struct ckpt_collect *c, const struct ckpt_object *ob
 {
 	struct file_lock_context *flctx = locks_inode_context(file_inode(obj->file.file));
 	const struct file_lock *lock;
-	const struct ckpt_lease *lease;
+	const struct ckpt_file_lease *lease;
 
 	list->nr = 0;
 	spin_lock(&flctx->flc_lock);
@@ -95,7 +95,7 @@ static void ckpt_locks_look(struct ckpt_collect *c, const struct ckpt_object *ob
 bool ckpt_file_has_locks(struct file *file)
 {
 	struct file_lock_context *flctx = locks_inode_context(file_inode(file));
-	const struct ckpt_lease *lease;
+	const struct ckpt_file_lease *lease;
 	const struct file_lock *lock;
 	bool found = false;
 

@@ -14,6 +14,7 @@
 #include <linux/sched/signal.h>
 
 #include "collect.h"
+#include "collect_kind.h"
 #include "records.h"
 
 #define CKPT_PIPE_LOCK_TRIES	100	/* x 100 us */
@@ -27,7 +28,7 @@ static struct pipe_inode_info *ckpt_pipe_of(struct file *file)
 	return READ_ONCE(inode->i_pipe);
 }
 
-int ckpt_collect_pipe_end(struct ckpt_collect *c, struct ckpt_object *file_obj)
+static int ckpt_pipe_meet(struct ckpt_collect *c, struct ckpt_object *file_obj)
 {
 	struct file *file = file_obj->file.file;
 	struct pipe_inode_info *pipe = ckpt_pipe_of(file);
@@ -51,7 +52,7 @@ int ckpt_collect_pipe_end(struct ckpt_collect *c, struct ckpt_object *file_obj)
 	return 0;
 }
 
-void ckpt_collect_pipe_ends_done(struct ckpt_collect *c)
+static void ckpt_pipe_met(struct ckpt_collect *c)
 {
 	struct ckpt_object *obj;
 	unsigned long id;
@@ -170,7 +171,7 @@ static int ckpt_pipe_emit(struct ckpt_collect *c, struct ckpt_object *obj,
 	return 0;
 }
 
-int ckpt_collect_pipes(struct ckpt_collect *c)
+static int ckpt_pipe_finish(struct ckpt_collect *c)
 {
 	struct ckpt_object *obj;
 	unsigned long id;
@@ -191,3 +192,10 @@ int ckpt_collect_pipes(struct ckpt_collect *c)
 	}
 	return err;
 }
+
+const struct ckpt_collect_kind ckpt_kind_pipe = {
+	.kinds = { CKPT_FILE_PIPE, CKPT_FILE_FIFO },
+	.meet = ckpt_pipe_meet,
+	.met = ckpt_pipe_met,
+	.finish = ckpt_pipe_finish,
+};

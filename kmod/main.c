@@ -12,6 +12,7 @@
 #include "compat/ksyms.h"
 #include "compat/layout.h"
 #include "events.h"
+#include "lease.h"
 #include "restart_block.h"
 #include "track.h"
 #include "writes.h"
@@ -45,6 +46,7 @@ err_events:
 static void __exit ckpt_exit(void)
 {
 	ckpt_chardev_exit();
+	ckpt_leases_exit();
 	ckpt_writes_exit();
 	ckpt_track_exit();
 	ckpt_events_exit();

@@ -54,6 +54,9 @@ void ckpt_objects_thaw(struct ckpt_objects *objs)
 	struct ckpt_object *obj;
 	unsigned long id;
 
+	/* before the files: a message may hold the last reference to its sender */
+	ckpt_for_each_object(obj, id, objs, CKPT_OBJ_SOCK)
+		ckpt_sock_put(obj);
 	ckpt_for_each_object(obj, id, objs, CKPT_OBJ_FILE)
 		ckpt_object_put_file(obj);
 	ckpt_for_each_object(obj, id, objs, CKPT_OBJ_FILES)

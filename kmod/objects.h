@@ -18,6 +18,8 @@ struct file;
 struct files_struct;
 struct mm_struct;
 struct path;
+struct sk_buff;
+struct sock;
 struct task_struct;
 
 enum ckpt_object_kind {
@@ -27,6 +29,7 @@ enum ckpt_object_kind {
 	CKPT_OBJ_SIGHAND,
 	CKPT_OBJ_FILE,
 	CKPT_OBJ_PIPE,
+	CKPT_OBJ_SOCK,
 	CKPT_OBJ_ANON_ROOT,		/* struct anon_vma root: who may share pages */
 	CKPT_OBJ_SYSV,			/* inode of a segment that only ranges left out map */
 	CKPT_OBJ__COUNT
@@ -69,6 +72,20 @@ struct ckpt_object {
 			u32 total_readers, total_writers;
 		} pipe;
 		struct {
+			struct sock *sk;		/* reference */
+			struct ckpt_object *file;	/* NULL: it waits to be accepted */
+			struct ckpt_object *listener;	/* that is to accept it, or NULL */
+			struct sk_buff **skbs;		/* its queue: references; kvmalloc */
+			unsigned int nr_skbs;
+			/* of TCP, see files_inet.c */
+			struct sock *peer;		/* the other end: reference, or NULL */
+			u8 *sent;			/* without acknowledgement; kvmalloc */
+			u32 sent_seq, sent_len;
+			u8 peer_seen;			/* enum ckpt_inet_peer */
+			bool orphan;			/* closed: its peer is in the tree */
+			bool connected;			/* its record says so */
+		} sock;
+		struct {
 			const void *mm;			/* first map that has the root */
 			bool shared;			/* several maps of the tree have the root */
 		} anon;
@@ -95,6 +112,9 @@ void ckpt_objects_thaw(struct ckpt_objects *objs);
 void ckpt_objects_thawed(struct ckpt_objects *objs);
 /* Give back snapshots and held maps. */
 void ckpt_objects_drop(struct ckpt_objects *objs);
+
+/* files_socket.c: give back the socket's references. */
+void ckpt_sock_put(struct ckpt_object *obj);
 
 struct ckpt_object *ckpt_object_find(struct ckpt_objects *objs, enum ckpt_object_kind kind,
 				     const void *key, const void *key2);

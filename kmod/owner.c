@@ -202,7 +202,7 @@ void ckpt_owner_check(struct ckpt_capture *cap)
 
 		/* threads of a process mostly share their credentials, which stay while we look */
 		if (!ckpt_owner_refuses(cap, task))
-			cap->owner.passed = __task_cred(task);
+			cap->owner.passed = rcu_access_pointer(task->real_cred);
 		cond_resched();
 	}
 	cap->owner.passed = NULL;

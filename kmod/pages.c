@@ -95,6 +95,19 @@ static bool ckpt_pages_left(struct ckpt_ctx *ctx, const struct ckpt_object *obj,
 	return !ckpt_thread_find(ctx, obj->task);
 }
 
+/*
+ * The result of a reading that ended with @err.  If the maximum pause has ended the freeze, that is
+ * the cause of any failure: memory changes again, and processes end.  The phase tells it before the
+ * first thread is let go.
+ */
+static int ckpt_pages_result(struct ckpt_ctx *ctx, const struct ckpt_object *obj, u32 flags,
+			     int err)
+{
+	if (!err && ckpt_pages_left(ctx, obj, flags))
+		err = -ESRCH;
+	return err && ckpt_capture_expired(ctx) ? -ETIMEDOUT : err;
+}
+
 /* Must the reader give up? */
 static int ckpt_pages_interrupted(struct ckpt_ctx *ctx)
 {
@@ -361,8 +374,7 @@ int ckpt_capture_pagemap(struct ckpt_ctx *ctx, struct ckpt_pagemap *arg)
 	err = ckpt_pagemap_walk(&pw, obj, mm, arg);
 	if (!err)
 		err = ckpt_pages_interrupted(ctx);
-	if (!err && ckpt_pages_left(ctx, obj, arg->flags))
-		err = -ESRCH;
+	err = ckpt_pages_result(ctx, obj, arg->flags, err);
 	if (err)
 		goto out_runs;
 	err = -EFAULT;
@@ -504,8 +516,7 @@ int ckpt_capture_pages_read(struct ckpt_ctx *ctx, struct ckpt_pages *arg)
 		err = ckpt_pages_read_range(ctx, mm, pages, &iov[i], arg);
 	kfree(pages);
 	obj = ckpt_object_by_id(&ctx->capture->objects, CKPT_OBJ_MM, arg->mm_id);
-	if (!err && ckpt_pages_left(ctx, obj, arg->flags))
-		err = -ESRCH;
+	err = ckpt_pages_result(ctx, obj, arg->flags, err);
 out_iov:
 	kvfree(iov);
 out_mm:

@@ -22,6 +22,7 @@
 #include <linux/uaccess.h>
 
 #include "capture.h"
+#include "collect_kind.h"
 #include "context.h"
 #include "restore.h"
 #include "thread.h"
@@ -212,30 +213,12 @@ bool ckpt_range_ok(u64 start, u64 end)
 	       PAGE_ALIGNED(end);
 }
 
-/* Smallest length of a record of this type; 0: the type is not accepted. */
-static u32 ckpt_rec_min_len(u16 type)
-{
-	switch (type) {
-	case CKPT_REC_PROC:		return sizeof(struct ckpt_rec_proc);
-	case CKPT_REC_THREAD:		return sizeof(struct ckpt_rec_thread);
-	case CKPT_REC_XSTATE:		return sizeof(struct ckpt_rec_xstate);
-	case CKPT_REC_SIGACTIONS:	return sizeof(struct ckpt_rec_sigactions);
-	case CKPT_REC_SIGPENDING:	return sizeof(struct ckpt_rec_sigpending);
-	case CKPT_REC_MM:		return sizeof(struct ckpt_rec_mm);
-	case CKPT_REC_VMA:		return sizeof(struct ckpt_rec_vma);
-	case CKPT_REC_FD:		return sizeof(struct ckpt_rec_fd);
-	case CKPT_REC_LOCK:		return sizeof(struct ckpt_rec_lock);
-	case CKPT_REC_TIMER:		return sizeof(struct ckpt_rec_timer);
-	case CKPT_REC_MEMPOLICY:	return sizeof(struct ckpt_rec_mempolicy);
-	default:			return 0;
-	}
-}
-
 /* Check all headers, so that nobody after this reads past the end. */
 static int ckpt_rec_check(struct ckpt_rec_stream *stream)
 {
+	const struct ckpt_restore_kind *kind;
 	const struct ckpt_rec_hdr *hdr;
-	u32 pos, min;
+	u32 pos;
 
 	for (pos = 0; pos < stream->len; pos += hdr->len) {
 		stream->bad = pos;
@@ -245,8 +228,8 @@ static int ckpt_rec_check(struct ckpt_rec_stream *stream)
 			return -EINVAL;
 		if (hdr->type & CKPT_REC_OPTIONAL)
 			continue;
-		min = ckpt_rec_min_len(hdr->type);
-		if (!min || !hdr->version || hdr->len < min)
+		kind = ckpt_restore_kind_of(hdr->type);
+		if (!kind || !hdr->version || hdr->len < kind->min_len)
 			return -EINVAL;
 	}
 	return 0;
@@ -269,27 +252,9 @@ const void *ckpt_rec_next(struct ckpt_rec_stream *stream)
 static int ckpt_rec_apply(struct ckpt_ctx *ctx, struct ckpt_thread *thread,
 			  const struct ckpt_rec_hdr *hdr)
 {
-	const struct ckpt_rec_xstate *xstate;
+	const struct ckpt_restore_kind *kind = ckpt_restore_kind_of(hdr->type);
 
-	switch (hdr->type) {
-	case CKPT_REC_PROC:
-		return ckpt_restore_proc(ctx, thread, (const void *)hdr);
-	case CKPT_REC_THREAD:
-		return ckpt_restore_thread(ctx, thread, (const void *)hdr);
-	case CKPT_REC_SIGACTIONS:
-		return ckpt_restore_sigactions(thread, (const void *)hdr);
-	case CKPT_REC_SIGPENDING:
-		return ckpt_restore_signal(thread, (const void *)hdr);
-	case CKPT_REC_TIMER:
-		return ckpt_restore_timer(thread, (const void *)hdr);
-	case CKPT_REC_XSTATE:
-		xstate = (const void *)hdr;
-		if (xstate->size > hdr->len - sizeof(*xstate))
-			return -EINVAL;
-		return ckpt_restore_xstate(thread, xstate + 1, xstate->size);
-	default:
-		return -EINVAL;
-	}
+	return kind && kind->apply ? kind->apply(ctx, thread, hdr) : -EINVAL;
 }
 
 static int ckpt_rec_dispatch(struct ckpt_ctx *ctx, struct ckpt_thread *thread,

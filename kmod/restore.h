@@ -131,10 +131,14 @@ int ckpt_restore_thread(struct ckpt_ctx *ctx, struct ckpt_thread *thread,
 			const struct ckpt_rec_thread *rec);
 int ckpt_restore_signal(struct ckpt_thread *thread,
 			const struct ckpt_rec_sigpending *rec);
+/* restore_epoll.c: files are those of the caller, who may be no thread of the restore. */
+int ckpt_restore_epoll(const struct ckpt_rec_epoll *rec);
 /* restore_timers.c */
 int ckpt_restore_timer(struct ckpt_thread *thread, const struct ckpt_rec_timer *rec);
 void ckpt_restore_timers_free(struct ckpt_restore_thread *side);
 int ckpt_restore_arm_timers(struct ckpt_thread *thread, void *unused);	/* an action */
+/* restore_socks.c */
+int ckpt_restore_sock_creds(struct ckpt_ctx *ctx, const struct ckpt_rec_sock_creds *rec);
 int ckpt_restore_regs(struct ckpt_thread *thread, const u64 *regs);
 int ckpt_restore_xstate(struct ckpt_thread *thread, const void *xstate, u32 size);
 

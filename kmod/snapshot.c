@@ -232,7 +232,7 @@ static int ckpt_collect_objects(struct ckpt_collect *c)
 		}
 		ckpt_collect_left_out(c, proc);
 	}
-	return 0;
+	return ckpt_collect_sock_queues(c);
 }
 
 static int ckpt_collect_all(struct ckpt_collect *c)

@@ -55,8 +55,7 @@ struct ckpt_thread {
 	struct completion action_done;
 	ckpt_action_fn on_park; /* runs before PARKED is set, or NULL; set before attaching */
 	ckpt_action_fn on_leave; /* last thing before leaving the park (not when killed), or NULL */
-	ckpt_action_fn
-		mend; /* runs instead of both in a thread let go before it parked; or NULL */
+	ckpt_action_fn mend; /* replaces both in a thread let go before it parked; or NULL */
 	void *side;			/* capture's or restore's own per-thread data */
 	void (*side_free)(void *side);	/* called with the last reference, or NULL */
 	struct ckpt_thread *next;	/* next in a lane, or in the list that a thaw wakes */

@@ -4,9 +4,14 @@
  * mean.
  *
  * One group has a mark on every file system that a log was started or extended with. Every
- * process that closes a written file there, or changes a name, comes by; if no namespace of the
- * process has a log, that costs one look. A mark pins nothing: unmounting takes it away. When no
- * log is left, the marks go.
+ * process that opens, writes or closes a file there, or changes a name, comes by; if no namespace
+ * of the process has a log, that costs one look, and less for writes. A mark pins nothing:
+ * unmounting takes it away. When no log is left, the marks go.
+ *
+ * A file is noted when it is opened for writing, as nobody may be left to note more after that,
+ * and as it is still what it was. FS_MODIFY with a dentry means a change of the size by
+ * truncate(2) or open(2); a write has a path instead. A rename comes as FS_RENAME, FS_ATTRIB of
+ * the inode that it replaces, if it does, and FS_MOVE_SELF.
  *
  * Events come with locks of directories held. A handler may sleep, but must not wait for file
  * systems.
@@ -23,7 +28,8 @@
 #include "context.h"
 #include "writes.h"
 
-#define CKPT_WRITES_EVENTS	(FS_CLOSE_WRITE | FS_CREATE | FS_DELETE | FS_RENAME)
+#define CKPT_WRITES_EVENTS	(FS_OPEN | FS_MODIFY | FS_CLOSE_WRITE | FS_CREATE | FS_DELETE | \
+				 FS_RENAME | FS_ATTRIB | FS_MOVE_SELF)
 #define CKPT_WRITES_SWEEP_MS	10000
 
 struct ckpt_write_fs {
@@ -78,10 +84,10 @@ static char *ckpt_writes_path_in(struct inode *dir, const struct qstr *name, cha
 	return path;
 }
 
-static void ckpt_writes_closed(struct ckpt_write_log *log, const struct path *path, char *buf)
+/* Note a change of the file that has a name. */
+static void ckpt_writes_file(struct ckpt_write_log *log, struct dentry *dentry,
+			     const struct ckpt_write_change *change, char *buf)
 {
-	struct dentry *dentry = path->dentry;
-	bool appends = ckpt_fsnotify_file(path)->f_flags & O_APPEND;
 	char *name;
 
 	if (!d_is_reg(dentry) || d_unlinked(dentry))
@@ -90,42 +96,110 @@ static void ckpt_writes_closed(struct ckpt_write_log *log, const struct path *pa
 	if (IS_ERR(name))
 		ckpt_write_log_overflow(log);
 	else
-		ckpt_write_log_note(log, dentry->d_sb->s_dev, name, CKPT_WRITE_CLOSED |
-				    (appends ? CKPT_WRITE_APPENDS : 0), CKPT_WRITE_GONE |
-				    (appends ? 0 : CKPT_WRITE_APPENDS), 1);
+		ckpt_write_log_note(log, dentry->d_sb->s_dev, name, change);
+}
+
+/* Opened for writing: the file is as it was. With O_TRUNC, it was cut just before. */
+static void ckpt_writes_opened(struct ckpt_write_log *log, const struct path *path, char *buf)
+{
+	const struct ckpt_write_change change = {
+		.existed = true, .before = d_inode(path->dentry),
+	};
+
+	ckpt_writes_file(log, path->dentry, &change, buf);
+}
+
+static void ckpt_writes_cut(struct ckpt_write_log *log, struct dentry *dentry, char *buf)
+{
+	const struct ckpt_write_change change = { .drop = CKPT_WRITE_APPENDS, .existed = true };
+
+	ckpt_writes_file(log, dentry, &change, buf);
+}
+
+static void ckpt_writes_closed(struct ckpt_write_log *log, const struct path *path, char *buf)
+{
+	bool appends = ckpt_fsnotify_file(path)->f_flags & O_APPEND;
+	const struct ckpt_write_change change = {
+		.add = CKPT_WRITE_CLOSED | (appends ? CKPT_WRITE_APPENDS : 0),
+		.drop = CKPT_WRITE_GONE | (appends ? 0 : CKPT_WRITE_APPENDS),
+		.writes = 1, .existed = true,
+	};
+
+	ckpt_writes_file(log, path->dentry, &change, buf);
+}
+
+static u32 ckpt_writes_kind(u32 mask)
+{
+	return mask & FS_ISDIR ? CKPT_WRITE_DIR : 0;
 }
 
 static void ckpt_writes_entry(struct ckpt_write_log *log, u32 mask, struct inode *dir,
-			      const struct qstr *name, char *buf)
+			      const struct qstr *name, const struct inode *inode, char *buf)
 {
+	const struct ckpt_write_change made = {
+		.add = CKPT_WRITE_CREATED | ckpt_writes_kind(mask), .drop = CKPT_WRITE_GONE,
+	}, gone = {
+		.add = CKPT_WRITE_GONE | ckpt_writes_kind(mask), .existed = true, .before = inode,
+	};
 	char *path = ckpt_writes_path_in(dir, name, buf);
 
 	if (IS_ERR(path))
 		ckpt_write_log_overflow(log);
-	else if (mask & FS_DELETE)
-		ckpt_write_log_gone(log, dir->i_sb->s_dev, path);
 	else
-		ckpt_write_log_note(log, dir->i_sb->s_dev, path, CKPT_WRITE_CREATED,
-				    CKPT_WRITE_GONE, 0);
+		ckpt_write_log_note(log, dir->i_sb->s_dev, path, mask & FS_DELETE ? &gone : &made);
+}
+
+/* The file that has the name after a rename: only if the two were exchanged. With a reference. */
+static struct dentry *ckpt_writes_exchanged(struct inode *dir, const struct qstr *name)
+{
+	struct dentry *parent = d_find_any_alias(dir), *dentry = NULL;
+	struct qstr again = { .name = name->name, .len = name->len };
+
+	if (parent)
+		dentry = d_hash_and_lookup(parent, &again);
+	dput(parent);
+	if (IS_ERR_OR_NULL(dentry) || d_is_positive(dentry))
+		return IS_ERR(dentry) ? NULL : dentry;
+	dput(dentry);
+	return NULL;
+}
+
+static void ckpt_writes_note_rename(struct ckpt_write_log *log, u32 mask, dev_t dev,
+				    const struct dentry *moved, const struct dentry *other,
+				    const char *from, const char *to)
+{
+	const u32 kind = ckpt_writes_kind(mask);
+	const struct ckpt_write_change gone = {
+		.add = kind | (other ? CKPT_WRITE_RENAMED : CKPT_WRITE_GONE),
+		.drop = other ? CKPT_WRITE_GONE | CKPT_WRITE_APPENDS : 0, .writes = !!other,
+		.existed = true, .before = d_inode(moved),
+	}, come = {
+		.add = CKPT_WRITE_RENAMED | kind, .drop = CKPT_WRITE_GONE | CKPT_WRITE_APPENDS,
+		.writes = 1, .existed = other, .before = other ? d_inode(other) : NULL,
+	};
+
+	ckpt_write_log_note(log, dev, from, &gone);
+	if (other)
+		ckpt_write_log_note(log, dev, to, &come);
+	else
+		ckpt_write_log_rename(log, dev, to, &come);
+	if (kind)
+		ckpt_write_log_moved(log, dev, from, to);
 }
 
 static void ckpt_writes_renamed(struct ckpt_write_log *log, u32 mask, struct dentry *moved,
 				struct inode *dir, const struct qstr *name, char *buf)
 {
 	char *from = ckpt_writes_path_in(dir, name, buf), *room, *to;
-	dev_t dev = dir->i_sb->s_dev;
+	struct dentry *other = ckpt_writes_exchanged(dir, name);
 
 	room = kmalloc(PATH_MAX, GFP_NOFS);
 	to = room ? ckpt_writes_path(moved, NULL, room) : ERR_PTR(-ENOMEM);
-	if (IS_ERR(from) || IS_ERR(to)) {
+	if (IS_ERR(from) || IS_ERR(to))
 		ckpt_write_log_overflow(log);
-	} else if (mask & FS_ISDIR) {
-		ckpt_write_log_moved(log, dev, from, to);
-	} else {
-		ckpt_write_log_gone(log, dev, from);
-		ckpt_write_log_note(log, dev, to, CKPT_WRITE_RENAMED,
-				    CKPT_WRITE_GONE | CKPT_WRITE_APPENDS, 1);
-	}
+	else
+		ckpt_writes_note_rename(log, mask, dir->i_sb->s_dev, moved, other, from, to);
+	dput(other);
 	kfree(room);
 }
 
@@ -135,31 +209,56 @@ static void ckpt_writes_event(struct ckpt_write_log *log, u32 mask, const void *
 	const struct path *path = fsnotify_data_path(data, data_type);
 	struct dentry *dentry = fsnotify_data_dentry(data, data_type);
 	struct inode *inode = fsnotify_data_inode(data, data_type);
+	bool entry = dir && name && inode;
 	char *buf = kmalloc(PATH_MAX, GFP_NOFS);
 
 	if (!buf)
 		ckpt_write_log_overflow(log);
+	else if (mask & FS_MODIFY && dentry)
+		ckpt_writes_cut(log, dentry, buf);
+	else if (mask & FS_OPEN && path)
+		ckpt_writes_opened(log, path, buf);
 	else if (mask & FS_CLOSE_WRITE && path)
 		ckpt_writes_closed(log, path, buf);
-	else if (mask & FS_RENAME && dentry && dir && name)
+	else if (mask & FS_RENAME && dentry && entry)
 		ckpt_writes_renamed(log, mask, dentry, dir, name, buf);
-	else if (mask & (FS_CREATE | FS_DELETE) && dir && name && inode && S_ISREG(inode->i_mode))
-		ckpt_writes_entry(log, mask, dir, name, buf);
+	else if (mask & (FS_CREATE | FS_DELETE) && entry &&
+		 (S_ISREG(inode->i_mode) || S_ISDIR(inode->i_mode)))
+		ckpt_writes_entry(log, mask, dir, name, inode, buf);
 	kfree(buf);
+}
+
+/* Opens for reading and writes are many, and tell nothing. */
+static bool ckpt_writes_matters(u32 mask, const void *data, int data_type)
+{
+	const struct path *path = fsnotify_data_path(data, data_type);
+
+	if (mask & FS_MODIFY)
+		return data_type == FSNOTIFY_EVENT_DENTRY;
+	if (mask & FS_OPEN)
+		return path && ckpt_fsnotify_file(path)->f_mode & FMODE_WRITE;
+	return true;
 }
 
 static int ckpt_writes_handle(struct fsnotify_group *group, u32 mask, const void *data,
 			      int data_type, struct inode *dir, const struct qstr *name,
 			      u32 cookie, struct fsnotify_iter_info *iter)
 {
+	const struct inode *inode = fsnotify_data_inode(data, data_type);
 	struct ckpt_write_log *log;
 
-	if (mask & FS_ISDIR && !(mask & FS_RENAME))
+	if (!ckpt_writes_matters(mask, data, data_type))
 		return 0;
 	log = ckpt_write_log_get();
 	if (!log)
 		return 0;
-	if (!ckpt_write_log_is_quiet(log))
+	if (ckpt_write_log_is_quiet(log))
+		;
+	else if (mask & FS_MOVE_SELF)
+		ckpt_write_log_renamed(log);
+	else if (mask & FS_ATTRIB && !(mask & FS_MODIFY))
+		ckpt_write_log_replaced(log, inode);
+	else
 		ckpt_writes_event(log, mask, data, data_type, dir, name);
 	ckpt_write_log_put(log);
 	return 0;
@@ -287,7 +386,7 @@ int ckpt_writes_start(struct ckpt_ctx *ctx, struct ckpt_writes_start *arg)
 	err = -EINVAL;
 	if (is_child_reaper(pid) && ns_of_pid(pid)->parent) {
 		mutex_lock(&ckpt_writes.lock);
-		err = ckpt_write_logs_add(pid);
+		err = ckpt_write_logs_add(pid, arg->tag, arg->flags & CKPT_WRITES_START_LOST);
 		if (!err) {
 			err = ckpt_writes_mark_all(arg);
 			schedule_delayed_work(&ckpt_writes.sweep,
@@ -306,6 +405,12 @@ int ckpt_writes_read(struct ckpt_ctx *ctx, struct ckpt_writes_read *arg)
 
 	if (!ckpt_ctx_permitted())
 		return -EPERM;
+	if (arg->tag && arg->pid)
+		return -EINVAL;
+	if (arg->tag)
+		return ckpt_write_logs_read(NULL, arg);
+	if (arg->flags & CKPT_WRITES_READ_DROP)
+		return -EINVAL;
 	pid = ckpt_writes_pid(ctx, arg->pid);
 	if (!pid)
 		return -ESRCH;
@@ -317,6 +422,9 @@ int ckpt_writes_read(struct ckpt_ctx *ctx, struct ckpt_writes_read *arg)
 static int ckpt_writes_add_at(struct ckpt_write_log *log, struct dentry *dir,
 			      const struct ckpt_writes_add *arg, char *room)
 {
+	const struct ckpt_write_change change = {
+		.add = arg->write_flags | CKPT_WRITE_TOLD, .writes = arg->writes,
+	};
 	struct qstr name = { .name = room + PATH_MAX, .len = arg->name_len };
 	char *path;
 
@@ -327,7 +435,7 @@ static int ckpt_writes_add_at(struct ckpt_write_log *log, struct dentry *dir,
 	path = ckpt_writes_path(dir, &name, room);
 	if (IS_ERR(path))
 		return PTR_ERR(path);
-	ckpt_write_log_note(log, dir->d_sb->s_dev, path, arg->write_flags, 0, arg->writes);
+	ckpt_write_log_note(log, dir->d_sb->s_dev, path, &change);
 	return 0;
 }
 
@@ -345,8 +453,10 @@ int ckpt_writes_add(struct ckpt_ctx *ctx, struct ckpt_writes_add *arg)
 	if (arg->name_len > NAME_MAX)
 		return -ENAMETOOLONG;
 	log = ckpt_write_log_get();
-	if (log && arg->flags)
+	if (log && arg->flags & CKPT_WRITES_ADD_CLEAR)
 		ckpt_write_log_clear(log);
+	if (log && arg->flags & CKPT_WRITES_ADD_LOST)
+		ckpt_write_log_overflow(log);
 	if (!arg->name_len) {
 		if (log)
 			ckpt_write_log_put(log);

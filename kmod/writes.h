@@ -7,6 +7,11 @@
 #define _CKPT_WRITES_H
 
 #include <linux/ckpt.h>
+#include <linux/kref.h>
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/siphash.h>
+#include <linux/types.h>
 
 struct ckpt_ctx;
 
@@ -23,36 +28,106 @@ int ckpt_writes_add(struct ckpt_ctx *ctx, struct ckpt_writes_add *arg);
 
 struct dentry;
 struct file;
-struct ckpt_write_log;
+struct inode;
+struct pid;
+struct pid_namespace;
+
+struct ckpt_write_name {
+	struct list_head link;		/* log->names, by @seq */
+	struct hlist_node hash;		/* log->table */
+	dev_t dev;
+	u32 flags;
+	u32 writes;
+	u32 len;			/* of @path, with its NUL */
+	u64 seq;
+	u64 ino, bytes, mtime_ns;	/* with CKPT_WRITE_STATE */
+	char path[];
+};
+
+/* A log; @lock protects what is below it. */
+struct ckpt_write_log {
+	struct kref ref;
+	struct rcu_head rcu;
+	struct hlist_node node;		/* ckpt_write_logs.all */
+	struct list_head ended;		/* ckpt_write_logs.ended */
+	struct pid_namespace *ns;
+	struct pid *init;
+	struct pid *quiet;		/* a process whose changes are not noted; or NULL */
+	u64 since_ns;
+	u64 tag;			/* 0: none; ckpt_write_logs.lock */
+	siphash_key_t key;		/* users choose the names: nobody may choose buckets */
+	struct mutex lock;
+	struct list_head names;
+	struct list_head renaming;	/* renames of which not all events have come */
+	struct hlist_head *table;
+	unsigned int nr;
+	unsigned int nr_gone;		/* of these: CKPT_WRITE_GONE */
+	unsigned int nr_passed;		/* of these: made by the namespace, after the log began */
+	u64 seq;
+	size_t bytes;			/* of struct ckpt_write_state, if it were read */
+	u32 flags;
+};
+
+#define CKPT_WRITE_BUCKETS	8192U
+
+static inline size_t ckpt_write_name_bytes(u32 len)
+{
+	return ALIGN(sizeof(struct ckpt_write_state) + len, 8);
+}
+
+/* An event tells this of a name. */
+struct ckpt_write_change {
+	u32 add;			/* happened to it */
+	u32 drop;			/* true of it no more */
+	u32 writes;
+	bool existed;			/* the name was there before the event */
+	const struct inode *before;	/* as this inode, not changed by the event; or NULL */
+};
 
 /*
- * writes_log.c: a log and its names. ckpt_write_log_*() take the log's lock, and may sleep.
- * @path ends with a NUL.
+ * writes_log.c: the logs. ckpt_write_log_*() take the log's lock, and may sleep.
  */
 /* The log of the innermost PID namespace of the caller that has one, with a reference; or NULL. */
 struct ckpt_write_log *ckpt_write_log_get(void);
 void ckpt_write_log_put(struct ckpt_write_log *log);
-/* Note that @add happened to the name, and that @drop is true of it no more. */
-void ckpt_write_log_note(struct ckpt_write_log *log, dev_t dev, const char *path, u32 add,
-			 u32 drop, u32 writes);
-/* Note that a name is gone, if the log has it. */
-void ckpt_write_log_gone(struct ckpt_write_log *log, dev_t dev, const char *path);
+/*
+ * Begin the log of the PID namespace whose init is @init, if there is none; -ENOSPC, -ENOMEM.
+ * @lost: a log that there is lacks names.
+ */
+int ckpt_write_logs_add(struct pid *init, u64 tag, bool lost);
+/* CKPT_IOC_WRITES_READ for the namespace, or NULL: for the tag. */
+int ckpt_write_logs_read(struct pid_namespace *ns, struct ckpt_writes_read *arg);
+/*
+ * Put logs whose namespace has ended away, or drop all; return the number of those whose
+ * namespace runs.
+ */
+unsigned int ckpt_write_logs_sweep(bool all);
+
+/* writes_names.c: the names of a log. @path ends with a NUL. */
+void ckpt_write_log_note(struct ckpt_write_log *log, dev_t dev, const char *path,
+			 const struct ckpt_write_change *change);
+/*
+ * The name was renamed to. The rename's next events tell whether it had been there: until
+ * ckpt_write_log_renamed() the caller's process may call ckpt_write_log_replaced().
+ */
+void ckpt_write_log_rename(struct ckpt_write_log *log, dev_t dev, const char *path,
+			   const struct ckpt_write_change *change);
+void ckpt_write_log_replaced(struct ckpt_write_log *log, const struct inode *before);
+void ckpt_write_log_renamed(struct ckpt_write_log *log);
 /* A directory was renamed: note what the log has below it under the new path, too. */
 void ckpt_write_log_moved(struct ckpt_write_log *log, dev_t dev, const char *from,
 			  const char *to);
 /* Forget all names, and note nothing more of what the caller's process does. */
 void ckpt_write_log_clear(struct ckpt_write_log *log);
+/*
+ * Is nothing noted of what the caller's process does? So it is for the init of a job's namespace,
+ * too (a log with a tag): init is the shim's and writes files of ckptd.
+ */
 bool ckpt_write_log_is_quiet(const struct ckpt_write_log *log);
 /* A name could not be noted. */
 void ckpt_write_log_overflow(struct ckpt_write_log *log);
-struct pid;
-struct pid_namespace;
-/* Begin the log of the PID namespace whose init is @init, if there is none; -ENOSPC, -ENOMEM. */
-int ckpt_write_logs_add(struct pid *init);
-/* CKPT_IOC_WRITES_READ for the namespace. */
-int ckpt_write_logs_read(struct pid_namespace *ns, struct ckpt_writes_read *arg);
-/* Drop logs whose namespace has ended, or all; return the number of those that are left. */
-unsigned int ckpt_write_logs_sweep(bool all);
+/* Free all names of a log that nobody else has. */
+void ckpt_write_log_empty(struct ckpt_write_log *log);
 
 /* writes.c: write the path of @dentry, or of @name in the directory, to @buf of PATH_MAX bytes. */
 char *ckpt_writes_path(struct dentry *dentry, const struct qstr *name, char *buf);

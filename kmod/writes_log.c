@@ -1,23 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A write log: the names of files that the processes of one PID namespace changed.
+ * The write logs: one for each PID namespace that has one, and those of namespaces that have
+ * ended, by tag.
  *
  * The logs are found by namespace under RCU; a lookup takes a reference, and the reference
  * keeps the log's memory alone. A log keeps its namespace from being freed, so that no other
  * namespace gets the same address. A log ends with the namespace's init: nobody can enter the
- * namespace after that.
- *
- * A log never grows beyond CKPT_WRITES_NAMES_MAX names and CKPT_WRITES_BYTES_MAX bytes.
+ * namespace after that. A log with a tag is kept then, until somebody drops it or there are too
+ * many.
  */
-#include <linux/kref.h>
-#include <linux/list.h>
 #include <linux/mm.h>
-#include <linux/mutex.h>
 #include <linux/pid_namespace.h>
 #include <linux/random.h>
 #include <linux/rculist.h>
 #include <linux/sched.h>
-#include <linux/siphash.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/timekeeping.h>
 #include <linux/uaccess.h>
@@ -26,44 +23,19 @@
 #include "writes.h"
 
 #define CKPT_WRITE_LOGS_MAX	4096U
-#define CKPT_WRITE_BUCKETS	8192U
-
-struct ckpt_write_name {
-	struct list_head link;		/* log->names, in the order in which they came */
-	struct hlist_node hash;		/* log->table */
-	dev_t dev;
-	u32 flags;
-	u32 writes;
-	u32 len;			/* of @path, with its NUL */
-	char path[];
-};
-
-struct ckpt_write_log {
-	struct kref ref;
-	struct rcu_head rcu;
-	struct hlist_node node;		/* ckpt_write_logs.all */
-	struct pid_namespace *ns;
-	struct pid *init;
-	struct pid *quiet;		/* a process whose changes are not noted; or NULL */
-	u64 since_ns;
-	siphash_key_t key;		/* users choose the names: nobody may choose buckets */
-	struct mutex lock;		/* protects all below */
-	struct list_head names;
-	struct hlist_head *table;
-	unsigned int nr;
-	unsigned int nr_gone;		/* of these: CKPT_WRITE_GONE */
-	size_t bytes;			/* of struct ckpt_write, if it were read */
-	u32 flags;
-};
 
 /* Lock order: lock, then the lock of a log. Events take a log's lock below locks of directories. */
 static struct {
-	struct mutex lock;		/* protects additions to, and removals from all */
-	struct hlist_head all;		/* RCU */
-	unsigned int nr;
+	struct mutex lock;		/* protects additions and removals, and what is below all */
+	struct hlist_head all;		/* RCU; namespaces run */
+	unsigned int nr;		/* in all */
+	struct list_head ended;		/* namespaces have ended; the oldest first */
+	unsigned int nr_ended;
+	u64 last_ns;
 } ckpt_write_logs = {
 	.lock = __MUTEX_INITIALIZER(ckpt_write_logs.lock),
 	.all = HLIST_HEAD_INIT,
+	.ended = LIST_HEAD_INIT(ckpt_write_logs.ended),
 };
 
 /* ------------------------------------------------------------ life */
@@ -71,10 +43,8 @@ static struct {
 static void ckpt_write_log_free(struct kref *ref)
 {
 	struct ckpt_write_log *log = container_of(ref, struct ckpt_write_log, ref);
-	struct ckpt_write_name *name, *next;
 
-	list_for_each_entry_safe(name, next, &log->names, link)
-		kfree(name);
+	ckpt_write_log_empty(log);
 	kvfree(log->table);
 	put_pid(log->init);
 	put_pid(log->quiet);
@@ -112,10 +82,11 @@ struct ckpt_write_log *ckpt_write_log_get(void)
 	return log;
 }
 
-static struct ckpt_write_log *ckpt_write_log_create(struct pid *init)
+static struct ckpt_write_log *ckpt_write_log_create(struct pid *init, u64 tag)
 {
 	struct ckpt_write_log *log = kzalloc(sizeof(*log), GFP_KERNEL_ACCOUNT);
 
+	lockdep_assert_held(&ckpt_write_logs.lock);
 	if (!log)
 		return NULL;
 	log->table = kvcalloc(CKPT_WRITE_BUCKETS, sizeof(*log->table), GFP_KERNEL_ACCOUNT);
@@ -126,43 +97,88 @@ static struct ckpt_write_log *ckpt_write_log_create(struct pid *init)
 	kref_init(&log->ref);
 	mutex_init(&log->lock);
 	INIT_LIST_HEAD(&log->names);
+	INIT_LIST_HEAD(&log->renaming);
+	INIT_LIST_HEAD(&log->ended);
 	log->init = get_pid(init);
 	log->ns = get_pid_ns(ns_of_pid(init));
-	log->since_ns = ktime_get_real_ns();
+	log->tag = tag;
+	log->since_ns = max_t(u64, ktime_get_real_ns(), ckpt_write_logs.last_ns + 1);
+	ckpt_write_logs.last_ns = log->since_ns;
 	get_random_bytes(&log->key, sizeof(log->key));
 	return log;
 }
 
+/* Has the namespace's last process closed its files? Init may still wait to be reaped. */
 static bool ckpt_write_log_ended(const struct ckpt_write_log *log)
 {
+	struct task_struct *init;
 	bool ended;
 
 	rcu_read_lock();
-	ended = !pid_task(log->init, PIDTYPE_TGID);
+	init = pid_task(log->init, PIDTYPE_TGID);
+	ended = !init || (READ_ONCE(init->exit_state) && thread_group_empty(init));
 	rcu_read_unlock();
 	return ended;
 }
 
-unsigned int ckpt_write_logs_sweep(bool all)
+static void ckpt_write_logs_drop(struct ckpt_write_log *log)
+{
+	lockdep_assert_held(&ckpt_write_logs.lock);
+	list_del_init(&log->ended);
+	ckpt_write_logs.nr_ended--;
+	ckpt_write_log_put(log);
+}
+
+/* Drop the oldest of those that have ended, if they are too many; or all. */
+static void ckpt_write_logs_trim(bool all)
+{
+	struct ckpt_write_log *log, *next;
+	size_t bytes = 0;
+
+	list_for_each_entry(log, &ckpt_write_logs.ended, ended)
+		bytes += READ_ONCE(log->bytes);
+	list_for_each_entry_safe(log, next, &ckpt_write_logs.ended, ended) {
+		if (!all && ckpt_write_logs.nr_ended <= CKPT_WRITES_ENDED_MAX &&
+		    bytes <= CKPT_WRITES_ENDED_BYTES)
+			break;
+		bytes -= READ_ONCE(log->bytes);
+		ckpt_write_logs_drop(log);
+	}
+}
+
+static void ckpt_write_logs_put_away(bool all)
 {
 	struct ckpt_write_log *log;
 	struct hlist_node *next;
-	unsigned int left;
 
-	mutex_lock(&ckpt_write_logs.lock);
+	lockdep_assert_held(&ckpt_write_logs.lock);
 	hlist_for_each_entry_safe(log, next, &ckpt_write_logs.all, node) {
 		if (!all && !ckpt_write_log_ended(log))
 			continue;
 		hlist_del_rcu(&log->node);
 		WRITE_ONCE(ckpt_write_logs.nr, ckpt_write_logs.nr - 1);
-		ckpt_write_log_put(log);
+		if (!log->tag) {
+			ckpt_write_log_put(log);
+			continue;
+		}
+		list_add_tail(&log->ended, &ckpt_write_logs.ended);
+		ckpt_write_logs.nr_ended++;
 	}
+	ckpt_write_logs_trim(all);
+}
+
+unsigned int ckpt_write_logs_sweep(bool all)
+{
+	unsigned int left;
+
+	mutex_lock(&ckpt_write_logs.lock);
+	ckpt_write_logs_put_away(all);
 	left = ckpt_write_logs.nr;
 	mutex_unlock(&ckpt_write_logs.lock);
 	return left;
 }
 
-int ckpt_write_logs_add(struct pid *init)
+int ckpt_write_logs_add(struct pid *init, u64 tag, bool lost)
 {
 	struct ckpt_write_log *log;
 	int err = 0;
@@ -170,11 +186,14 @@ int ckpt_write_logs_add(struct pid *init)
 	mutex_lock(&ckpt_write_logs.lock);
 	log = ckpt_write_log_find(ns_of_pid(init));
 	if (log) {
+		log->tag = log->tag ?: tag;
+		if (lost)
+			ckpt_write_log_overflow(log);
 		ckpt_write_log_put(log);
 	} else if (ckpt_write_logs.nr >= CKPT_WRITE_LOGS_MAX) {
 		err = -ENOSPC;
 	} else {
-		log = ckpt_write_log_create(init);
+		log = ckpt_write_log_create(init, tag);
 		if (log) {
 			hlist_add_head_rcu(&log->node, &ckpt_write_logs.all);
 			WRITE_ONCE(ckpt_write_logs.nr, ckpt_write_logs.nr + 1);
@@ -185,218 +204,61 @@ int ckpt_write_logs_add(struct pid *init)
 	return err;
 }
 
-/* ------------------------------------------------------------ names */
-
-static size_t ckpt_write_name_bytes(u32 len)
-{
-	return ALIGN(sizeof(struct ckpt_write) + len, 8);
-}
-
-static struct hlist_head *ckpt_write_log_bucket(const struct ckpt_write_log *log, const char *path)
-{
-	return &log->table[siphash(path, strlen(path), &log->key) % CKPT_WRITE_BUCKETS];
-}
-
-static struct ckpt_write_name *ckpt_write_log_look(const struct ckpt_write_log *log, dev_t dev,
-						   const char *path)
-{
-	struct ckpt_write_name *name;
-
-	lockdep_assert_held(&log->lock);
-	hlist_for_each_entry(name, ckpt_write_log_bucket(log, path), hash)
-		if (name->dev == dev && !strcmp(name->path, path))
-			return name;
-	return NULL;
-}
-
-static void ckpt_write_log_forget(struct ckpt_write_log *log, struct ckpt_write_name *name)
-{
-	log->nr--;
-	log->bytes -= ckpt_write_name_bytes(name->len);
-	list_del(&name->link);
-	hlist_del(&name->hash);
-	kfree(name);
-}
-
-/* Make room: names that are gone tell least. */
-static void ckpt_write_log_purge(struct ckpt_write_log *log)
-{
-	struct ckpt_write_name *name, *next;
-
-	if (!log->nr_gone)
-		return;
-	list_for_each_entry_safe(name, next, &log->names, link)
-		if (name->flags & CKPT_WRITE_GONE)
-			ckpt_write_log_forget(log, name);
-	log->nr_gone = 0;
-	log->flags |= CKPT_WRITES_FORGOT;
-}
-
-static bool ckpt_write_log_is_full(const struct ckpt_write_log *log, u32 len)
-{
-	return log->nr >= CKPT_WRITES_NAMES_MAX ||
-	       log->bytes + ckpt_write_name_bytes(len) > CKPT_WRITES_BYTES_MAX;
-}
-
-/* @purge: gone names may be dropped; nobody walks the list */
-static struct ckpt_write_name *ckpt_write_log_new(struct ckpt_write_log *log, dev_t dev,
-						  const char *path, bool purge)
-{
-	u32 len = strlen(path) + 1;
-	struct ckpt_write_name *name;
-
-	if (purge && ckpt_write_log_is_full(log, len))
-		ckpt_write_log_purge(log);
-	/* a directory's lock may be held, so nothing may wait for the file system's */
-	name = ckpt_write_log_is_full(log, len) ? NULL :
-	       kmalloc(struct_size(name, path, len), GFP_NOFS | __GFP_ACCOUNT | __GFP_NOWARN);
-	if (!name) {
-		log->flags |= CKPT_WRITES_OVERFLOW;
-		return NULL;
-	}
-	name->dev = dev;
-	name->flags = 0;
-	name->writes = 0;
-	name->len = len;
-	memcpy(name->path, path, len);
-	list_add_tail(&name->link, &log->names);
-	hlist_add_head(&name->hash, ckpt_write_log_bucket(log, path));
-	log->nr++;
-	log->bytes += ckpt_write_name_bytes(len);
-	return name;
-}
-
-static void ckpt_write_name_set(struct ckpt_write_log *log, struct ckpt_write_name *name,
-				u32 flags)
-{
-	log->nr_gone += !!(flags & CKPT_WRITE_GONE) - !!(name->flags & CKPT_WRITE_GONE);
-	name->flags = flags;
-}
-
-void ckpt_write_log_note(struct ckpt_write_log *log, dev_t dev, const char *path, u32 add,
-			 u32 drop, u32 writes)
-{
-	struct ckpt_write_name *name;
-	u32 flags;
-
-	mutex_lock(&log->lock);
-	name = ckpt_write_log_look(log, dev, path);
-	if (!name)
-		name = ckpt_write_log_new(log, dev, path, true);
-	if (name) {
-		flags = name->flags;
-		/* once closed otherwise, never only appended to */
-		if (flags & CKPT_WRITE_CLOSED && !(flags & CKPT_WRITE_APPENDS))
-			drop |= CKPT_WRITE_APPENDS;
-		ckpt_write_name_set(log, name, (flags | add) & ~drop);
-		name->writes = min_t(u64, (u64)name->writes + writes, U32_MAX);
-	}
-	mutex_unlock(&log->lock);
-}
-
-void ckpt_write_log_gone(struct ckpt_write_log *log, dev_t dev, const char *path)
-{
-	struct ckpt_write_name *name;
-
-	mutex_lock(&log->lock);
-	name = ckpt_write_log_look(log, dev, path);
-	if (name)
-		ckpt_write_name_set(log, name, name->flags | CKPT_WRITE_GONE);
-	mutex_unlock(&log->lock);
-}
-
-static void ckpt_write_log_move_name(struct ckpt_write_log *log, struct ckpt_write_name *name,
-				     const char *rest, const char *to)
-{
-	char *path = kasprintf(GFP_NOFS, "%s%s", to, rest);
-	struct ckpt_write_name *moved = NULL;
-
-	if (path && strlen(path) < PATH_MAX) {
-		moved = ckpt_write_log_look(log, name->dev, path);
-		if (!moved)
-			moved = ckpt_write_log_new(log, name->dev, path, false);
-	} else {
-		log->flags |= CKPT_WRITES_OVERFLOW;
-	}
-	if (moved) {
-		ckpt_write_name_set(log, moved, name->flags);
-		moved->writes = name->writes;
-	}
-	kfree(path);
-}
-
-void ckpt_write_log_moved(struct ckpt_write_log *log, dev_t dev, const char *from, const char *to)
-{
-	struct ckpt_write_name *name;
-	size_t len = strlen(from);
-	unsigned int nr;
-
-	mutex_lock(&log->lock);
-	nr = log->nr;		/* new names come behind these */
-	list_for_each_entry(name, &log->names, link) {
-		if (!nr--)
-			break;
-		cond_resched();
-		if (name->dev != dev || strncmp(name->path, from, len) || name->path[len] != '/')
-			continue;
-		ckpt_write_log_move_name(log, name, name->path + len, to);
-		ckpt_write_name_set(log, name, name->flags | CKPT_WRITE_GONE);
-	}
-	mutex_unlock(&log->lock);
-}
-
-void ckpt_write_log_clear(struct ckpt_write_log *log)
-{
-	struct ckpt_write_name *name, *next;
-
-	mutex_lock(&log->lock);
-	list_for_each_entry_safe(name, next, &log->names, link)
-		ckpt_write_log_forget(log, name);
-	log->nr_gone = 0;
-	put_pid(log->quiet);
-	WRITE_ONCE(log->quiet, get_pid(task_tgid(current)));
-	mutex_unlock(&log->lock);
-}
-
-bool ckpt_write_log_is_quiet(const struct ckpt_write_log *log)
-{
-	return READ_ONCE(log->quiet) == task_tgid(current);
-}
-
-void ckpt_write_log_overflow(struct ckpt_write_log *log)
-{
-	mutex_lock(&log->lock);
-	log->flags |= CKPT_WRITES_OVERFLOW;
-	mutex_unlock(&log->lock);
-}
-
 /* ------------------------------------------------------------ reading */
 
-static void ckpt_write_log_fill(const struct ckpt_write_log *log, char *at)
+static size_t ckpt_write_log_bytes(const struct ckpt_write_log *log, u64 after)
 {
 	const struct ckpt_write_name *name;
-	struct ckpt_write *out;
+	size_t bytes = 0;
+
+	if (!after)
+		return log->bytes;
+	list_for_each_entry_reverse(name, &log->names, link) {
+		if (name->seq <= after)
+			break;
+		bytes += ckpt_write_name_bytes(name->len);
+	}
+	return bytes;
+}
+
+/* Write the names to @at; the bytes that were used. */
+static size_t ckpt_write_log_fill(const struct ckpt_write_log *log, char *at,
+				  const struct ckpt_writes_read *arg)
+{
+	bool state = arg->flags & CKPT_WRITES_READ_STATE;
+	size_t head = state ? sizeof(struct ckpt_write_state) : sizeof(struct ckpt_write);
+	const struct ckpt_write_name *name;
+	struct ckpt_write_state *out;
+	char *begin = at;
+	u32 len;
 
 	list_for_each_entry(name, &log->names, link) {
-		out = (struct ckpt_write *)at;
-		out->len = ckpt_write_name_bytes(name->len);
-		memset(at, 0, out->len);
-		out->len = ckpt_write_name_bytes(name->len);
-		out->flags = name->flags;
-		out->major = MAJOR(name->dev);
-		out->minor = MINOR(name->dev);
-		out->writes = name->writes;
-		out->path_len = name->len;
-		memcpy(out + 1, name->path, name->len);
-		at += out->len;
+		if (name->seq <= arg->after)
+			continue;
+		out = (struct ckpt_write_state *)at;
+		len = ALIGN(head + name->len, 8);
+		memset(at, 0, len);
+		out->write = (struct ckpt_write){
+			.len = len, .flags = name->flags, .major = MAJOR(name->dev),
+			.minor = MINOR(name->dev), .writes = name->writes, .path_len = name->len,
+		};
+		if (state) {
+			out->seq = name->seq;
+			out->ino = name->ino;
+			out->bytes = name->bytes;
+			out->mtime_ns = name->mtime_ns;
+		}
+		memcpy(at + head, name->path, name->len);
+		at += len;
 	}
+	return at - begin;
 }
 
 /* Copy the log into memory of ours, so that no fault of the caller's holds up an event. */
 static int ckpt_write_log_copy(struct ckpt_write_log *log, struct ckpt_writes_read *arg,
 			       char **ret_buf)
 {
-	size_t room = READ_ONCE(log->bytes);
+	size_t room = READ_ONCE(log->bytes), want;
 	char *buf;
 
 	*ret_buf = NULL;
@@ -405,20 +267,36 @@ static int ckpt_write_log_copy(struct ckpt_write_log *log, struct ckpt_writes_re
 		if (!buf)
 			return -ENOMEM;
 		mutex_lock(&log->lock);
-		if (log->bytes <= room)
+		want = ckpt_write_log_bytes(log, arg->after);
+		if (want <= room)
 			break;
-		room = log->bytes;
+		room = want;
 		mutex_unlock(&log->lock);
 		kvfree(buf);
 	}
-	ckpt_write_log_fill(log, buf);
+	room = arg->len;
+	arg->len = ckpt_write_log_fill(log, buf, arg);
 	arg->log_flags = log->flags;
 	arg->since_ns = log->since_ns;
-	room = arg->len;
-	arg->len = log->bytes;
+	arg->seq = log->seq;
 	mutex_unlock(&log->lock);
 	*ret_buf = buf;
 	return arg->len > room ? -ENOSPC : 0;
+}
+
+/* The oldest of those that have ended, with a reference; or NULL. */
+static struct ckpt_write_log *ckpt_write_log_tagged(u64 tag)
+{
+	struct ckpt_write_log *log;
+
+	lockdep_assert_held(&ckpt_write_logs.lock);
+	list_for_each_entry(log, &ckpt_write_logs.ended, ended) {
+		if (log->tag != tag)
+			continue;
+		kref_get(&log->ref);
+		return log;
+	}
+	return NULL;
 }
 
 int ckpt_write_logs_read(struct pid_namespace *ns, struct ckpt_writes_read *arg)
@@ -427,15 +305,22 @@ int ckpt_write_logs_read(struct pid_namespace *ns, struct ckpt_writes_read *arg)
 	char *buf;
 	int err;
 
-	rcu_read_lock();
-	log = ckpt_write_log_find(ns);
-	rcu_read_unlock();
+	mutex_lock(&ckpt_write_logs.lock);
+	ckpt_write_logs_put_away(false);
+	log = ns ? ckpt_write_log_find(ns) : ckpt_write_log_tagged(arg->tag);
+	mutex_unlock(&ckpt_write_logs.lock);
 	if (!log)
 		return -ENODATA;
 	err = ckpt_write_log_copy(log, arg, &buf);
+	if (!ns)
+		arg->log_flags |= CKPT_WRITES_ENDED;
 	if (!err && copy_to_user(u64_to_user_ptr(arg->buf), buf, arg->len))
 		err = -EFAULT;
 	kvfree(buf);
+	mutex_lock(&ckpt_write_logs.lock);
+	if (!err && !ns && arg->flags & CKPT_WRITES_READ_DROP && !list_empty(&log->ended))
+		ckpt_write_logs_drop(log);
+	mutex_unlock(&ckpt_write_logs.lock);
 	ckpt_write_log_put(log);
 	return err;
 }

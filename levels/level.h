@@ -106,6 +106,8 @@ struct level_item {
 	size_t header_len;
 	/* of a level that has images as parity: pieces that there are, of how many; else 0 */
 	unsigned int have, of;
+	/* then also: how many images were coded, and bit i: the i-th holder has a piece */
+	unsigned int coded, holders;
 };
 
 /* Return: 0 to go on; anything else ends the listing and is returned */

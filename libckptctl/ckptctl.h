@@ -139,6 +139,9 @@ int ckpt_job_restart(struct ckpt *ckpt, int64_t job, int64_t generation,
  * @nodes: names, NULL-terminated, this node first; NULL: those that it was on
  * @map: the ranks of each node, "0-3,8", NULL-terminated; NULL: as before if the number of nodes
  *	is the generation's, else even blocks
+ * @map_path: pairs of absolute paths, NULL-terminated: what was at the first is now at the second,
+ *	a file, or a directory with all below it; NULL: nothing. A caller built before the field was
+ *	there has a smaller @size.
  */
 struct ckpt_restart_on {
 	size_t size;
@@ -147,9 +150,10 @@ struct ckpt_restart_on {
 	int64_t generation;
 	const char *const *nodes;
 	const char *const *map;
+	const char *const *map_path;
 };
 
-/* Restart a job that does not run on other nodes than it was on. */
+/* Restart a job that does not run, on other nodes than it was on, or with files elsewhere. */
 int ckpt_job_restart_on(struct ckpt *ckpt, int64_t job,
 			const struct ckpt_restart_on *restart);
 

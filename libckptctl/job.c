@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -37,6 +38,7 @@ static json_t *job_strings(const char *const *list)
 static const char not_utf8[] = "a string is not UTF-8";
 static const char bad_structure[] = "the structure is too short, or what is reserved in it is not "
 				    "0";
+static const char bad_pairs[] = "the last path of map_path has no new path behind it";
 static const char bad_flags[] = "there is a flag that this library does not know";
 
 /* Set a string if there is one; a string that is not UTF-8 fails and is not skipped. */
@@ -166,40 +168,63 @@ API int ckpt_job_auto(struct ckpt *ckpt, int64_t job, const struct ckpt_auto *ho
 	return handle_call(ckpt, "auto", args, NULL, 0);
 }
 
+/* Set a list of strings if there is one; a string that is not UTF-8 fails. */
+static bool set_strings(json_t *args, const char *name, const char *const *list)
+{
+	return !list || !json_object_set_new(args, name, job_strings(list));
+}
+
+/* Set [[OLD, NEW], ...] from OLD, NEW, ..., if there are any. */
+static int set_pairs(json_t *args, const char *name, const char *const *list)
+{
+	json_t *pairs;
+
+	if (!list)
+		return 0;
+	pairs = json_array();
+	json_object_set_new(args, name, pairs);
+	for (; list[0]; list += 2) {
+		if (!list[1])
+			return -EINVAL;
+		if (json_array_append_new(pairs, json_pack("[s, s]", list[0], list[1])))
+			return -EILSEQ;
+	}
+	return 0;
+}
+
+/* Is @restart one of this version of the structure, or of one before @map_path was in it? */
+static bool is_restart_on(const struct ckpt_restart_on *restart)
+{
+	return restart->size >= offsetof(struct ckpt_restart_on, map_path) && !restart->reserved;
+}
+
 API int ckpt_job_restart_on(struct ckpt *ckpt, int64_t job,
 			    const struct ckpt_restart_on *restart)
 {
-	json_t *args, *nodes = NULL, *map = NULL;
 	uint32_t flags;
+	json_t *args;
+	int err = 0;
 
-	if (restart->size < sizeof(*restart) || restart->reserved)
+	if (!is_restart_on(restart))
 		return handle_refuse(ckpt, -EINVAL, bad_structure);
 	flags = restart->flags;
 	if (flags & ~(uint32_t)(CKPT_RESTART_ACCEPT_CHANGED |
 				CKPT_RESTART_DRY_RUN | CKPT_RESTART_NODE_LOST))
 		return handle_refuse(ckpt, -EINVAL, bad_flags);
-	if (restart->nodes) {
-		nodes = job_strings(restart->nodes);
-		if (!nodes)
-			return handle_refuse(ckpt, -EILSEQ, not_utf8);
-	}
-	if (restart->map) {
-		map = job_strings(restart->map);
-		if (!map) {
-			json_decref(nodes);
-			return handle_refuse(ckpt, -EILSEQ, not_utf8);
-		}
-	}
 	args = json_pack("{s:I, s:b, s:b, s:b}", "job", (json_int_t)job,
 			 "accept_changed", !!(flags & CKPT_RESTART_ACCEPT_CHANGED),
 			 "dry_run", !!(flags & CKPT_RESTART_DRY_RUN),
 			 "node_lost", !!(flags & CKPT_RESTART_NODE_LOST));
 	if (restart->generation)
 		json_object_set_new(args, "generation", json_integer(restart->generation));
-	if (nodes)
-		json_object_set_new(args, "nodes", nodes);
-	if (map)
-		json_object_set_new(args, "map", map);
+	if (!set_strings(args, "nodes", restart->nodes) || !set_strings(args, "map", restart->map))
+		err = -EILSEQ;
+	if (!err && restart->size >= sizeof(*restart))
+		err = set_pairs(args, "map_path", restart->map_path);
+	if (err) {
+		json_decref(args);
+		return handle_refuse(ckpt, err, err == -EILSEQ ? not_utf8 : bad_pairs);
+	}
 	return handle_call(ckpt, "restart", args, NULL, 0);
 }
 

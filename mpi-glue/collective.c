@@ -169,6 +169,18 @@ static uint32_t free_slot(void)
 	return slot;
 }
 
+void collective_show(struct counter *counter, uint64_t id)
+{
+	struct status_comm *shown;
+
+	counter->shown = NULL;
+	if (!glue.page || counter->slot >= glue.page->max_comms)
+		return;
+	shown = &status_shown(glue.page)[counter->slot];
+	status_comm_write(shown, id, counter->members, 0);
+	counter->shown = &shown->seq;
+}
+
 static void collective_set_name(struct vcomm *comm, uint64_t id)
 {
 	comm->coll.seq = 0;
@@ -176,6 +188,7 @@ static void collective_set_name(struct vcomm *comm, uint64_t id)
 	/* another thread may be looking for a free slot */
 	glue_lock(&glue.publishing);
 	comm->coll.slot = free_slot();
+	collective_show(&comm->coll, id);
 	__atomic_store_n(&comm->coll.id, id, __ATOMIC_RELEASE);
 	glue_unlock(&glue.publishing);
 	/*
@@ -345,6 +358,8 @@ void collective_publish_one(const struct counter *counter)
 void collective_count(struct counter *counter)
 {
 	__atomic_add_fetch(&counter->seq, 1, __ATOMIC_SEQ_CST);
+	if (counter->shown)
+		*counter->shown = counter->seq;
 	if (counter->slot == COUNTER_MEETING)
 		meeting_add(counter, 1);
 }
@@ -355,6 +370,8 @@ static void uncount_locked(struct counter *counter)
 	struct status_comm *comm = page_slot(counter);
 
 	__atomic_sub_fetch(&counter->seq, 1, __ATOMIC_SEQ_CST);
+	if (counter->shown)
+		*counter->shown = counter->seq;
 	if (counter->slot == COUNTER_MEETING) {
 		meeting_add(counter, -1);
 		meeting_publish(counter);

@@ -118,6 +118,8 @@ void comm_dup_uncount(struct call_mark *mark, MPI_Comm comm, int rc, bool asked)
 bool collective_behind(void);
 /* True if every named communicator has a slot in the page; if not, the checkpoint is refused. */
 bool collective_all_listed(void);
+/* From now on @counter has a copy in the page, under @id, if there is room for it. */
+void collective_show(struct counter *counter, uint64_t id);
 /* Write the counters into the page. */
 void collective_publish(void);
 void collective_publish_one(const struct counter *counter);

@@ -17,38 +17,9 @@
 #include "mpi-glue/win.h"
 #include "mpi/calls.h"
 
-static MPI_Win words_below(const struct vwin *win)
-{
-	return (MPI_Win)win->words_below;
-}
-
 bool win_is_idle(const struct vwin *win)
 {
 	return win->access <= ACCESS_FENCE && !win->from && !win->locked;
-}
-
-static uint64_t *epoch_word(const struct vwin *win, size_t i)
-{
-	return (uint64_t *)win->words + i;
-}
-
-/* Add one to word @i of each member in @rank[], which need not make progress for that. */
-LOWER_TEXT static int words_tell(const struct vwin *win, size_t i, int n, const int rank[])
-{
-	static const uint64_t one = 1;
-	MPI_Datatype dtype = real_dtype(MPI_UINT64_T);
-	int rc = 0;
-
-	if (win->nr == 1) {
-		__atomic_add_fetch(epoch_word(win, i), (uint64_t)n, __ATOMIC_SEQ_CST);
-		return 0;
-	}
-	for (int k = 0; k < n && !rc; k++)
-		rc = lower_MPI_Accumulate(&one, 1, dtype, rank[k], (MPI_Aint)i, 1, dtype,
-					  real_op(MPI_SUM), words_below(win));
-	for (int k = 0; k < n && !rc; k++)
-		rc = lower_MPI_Win_flush_local(rank[k], words_below(win));
-	return rc;
 }
 
 /*
@@ -70,14 +41,18 @@ static bool is_told(const struct vwin *win, int kind, int rank)
 	return has_come(epoch_by(win, kind, rank), *epoch_by(win, kind + 2, rank));
 }
 
-/* Wait until @word, which others add to, is more than @seen; @peer is the member waited for. */
-LOWER_TEXT static int word_await(const struct vwin *win, const uint64_t *word, uint64_t seen,
-				 int peer, struct call_mark *mark)
+/*
+ * Wait until the count of @kind of member @peer is more than @seen. The words may lie elsewhere
+ * after each safe point.
+ */
+LOWER_TEXT static int word_await(const struct vwin *win, int kind, int peer, uint64_t seen,
+				 struct call_mark *mark)
 {
 	const struct vcomm *comm = (struct vcomm *)win->comm;
 	int flag, rc;
 
-	while (!has_come(word, seen)) {
+	while (!has_come(epoch_by(win, kind, peer), seen)) {
+		const uint64_t *word = epoch_by(win, kind, peer);
 		int tag = quiet_tag();
 
 		rc = UNTIL_OUT(MPI_Iprobe, has_come(word, seen), MPI_ANY_SOURCE, tag,
@@ -86,6 +61,7 @@ LOWER_TEXT static int word_await(const struct vwin *win, const uint64_t *word, u
 			return rc;
 		/* name the peer for anybody who asks what this thread waits for */
 		glue_self.peer = world_rank_of(comm, peer);
+		progress_waits(STATUS_ONE_SIDED, glue_self.peer, 0, comm->coll.id);
 		if (!has_come(word, seen))
 			between(mark);
 	}
@@ -99,8 +75,7 @@ static int words_await(const struct vwin *win, int kind, int n, const int rank[]
 	int rc = 0;
 
 	for (int k = 0; k < n && !rc; k++)
-		rc = word_await(win, epoch_by(win, kind, rank[k]),
-				*epoch_by(win, kind + 2, rank[k]), rank[k], mark);
+		rc = word_await(win, kind, rank[k], *epoch_by(win, kind + 2, rank[k]), mark);
 	for (int k = 0; k < n && !rc; k++)
 		++*epoch_by(win, kind + 2, rank[k]);
 	return rc;
@@ -136,7 +111,7 @@ LOWER_TEXT static bool fence_step(void *arg)
 		int tag = quiet_tag();	/* upper-half code: call it before going below */
 
 		if (!f->told)
-			f->rc = words_tell(win, WORD_OF(come) + (size_t)f->round, 1, &next);
+			f->rc = words_tell(win, WORD_OF(come) + (size_t)f->round, 1, 1, &next);
 		f->told = true;
 		if (!f->rc && !has_come(come, f->before))
 			f->rc = UNTIL_OUT(MPI_Iprobe, has_come(come, f->before), MPI_ANY_SOURCE,
@@ -233,7 +208,8 @@ LOWER_TEXT int PMPI_Win_post(MPI_Group group, int assert, MPI_Win win)
 	if (!rc)
 		rc = lower_MPI_Win_sync(win_below(desc));
 	if (!rc)
-		rc = words_tell(desc, WORD_OF(by) + (size_t)desc->rank, desc->nr_from, desc->from);
+		rc = words_tell(desc, WORD_OF(by) + (size_t)desc->rank, 1, desc->nr_from,
+				desc->from);
 	return rc ? fail_win(win, rc, CALL_MPI_Win_post) : rc;
 }
 MPI_ALIAS(MPI_Win_post);
@@ -272,8 +248,8 @@ LOWER_TEXT int PMPI_Win_complete(MPI_Win win)
 	for (int k = 0; !rc && k < desc->nr_to; k++)
 		rc = lower_MPI_Win_flush(desc->to[k], win_below(desc));
 	if (!rc)
-		rc = words_tell(desc, WORD_OF(by) + (size_t)(desc->nr + desc->rank), desc->nr_to,
-				desc->to);
+		rc = words_tell(desc, WORD_OF(by) + (size_t)(desc->nr + desc->rank), 1,
+				desc->nr_to, desc->to);
 	if (rc)
 		return fail_win(win, rc, CALL_MPI_Win_complete);
 	memset(desc->target, 0, (size_t)desc->nr);
@@ -349,8 +325,8 @@ LOWER_TEXT void wins_flush(void)
 		if (!win || !win->obj.real)
 			continue;
 		rc = lower_MPI_Win_flush_all(win_below(win));
-		if (!rc && win->nr > 1)
-			rc = lower_MPI_Win_flush_all(words_below(win));
+		if (!rc)
+			rc = words_flush(win);
 	}
 	if (rc)
 		glue_refuse(CALL_MPI_Win_flush_all, "the library does not complete what was begun");

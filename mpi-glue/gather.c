@@ -145,6 +145,7 @@ __attribute__((noinline)) void gather_begin(struct call_mark *mark, unsigned int
 	CALL_BEGIN(mark, call);
 	glue_self.counter = over;
 	glue_self.peer = -1;
+	progress_gathers(over);
 	gather_until(mark, counter, gather_step, &g);
 	glue_self.counter = counter;
 }

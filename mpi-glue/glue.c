@@ -364,8 +364,10 @@ LOWER_TEXT static void init_done(int provided)
 	abi_initialized();
 	library_version_note();
 	status_attach();
-	if (glue.page)
+	if (glue.page) {
 		drain_prepare();
+		progress_begin();
+	}
 	__atomic_store_n(&glue.state, GLUE_RUNNING, __ATOMIC_RELEASE);
 	quiesce_start();
 }

@@ -36,6 +36,14 @@ int PMPI_Iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Status *statu
 }
 MPI_ALIAS(MPI_Iprobe);
 
+static void progress_probe(int source, int tag, MPI_Comm comm)
+{
+	const struct vcomm *desc = (struct vcomm *)vobj_comm(comm);
+
+	progress_waits(STATUS_RECEIVES, source < 0 ? -1 : world_rank_of(desc, source), tag,
+		       desc ? desc->coll.id : 0);
+}
+
 int PMPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status *status)
 {
 	GLUE_CALL(MPI_Probe);
@@ -47,6 +55,7 @@ int PMPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status *status)
 			return fail_comm(comm, rc, CALL_MPI_Probe);
 		if (flag)
 			return rc;
+		progress_probe(source, tag, comm);
 		between(&mark);
 	}
 }
@@ -117,6 +126,7 @@ int PMPI_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message *message, MPI_St
 			return fail_comm(comm, rc, CALL_MPI_Mprobe);
 		if (flag)
 			return rc;
+		progress_probe(source, tag, comm);
 		between(&mark);
 	}
 }

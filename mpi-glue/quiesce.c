@@ -19,7 +19,9 @@
 /* How long MPI_Abort waits for a lower half that another thread uses or a restart loads anew. */
 #define ABORT_PATIENCE_MS	2000
 
-__thread struct glue_thread glue_self = { .unknown = 1, .peer = -1 };
+/* The entry of threads that have none of their own yet; nobody reads it. */
+static struct status_thread unshown;
+__thread struct glue_thread glue_self = { .unknown = 1, .peer = -1, .shown = &unshown };
 
 static uint32_t hold_now(void)
 {
@@ -34,6 +36,7 @@ static void thread_leaves(void *arg)
 	*self->prev = self->next;
 	if (self->next)
 		self->next->prev = self->prev;
+	progress_leave(self);
 	self->unknown = 1;	/* another destructor may call MPI */
 	glue_unlock(&glue.threads_lock);
 }
@@ -79,6 +82,7 @@ __attribute__((noinline, cold)) void quiesce_join(unsigned int call)
 	if (glue_self.next)
 		glue_self.next->prev = &glue_self.next;
 	glue.threads = &glue_self;
+	progress_join();
 	glue_self.unknown = 0;
 	glue.callers++;
 	glue_unlock(&glue.threads_lock);

@@ -28,6 +28,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "mpi-glue/progress.h"
 #include "mpi-glue/vhandle.h"
 
 struct counter;
@@ -55,6 +56,7 @@ enum {
  * @counter, @peer, @tag: what the thread waits for, shown to people; peer by world rank
  * @counter_call: the call that @counter belongs to, coded as @call; that call may be over
  * @gathers: the thread has not begun that call, as not all members have come to it (gather.h)
+ * @shown: the thread's entry in the status page, or @own; never NULL
  * @kept_seen: the last result of kept_come_and_go() that the thread saw: kept messages that have
  *             come and gone
  */
@@ -68,6 +70,8 @@ struct glue_thread {
 	uint32_t counter_call;
 	uint32_t gathers, kept_seen;
 	struct glue_thread *next, **prev;
+	struct status_thread *shown;
+	struct status_thread own;
 };
 
 extern __thread struct glue_thread glue_self
@@ -158,6 +162,7 @@ void quiesce_join(unsigned int call);
 #define CALL_MARK(mark, nr) do { \
 	(mark)->outer = glue_self.call; \
 	*(volatile uint32_t *)&glue_self.call = (nr) + 1; \
+	progress_call(glue_self.shown, (nr) + 1); \
 	__asm__ volatile("" : : : "memory"); \
 } while (0)
 
@@ -173,6 +178,7 @@ static inline __attribute__((always_inline)) void call_end(struct call_mark *mar
 		quiesce_end(mark);
 	__asm__ volatile("" : : : "memory");
 	*(volatile uint32_t *)&glue_self.call = mark->outer;
+	__atomic_store_n(&glue_self.shown->call, mark->outer, __ATOMIC_RELAXED);
 }
 
 /* First line of every wrapper: to its end the thread is inside. */
@@ -192,8 +198,10 @@ static inline __attribute__((always_inline)) void call_end(struct call_mark *mar
 	glue_self.counter = (counted); \
 	glue_self.counter_call = CALL_##name + 1; \
 	CALL_MARK(&mark, CALL_##name); \
-	if (likely(counted)) \
+	if (likely(counted)) { \
 		count; \
+		progress_collective(counted); \
+	} \
 	__asm__ volatile("" : : : "memory"); \
 	if (unlikely(*(volatile uint32_t *)&glue.hold)) \
 		quiesce_begin(&mark, CALL_##name, counted); \

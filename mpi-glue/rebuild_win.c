@@ -29,6 +29,7 @@ LOWER_TEXT static int rebuild_win_ask(struct vwin *win)
 	MPI_Info info;
 	int length, rc;
 
+	words_keep(win);
 	if (!win->name)
 		win->name = calloc(1, MPI_MAX_OBJECT_NAME);
 	if (!win->name)

@@ -38,6 +38,7 @@ struct counter {
 	uint64_t seq;
 	uint32_t slot;		/* index in comms[] of the status page */
 	uint32_t members;
+	uint64_t *shown;	/* a copy of @seq in the status page; NULL: none */
 };
 
 /*
@@ -142,7 +143,10 @@ struct vfile {
 };
 
 /*
- * @words_below: real handle of a window on @words, for the epochs: win.h
+ * @words: for the epochs: win.h; in memory of the lower half, or @words_kept
+ * @words_kept: the words at the last cut, on the heap
+ * @words_beside: by rank, the words of all members, if this process can reach them; or NULL
+ * @words_below: real handle of the window behind which the words are
  * @target: by rank, enum win_target
  * @locked: how many targets are locked
  * @all: MPI_Win_lock_all is counted
@@ -165,7 +169,8 @@ struct vwin {
 	int locked, nr_to, nr_from;
 	int *to, *from;
 	uint8_t *target;
-	struct win_words *words;
+	struct win_words *words, *words_kept;
+	void **words_beside;
 	uintptr_t words_below;
 	struct win_part *parts;		/* shared: by rank */
 	void *map;

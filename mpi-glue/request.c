@@ -247,6 +247,7 @@ int wait_inside(MPI_Request *request, MPI_Status *status, struct call_mark *mark
 		if (req) {	/* for people who ask what the thread waits for */
 			glue_self.peer = req->peer;
 			glue_self.tag = req->tag;
+			progress_request(req);
 		}
 		between(mark);
 	}

@@ -183,10 +183,53 @@ LOWER_TEXT static int wait_one(MPI_Request *request, MPI_Status *status, struct 
 		rc = test_below(&real, &flag, status);
 		if (flag || rc)
 			break;
+		if (req)
+			progress_request(req);
 		between(mark);
 	}
 	request_settle(request, real, true, status);
 	return rc;
+}
+
+/*
+ * Show in the status page what the thread waits for: the first request that is not complete. Each
+ * is asked for, which costs, so this is done again ever more seldom; @tries: waits so far.
+ */
+LOWER_TEXT static void show_first(int n, const MPI_Request requests[], const MPI_Request real[],
+				  unsigned int tries)
+{
+	if ((tries & (tries - 1)) && tries % (1u << 16))
+		return;
+	for (int i = 0; i < n; i++) {
+		const struct vrequest *req = (struct vrequest *)vobj_req(requests[i]);
+		int flag = 0;
+
+		if (!req || !(req->flags & REQ_ACTIVE) ||
+		    lower_MPI_Request_get_status(real[i], &flag, MPI_STATUS_IGNORE) || flag)
+			continue;
+		progress_request(req);
+		return;
+	}
+}
+
+/* The same for a call that ends with any of the requests. */
+static void show_any(int n, const MPI_Request requests[])
+{
+	const struct vrequest *only = NULL;
+	int nr = 0;
+
+	for (int i = 0; i < n; i++) {
+		const struct vrequest *req = (struct vrequest *)vobj_req(requests[i]);
+
+		if (!req || !(req->flags & REQ_ACTIVE))
+			continue;
+		only = req;
+		nr++;
+	}
+	if (nr == 1)
+		progress_request(only);
+	else if (nr)
+		progress_waits(STATUS_RECEIVES, -1, 0, 0);
 }
 
 /* A request has failed with @rc, and complete ones are settled: wait for the rest one by one. */
@@ -248,6 +291,7 @@ LOWER_TEXT int PMPI_Waitall(int count, MPI_Request requests[], MPI_Status status
 	uint32_t flags = reals_of(real, n, requests);
 	MPI_Status *use = statuses;
 	struct vobj *comm = NULL;
+	unsigned int tries = 0;
 
 	if (needs_status(flags, ALL_NEED_STATUS) && statuses == MPI_STATUSES_IGNORE)
 		own = n;
@@ -263,6 +307,7 @@ LOWER_TEXT int PMPI_Waitall(int count, MPI_Request requests[], MPI_Status status
 		rc = UNTIL_OUT(MPI_Testall, flag, count, real, &flag, use);
 		if (likely(flag) || rc)
 			break;
+		show_first(n, requests, real, tries++);
 		between(&mark);
 		reals_of(real, n, requests);
 	}
@@ -397,6 +442,7 @@ LOWER_TEXT int PMPI_Waitany(int count, MPI_Request requests[], int *indx, MPI_St
 			rc = UNTIL_OUT(MPI_Testany, flag, count, real, indx, &flag, use);
 		if (likely(flag && !only_io(*indx, io)) || rc)
 			break;
+		show_any(n, requests);
 		between(&mark);
 	}
 	if (unlikely(*indx == MPI_UNDEFINED) && !rc)
@@ -518,6 +564,7 @@ LOWER_TEXT static int some(int incount, MPI_Request requests[], int *outcount, i
 			rc = settle_some(n, requests, real, *outcount, indices, use, rc, call);
 			break;
 		}
+		show_any(n, requests);
 		between(mark);
 		reals_of(real, n, requests);
 	}

@@ -8,7 +8,9 @@
  *
  * One writer per field, no locks. @order is the shim's: it writes its fields, then raises
  * @serial with release order and wakes its futex. @answer is the rank's, with @change as futex.
- * Between checkpoints the rank writes nothing here: it updates @answer when @serial moves.
+ * Between checkpoints the rank updates @answer only when @serial moves.
+ *
+ * Progress is written at all times, and no checkpoint depends on it: status_progress.h.
  *
  * When has a rank caught up? A reader has to look in this order (acquire), and start again if a
  * condition does not hold:
@@ -40,8 +42,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "mpi-glue/status_progress.h"
+
 #define STATUS_MAGIC	0x70536c6c69745373ull
-#define STATUS_VERSION	2u
+#define STATUS_VERSION	3u
 /* Identity, of no communicator, that counts the meetings of ranks @a and @b. */
 #define STATUS_PAIR(a, b) \
 	(1ull << 62 | (uint64_t)((a) < (b) ? (a) : (b)) << 31 | (uint64_t)((a) < (b) ? (b) : (a)))
@@ -128,13 +132,6 @@ struct status_answer {
 	char refusal[256];
 };
 
-/* Collectives of one communicator; @id as its members agreed when it was made. */
-struct status_comm {
-	uint64_t id;
-	uint64_t seq;		/* collectives that this rank has begun */
-	uint64_t members;	/* how many ranks */
-};
-
 struct status_target {
 	uint64_t id;		/* of comms[] at this index */
 	uint64_t seq;
@@ -169,6 +166,7 @@ struct status_page {
 	uint32_t pad;
 	struct status_order order __attribute__((aligned(64)));
 	struct status_answer answer __attribute__((aligned(64)));
+	struct status_thread thread[STATUS_THREADS] __attribute__((aligned(64)));
 	uint8_t tables[] __attribute__((aligned(64)));
 };
 
@@ -177,39 +175,20 @@ static inline struct status_comm *status_comms(struct status_page *page)
 	return (struct status_comm *)page->tables;
 }
 
-/*
- * A slot may get another communicator while a reader reads it: its id is 0 meanwhile. A reader
- * that finds the same id after reading the rest has all fields of one communicator.
- */
-static inline void status_comm_write(struct status_comm *comm, uint64_t id, uint64_t members,
-				     uint64_t seq)
-{
-	if (comm->id != id) {
-		__atomic_store_n(&comm->id, 0, __ATOMIC_RELAXED);
-		__atomic_thread_fence(__ATOMIC_RELEASE);
-		comm->members = members;
-	}
-	__atomic_store_n(&comm->seq, seq, __ATOMIC_RELEASE);
-	__atomic_store_n(&comm->id, id, __ATOMIC_RELEASE);
-}
-
-/* Returns false if the slot has no communicator, or changes. */
-static inline bool status_comm_read(const struct status_comm *comm, struct status_comm *ret_comm)
-{
-	ret_comm->id = __atomic_load_n(&comm->id, __ATOMIC_ACQUIRE);
-	ret_comm->seq = __atomic_load_n(&comm->seq, __ATOMIC_ACQUIRE);
-	ret_comm->members = __atomic_load_n(&comm->members, __ATOMIC_ACQUIRE);
-	return ret_comm->id && __atomic_load_n(&comm->id, __ATOMIC_ACQUIRE) == ret_comm->id;
-}
-
 static inline struct status_target *status_targets(struct status_page *page)
 {
 	return (struct status_target *)(status_comms(page) + page->max_comms);
 }
 
+/* As comms[], with the same slots, but always up to date. */
+static inline struct status_comm *status_shown(struct status_page *page)
+{
+	return (struct status_comm *)(status_targets(page) + page->max_comms);
+}
+
 static inline uint64_t *status_sent(struct status_page *page)
 {
-	return (uint64_t *)(status_targets(page) + page->max_comms);
+	return (uint64_t *)(status_shown(page) + page->max_comms);
 }
 
 static inline uint64_t *status_received(struct status_page *page)
@@ -242,7 +221,7 @@ static inline struct status_lower *status_lower(struct status_page *page)
 static inline size_t status_size(uint32_t nr_ranks, uint32_t max_comms)
 {
 	return sizeof(struct status_page) +
-	       max_comms * (sizeof(struct status_comm) + sizeof(struct status_target)) +
+	       max_comms * (2 * sizeof(struct status_comm) + sizeof(struct status_target)) +
 	       nr_ranks * 4 * sizeof(uint64_t) + sizeof(struct status_lower) +
 	       status_lower_max(nr_ranks) * sizeof(int32_t);
 }

@@ -28,6 +28,7 @@ UPPER_SOURCES := \
 	mpi-glue/orphan.c \
 	mpi-glue/p2p.c \
 	mpi-glue/probe.c \
+	mpi-glue/progress.c \
 	mpi-glue/quiesce.c \
 	mpi-glue/real_library.c \
 	mpi-glue/rebuild.c \
@@ -45,7 +46,8 @@ UPPER_SOURCES := \
 	mpi-glue/vhandle.c \
 	mpi-glue/win.c \
 	mpi-glue/win_lock.c \
-	mpi-glue/win_shared.c
+	mpi-glue/win_shared.c \
+	mpi-glue/win_words.c
 UPPER_mpich := mpi-glue/abi/abi_mpich.c mpi-glue/abi/abi_mpich_large.c
 UPPER_ompi := mpi-glue/abi/abi_ompi.c mpi-glue/abi/abi_ompi_fortran.c
 UPPER_INCLUDE_mpich := /usr/include/x86_64-linux-gnu/mpich

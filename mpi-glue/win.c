@@ -14,24 +14,6 @@
 #include "mpi-glue/win.h"
 #include "mpi/calls.h"
 
-/* Make the window through which the other members reach the words of this member. */
-LOWER_TEXT static int make_words(struct vwin *win, MPI_Comm comm)
-{
-	size_t size = sizeof(struct win_words) + 2 * (size_t)win->nr * sizeof(uint64_t);
-	MPI_Win words;
-	int rc;
-
-	if (win->nr == 1)
-		return 0;
-	rc = lower_MPI_Win_create(win->words, (MPI_Aint)size, sizeof(uint64_t),
-				  real_info(MPI_INFO_NULL), comm, &words);
-	if (rc)
-		return rc;
-	lower_MPI_Win_set_errhandler(words, real_errh(MPI_ERRORS_RETURN));
-	win->words_below = ABI_BITS(words);
-	return lower_MPI_Win_lock_all(MPI_MODE_NOCHECK, words);
-}
-
 /* Drop the hint no_locks, which a program that does not lock may give: Stillpoint itself locks. */
 LOWER_TEXT static int allow_locks(MPI_Info info, MPI_Info *ret_info)
 {
@@ -54,7 +36,7 @@ LOWER_TEXT static int made_below(struct vwin *win, MPI_Comm comm, MPI_Win real)
 
 	win->obj.real = ABI_BITS(real);
 	lower_MPI_Win_set_errhandler(real, real_errh(MPI_ERRORS_RETURN));
-	rc = make_words(win, comm);
+	rc = words_make_below(win, comm);
 	return rc ? rc : lower_MPI_Win_lock_all(MPI_MODE_NOCHECK, real);
 }
 
@@ -88,7 +70,7 @@ void win_drop(struct vwin *win)
 		free(region);
 	}
 	win_shared_drop(win);
-	free(win->words);
+	words_drop(win);
 	free(win->target);
 	free(win->to);
 	free(win->from);
@@ -122,8 +104,7 @@ LOWER_TEXT static struct vwin *win_new(MPI_Comm comm, MPI_Info info, int flavor,
 		win->nr =
 			1; /* invalid communicator: the library reports it on making the window */
 	win->target = calloc((size_t)win->nr, 1);
-	win->words = calloc(1, sizeof(*win->words) + 4 * (size_t)win->nr * sizeof(uint64_t));
-	if (win->target && win->words)
+	if (words_alloc(win) && win->target)
 		return win;
 	vobj_put(&win->obj);
 	return NULL;
@@ -335,15 +316,12 @@ MPI_ALIAS(MPI_Win_set_info);
 
 LOWER_TEXT static int free_below(struct vwin *win)
 {
-	MPI_Win real = (MPI_Win)win->obj.real, words = (MPI_Win)win->words_below;
+	MPI_Win real = (MPI_Win)win->obj.real;
 	int rc = lower_MPI_Win_unlock_all(real);
 
 	if (!rc)
 		rc = lower_MPI_Win_free(&real);
-	if (rc || win->nr == 1)
-		return rc;
-	rc = lower_MPI_Win_unlock_all(words);
-	return rc ? rc : lower_MPI_Win_free(&words);
+	return rc ? rc : words_free_below(win);
 }
 
 static struct counter *counter_if_idle(MPI_Win win)

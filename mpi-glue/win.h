@@ -10,8 +10,9 @@
  * image with the rest, and a cut can be in the middle of any epoch: the drain flushes, and a
  * restart makes the window again and goes on.
  *
- * Words of a member, each written by atomics of MPI alone (@words_below, a window beside the
- * application's): the state of its lock; for each other member how often that one has posted to,
+ * Words of a member, each written by atomics alone, those of the processor among members on one
+ * node, else those of MPI (win_words.c): the state of its lock; for each other member how often
+ * that one has posted to,
  * and completed at, this one; for each round of a fence how often a member has come. The posts,
  * completions and rounds only grow, and the member counts beside them how many it has used, so
  * nothing is ever reset. A thread waits for a word, or tries a lock, between safe points, so a
@@ -138,6 +139,33 @@ static inline MPI_Aint win_disp(MPI_Win win, int target, MPI_Aint disp)
 		return disp;
 	return desc->parts[target].offset + disp * desc->parts[target].disp_unit;
 }
+
+/* Words of members: win_words.c. Functions that return int return a code of MPI. */
+
+/* Give a new window its words, all 0. False: no memory. */
+bool words_alloc(struct vwin *win);
+/*
+ * Make what other members reach this member's words through. Collective over @comm, a real handle.
+ * In a restart the words go on as they were at the cut.
+ */
+int words_make_below(struct vwin *win, MPI_Comm comm);
+/* Collective over the members, none of which adds to a word any more. */
+int words_free_below(struct vwin *win);
+/* Complete what was added to words of others at its target. */
+int words_flush(const struct vwin *win);
+/* At a cut, when no rank adds to words any more: have the words in the image. */
+void words_keep(struct vwin *win);
+/* Free the words of a window that is gone below. */
+void words_drop(struct vwin *win);
+/* Add *@value to word @i of member @rank, complete on return; *@value: the word's old value. */
+int word_add(const struct vwin *win, int rank, size_t i, uint64_t *value);
+/* Add @add to word @i of each member, complete on return; @was: their old values, by rank. */
+int words_add_all(const struct vwin *win, size_t i, uint64_t add, uint64_t was[]);
+/*
+ * Add @add to word @i of each member in @rank[], NULL: of the first @n members. They need not make
+ * progress for that: an addition may come to its target later, at the latest in words_flush().
+ */
+int words_tell(const struct vwin *win, size_t i, uint64_t add, int n, const int rank[]);
 
 /* May a fence, or the end of the window, come now? */
 bool win_is_idle(const struct vwin *win);

@@ -25,27 +25,20 @@ static bool is_locked(const struct vwin *win, int rank)
 	return win->access == ACCESS_ALL || rank == MPI_PROC_NULL || has_lock(win, rank);
 }
 
-/* Add *@value to word @i of member @rank, complete on return; *@value: the word's old value. */
-LOWER_TEXT static int word_add(const struct vwin *win, int rank, size_t i, uint64_t *value)
-{
-	uint64_t add = *value, *own = (uint64_t *)win->words + i;
-	MPI_Win words = (MPI_Win)win->words_below;
-	int rc;
-
-	if (win->nr == 1) {
-		*value = __atomic_fetch_add(own, add, __ATOMIC_SEQ_CST);
-		return 0;
-	}
-	rc = lower_MPI_Fetch_and_op(&add, value, real_dtype(MPI_UINT64_T), rank, (MPI_Aint)i,
-				    real_op(MPI_SUM), words);
-	return rc ? rc : lower_MPI_Win_flush(rank, words);
-}
-
 static int win_lock_give_back(const struct vwin *win, int rank, size_t i, uint64_t value)
 {
 	uint64_t add = -value;
 
 	return word_add(win, rank, i, &add);
+}
+
+/* Whoever holds the lock may need this process's progress to come to its end. */
+LOWER_TEXT static int lock_progress(void)
+{
+	int tag = quiet_tag(), flag;
+
+	return lower_MPI_Iprobe(MPI_ANY_SOURCE, tag, real_comm(MPI_COMM_WORLD), &flag,
+				MPI_STATUS_IGNORE);
 }
 
 static bool has_writer(uint64_t lock)
@@ -64,6 +57,9 @@ static int lock_await(const struct vwin *win, int rank, bool readers, struct cal
 		int rc = word_add(win, rank, WORD_OF(lock), &now);
 
 		if (rc || !(readers ? now & MASK_SHARED : has_writer(now)))
+			return rc;
+		rc = lock_progress();
+		if (rc)
 			return rc;
 		between(mark);
 	}
@@ -128,6 +124,8 @@ static int win_lock_take(struct vwin *win, int type, int rank, int assert, struc
 	else
 		how = TARGET_SHARED;
 	glue_self.peer = world_rank_of((struct vcomm *)win->comm, rank);
+	progress_waits(STATUS_ONE_SIDED, glue_self.peer, 0,
+		       ((struct vcomm *)win->comm)->coll.id);
 	if (how == TARGET_EXCLUSIVE)
 		rc = lock_exclusive(win, rank, mark);
 	else if (how == TARGET_SHARED)
@@ -190,24 +188,14 @@ int PMPI_Win_unlock(int rank, MPI_Win win)
 MPI_ALIAS(MPI_Win_unlock);
 
 /* Lock all members at once, and afterwards one by one those that had a writer. */
-LOWER_TEXT static int lock_everybody(const struct vwin *win, struct call_mark *mark)
+static int lock_everybody(const struct vwin *win, struct call_mark *mark)
 {
-	static const uint64_t one = 1;
-	MPI_Datatype dtype = real_dtype(MPI_UINT64_T);
-	MPI_Win words = (MPI_Win)win->words_below;
-	uint64_t *was;
-	int rc = 0;
+	uint64_t *was = calloc((size_t)win->nr, sizeof(*was));
+	int rc;
 
-	if (win->nr == 1)
-		return lock_shared(win, 0, mark);
-	was = calloc((size_t)win->nr, sizeof(*was));
 	if (!was)
 		return MPI_ERR_NO_MEM;
-	for (int i = 0; i < win->nr && !rc; i++)
-		rc = lower_MPI_Fetch_and_op(&one, &was[i], dtype, i, WORD_OF(lock),
-					    real_op(MPI_SUM), words);
-	if (!rc)
-		rc = lower_MPI_Win_flush_all(words);
+	rc = words_add_all(win, WORD_OF(lock), 1, was);
 	for (int i = 0; i < win->nr && !rc; i++) {
 		if (!has_writer(was[i]))
 			continue;
@@ -221,19 +209,9 @@ LOWER_TEXT static int lock_everybody(const struct vwin *win, struct call_mark *m
 	return rc;
 }
 
-LOWER_TEXT static int unlock_everybody(const struct vwin *win)
+static int unlock_everybody(const struct vwin *win)
 {
-	static const uint64_t minus_one = -1ull;
-	MPI_Datatype dtype = real_dtype(MPI_UINT64_T);
-	MPI_Win words = (MPI_Win)win->words_below;
-	int rc = 0;
-
-	if (win->nr == 1)
-		return win_lock_give_back(win, 0, WORD_OF(lock), 1);
-	for (int i = 0; i < win->nr && !rc; i++)
-		rc = lower_MPI_Accumulate(&minus_one, 1, dtype, i, WORD_OF(lock), 1, dtype,
-					  real_op(MPI_SUM), words);
-	return rc ? rc : lower_MPI_Win_flush_local_all(words);
+	return words_tell(win, WORD_OF(lock), -1ull, win->nr, NULL);
 }
 
 LOWER_TEXT int PMPI_Win_lock_all(int assert, MPI_Win win)

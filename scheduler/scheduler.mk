@@ -1,12 +1,22 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# Slurm: the launcher for batch scripts, the SPANK plugin, and the mpirun that it puts into PATH.
+# Slurm: the launcher for batch scripts, the SPANK plugin, and the fronts that it puts into PATH.
 # Only these know Slurm's headers and library, so that ckptctl runs where Slurm is not installed.
 
-$(call program,ckpt-slurm-run,$(addprefix scheduler/slurm/,ckpt_slurm_run.c batch.c launch.c \
-	saver.c),$(LIB)/libckptctl.a $(LIB)/libbase.a -lslurm -ljansson)
-INSTALL_BIN += $(BIN)/ckpt-slurm-run
-INSTALL_COMPLETION += $(B)/gen/completion/ckpt-slurm-run
-user: $(B)/gen/completion/ckpt-slurm-run
+$(call program,ckpt-slurm-run,$(addprefix scheduler/slurm/,ckpt_slurm_run.c batch.c child.c \
+	drain.c launch.c launcher.c policy.c port.c request.c run.c run_save.c saver.c say.c \
+	script.c),$(LIB)/libckptctl.a $(LIB)/libbase.a -lslurm -ljansson)
+$(call program,ckpt-slurm-drain,$(addprefix scheduler/slurm/,ckpt_slurm_drain.c drain.c),\
+	$(LIB)/libbase.a -lslurm)
+INSTALL_BIN += $(BIN)/ckpt-slurm-run $(BIN)/ckpt-slurm-drain
+SLURM_COMPLETION := $(addprefix $(B)/gen/completion/,ckpt-slurm-run ckpt-slurm-drain)
+INSTALL_COMPLETION += $(SLURM_COMPLETION)
+user: $(SLURM_COMPLETION)
+
+$(call program,ckpt-batch,scheduler/batch/ckpt_batch.c scheduler/slurm/saver.c,\
+	$(LIB)/libckptctl.a $(LIB)/libbase.a -ljansson)
+INSTALL_BIN += $(BIN)/ckpt-batch
+INSTALL_COMPLETION += $(B)/gen/completion/ckpt-batch
+user: $(B)/gen/completion/ckpt-batch
 
 # Slurm's programs have the functions that the plugin calls, so some of its symbols are undefined.
 SPANK := $(LIB)/slurm/spank_ckpt.so
@@ -19,13 +29,30 @@ $(SPANK): $(SPANK_OBJS)
 	@mkdir -p $(@D)
 	$(Q)$(CC) -shared $(CFLAGS_COMMON) $(CFLAGS) $(LDFLAGS) -o $@ $^
 
-SLURM_FRONT := $(addprefix $(B)/libexec/slurm/,mpirun mpiexec)
-$(SLURM_FRONT): scheduler/slurm/mpirun
+# Of slurmctld, whose PluginDir has to name its directory.
+SUBMIT := $(LIB)/slurm/job_submit_stillpoint.so
+SUBMIT_OBJS := $(B)/pic/scheduler/slurm/job_submit_stillpoint.o
+OBJS += $(SUBMIT_OBJS)
+$(SUBMIT): $(SUBMIT_OBJS)
+	$(call say,LD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) -shared $(CFLAGS_COMMON) $(CFLAGS) $(LDFLAGS) -o $@ $^
+
+SLURM_FRONT := $(addprefix $(B)/libexec/slurm/,mpirun mpiexec script srun)
+$(B)/libexec/slurm/mpiexec: scheduler/slurm/mpirun
+$(B)/libexec/slurm/mpirun: scheduler/slurm/mpirun
+$(B)/libexec/slurm/script: scheduler/slurm/script
+$(B)/libexec/slurm/srun: scheduler/slurm/srun
+$(SLURM_FRONT):
 	@mkdir -p $(@D)
 	@install -m 755 $< $@
 
-user: $(SPANK) $(SLURM_FRONT)
-INSTALL_SPANK += $(SPANK)
+user: $(SPANK) $(SUBMIT) $(SLURM_FRONT)
+INSTALL_SPANK += $(SPANK) $(SUBMIT)
 INSTALL_SLURM_FRONT += $(SLURM_FRONT)
 
 $(call unit_test,tests/unit/test_launch,tests/unit/test_launch.c scheduler/slurm/launch.c)
+$(call unit_test,tests/unit/test_slurm_policy,tests/unit/test_slurm_policy.c \
+	scheduler/slurm/policy.c)
+$(call unit_test,tests/unit/test_slurm_request,tests/unit/test_slurm_request.c \
+	scheduler/slurm/request.c)

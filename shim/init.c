@@ -75,7 +75,7 @@ static json_t *make_mounts(void)
  */
 static void begin_write_log(const struct shim *shim)
 {
-	int err = write_log_begin(getpid());
+	int err = write_log_begin(getpid(), shim->spec.writes_tag);
 
 	if (err && err != -ENOENT && err != -ENXIO && err != -ENODEV && err != -EOPNOTSUPP)
 		log_warning(&shim->log, "job %lld: the files that it closes will not be known at "

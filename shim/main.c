@@ -25,6 +25,7 @@
 #include "base/cleanup.h"
 #include "libckptctl/wire.h"
 #include "shim/identity.h"
+#include "shim/try.h"
 #include "base/outcome.h"
 
 #define LINGER_MS	10000	/* for terminals that do not take the rest of the output */
@@ -88,14 +89,14 @@ static json_t *shim_follow_job(struct shim *shim)
 
 static json_t *shim_prepare(struct shim *shim)
 {
+	struct ckpt_error error;
 	json_t *outcome;
-	char why[512];
 	int err;
 
 	shim_ranks_limits(shim);
-	err = stdio_open(&shim->io, &shim->spec, &shim->log, why, sizeof(why));
+	err = stdio_open(&shim->io, &shim->spec, &shim->log, &error);
 	if (err)
-		return outcome_error(err, "%s", why);
+		return outcome_error(err, "%s", error.text);
 	outcome = shim_follow_job(shim);
 	if (outcome)
 		return outcome;
@@ -481,25 +482,28 @@ static int shim_run(struct shim *shim)
 int main(int argc, char **argv)
 {
 	struct shim *shim = calloc(1, sizeof(*shim));
+	struct ckpt_error error = {};
 	struct shim_args args;
-	char why[256];
 	int err;
 
 	if (!shim || parse_args(argc, argv, &args)) {
 		fputs("ckpt-shim: is started by ckptd, see ckpt-shim(8)\n", stderr);
 		return 2;
 	}
+	if (try_run(args.spec, args.report))
+		return 0;
 	log_init(&shim->log, "ckpt-shim");
 	shim->report = args.report;
 	shim->attach = args.attach;
 	shim->listener = shim->exit_file = shim->init_sock = shim->failed = -1;
 	shim->watch.timer = -1;
 	quiet_process(shim);
-	err = spec_load(args.spec, &shim->spec, why, sizeof(why));
+	err = spec_load(args.spec, &shim->spec, &error);
 	if (!err)
 		err = reactor_create(&shim->reactor);
 	if (err) {
-		json_t *outcome = outcome_error(err, "%s", why);
+		json_t *outcome = outcome_error(err, "%s", error.text[0] ? error.text :
+						"the shim cannot wait for events");
 
 		shim_report(shim, outcome);
 		json_decref(outcome);

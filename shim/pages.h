@@ -73,6 +73,11 @@ void pages_poke(const struct pages *pages);
 /* Read what the ranks from @index on wrote. Return the number of entries. */
 size_t pages_doing(const struct pages *pages, unsigned int index, struct shim_doing *doing,
 		   size_t max);
+/*
+ * Read the progress of the rank at @index: struct shim_progress and what follows it, once.
+ * Return the number of bytes; @buf has room for SHIM_DATA_MAX.
+ */
+size_t pages_progress(const struct pages *pages, unsigned int index, void *buf);
 /* Note that the rank at @index has ended, for whatever reason. */
 void pages_over(struct pages *pages, unsigned int index);
 /* In init, after the shim has died: let held ranks run on. @dir stays the caller's. */

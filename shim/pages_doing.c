@@ -53,6 +53,42 @@ size_t pages_doing(const struct pages *p, unsigned int index, struct shim_doing 
 	return n;
 }
 
+/* The entries may change while they are copied: whoever reads them compares two readings. */
+static uint32_t pages_threads(const struct status_page *page, struct status_thread *out)
+{
+	uint32_t nr = 0;
+
+	for (unsigned int i = 0; i < STATUS_THREADS; i++) {
+		const struct status_thread *thread = &page->thread[i];
+
+		if (!pages_load(&thread->tid))
+			continue;
+		out[nr] = *thread;
+		out[nr].ops = __atomic_load_n(&thread->ops, __ATOMIC_ACQUIRE);
+		nr++;
+	}
+	return nr;
+}
+
+size_t pages_progress(const struct pages *p, unsigned int index, void *buf)
+{
+	struct status_page *page = p->page[index];
+	struct shim_progress *head = buf;
+	struct status_thread *threads = (void *)(head + 1);
+	struct status_comm *comms, *shown = status_shown(page);
+	const size_t max = SHIM_DATA_MAX - sizeof(*head) - STATUS_THREADS * sizeof(*threads);
+
+	*head = (struct shim_progress) {
+		.rank = p->ranks->rank[index], .intent = p->intent, .mpi = p->ranks->mpi,
+		.state = p->over[index] ? STATUS_ENDED : pages_load(&page->answer.state),
+		.nr_threads = p->over[index] ? 0 : pages_threads(page, threads),
+	};
+	comms = (void *)(threads + head->nr_threads);
+	for (uint32_t k = 0; k < page->max_comms && head->nr_comms < max / sizeof(*comms); k++)
+		head->nr_comms += status_comm_read(&shown[k], &comms[head->nr_comms]);
+	return (size_t)((char *)(comms + head->nr_comms) - (char *)buf);
+}
+
 void pages_over(struct pages *p, unsigned int index)
 {
 	p->over[index] = true;

@@ -83,6 +83,12 @@ enum shim_msg_type {
 	 * anew. answer: data struct shim_doing[]; -EOPNOTSUPP without pages
 	 */
 	SHIM_DOING = 28,
+	/*
+	 * The progress of one rank, which it writes at all times. number: its index; value of the
+	 * answer: how many ranks are here; data: struct shim_progress, then what it announces.
+	 * -EOPNOTSUPP without pages, -ENOENT: no rank has that index
+	 */
+	SHIM_PROGRESS = 42,
 	/* number: how many entries the client has; answer: data struct shim_exclude[] */
 	SHIM_EXCLUDE = 29,
 	/*
@@ -162,6 +168,16 @@ struct shim_doing {
 	uint32_t state;		/* enum status_state */
 	uint32_t fresh;		/* written since ranks were asked last */
 	struct shim_wait wait;
+};
+
+/* Followed by nr_threads struct status_thread and nr_comms struct status_comm (status_page.h). */
+struct shim_progress {
+	uint32_t rank;
+	uint32_t state;		/* enum status_state */
+	uint32_t intent;	/* enum status_intent of the last order */
+	uint32_t mpi;		/* enum ranks_mpi: whose calls are numbered */
+	uint32_t nr_threads;	/* 0: its process has ended, or MPI_Init has not returned */
+	uint32_t nr_comms;
 };
 
 struct shim_failure {

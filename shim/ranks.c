@@ -153,27 +153,32 @@ static int list_here(struct ranks *ranks)
 	return ranks->nr ? 0 : -EINVAL;
 }
 
-static int take_pids(struct ranks *ranks, const json_t *pids)
+static int take_pids(struct ranks *ranks, const json_t *pids, struct ckpt_error *error)
 {
 	unsigned int i, alive = 0;
 
+	if (ranks->failed < -1 || ranks->failed >= (int)ranks->nr)
+		return error_set(error, -EINVAL, "bad index of the rank that failed: %d of %u",
+				 ranks->failed, ranks->nr);
 	if (!pids)
 		return 0;
 	if (json_array_size(pids) != ranks->nr)
-		return -EINVAL;
+		return error_set(error, -EINVAL, "bad pids of ranks: %zu of %u",
+				 json_array_size(pids), ranks->nr);
 	ranks->pids = calloc(ranks->nr, sizeof(*ranks->pids));
 	if (!ranks->pids)
-		return -ENOMEM;
+		return error_set(error, -ENOMEM, "out of memory");
 	for (i = 0; i < ranks->nr; i++) {
 		ranks->pids[i] = (pid_t)json_integer_value(json_array_get(pids, i));
 		if (ranks->pids[i] < 0)
-			return -EINVAL;
+			return error_set(error, -EINVAL, "bad pids of ranks: %d",
+					 (int)ranks->pids[i]);
 		alive += ranks->pids[i] > 0;
 	}
-	return alive ? 0 : -EINVAL;
+	return alive ? 0 : error_set(error, -EINVAL, "bad pids of ranks: none of them runs");
 }
 
-int ranks_programs_check(const json_t *programs, unsigned int size, char *why, size_t why_size)
+int ranks_programs_check(const json_t *programs, unsigned int size, struct ckpt_error *error)
 {
 	json_int_t n, sum = 0;
 	json_t *program, *argv, *word;
@@ -181,27 +186,22 @@ int ranks_programs_check(const json_t *programs, unsigned int size, char *why, s
 
 	json_array_foreach(programs, i, program) {
 		if (json_unpack(program, "{s:I, s:o !}", "n", &n, "argv", &argv) || n < 1 ||
-		    n > RANKS_MAX || !json_array_size(argv)) {
-			snprintf(why, why_size, "program %zu has no ranks, or no command", i);
-			return -EINVAL;
-		}
+		    n > RANKS_MAX || !json_array_size(argv))
+			return error_set(error, -EINVAL, "program %zu has no ranks, or no command",
+					 i);
 		json_array_foreach(argv, k, word) {
-			if (!json_is_string(word)) {
-				snprintf(why, why_size, "the command of program %zu is no list of "
-					 "strings", i);
-				return -EINVAL;
-			}
+			if (!json_is_string(word))
+				return error_set(error, -EINVAL, "the command of program %zu is "
+						 "no list of strings", i);
 		}
 		sum += n;
 	}
-	if (sum == size)
-		return 0;
-	snprintf(why, why_size, "the programs have %lld ranks and the job %u", (long long)sum,
-		 size);
-	return -EINVAL;
+	return sum == size ? 0 : error_set(error, -EINVAL,
+					   "the programs have %lld ranks and the job %u",
+					   (long long)sum, size);
 }
 
-static int take_programs(struct ranks *ranks, char *why, size_t size)
+static int take_programs(struct ranks *ranks, struct ckpt_error *error)
 {
 	unsigned int rank = 0;
 	json_t *program;
@@ -209,11 +209,11 @@ static int take_programs(struct ranks *ranks, char *why, size_t size)
 
 	if (!ranks->programs)
 		return 0;
-	if (ranks_programs_check(ranks->programs, ranks->size, why, size))
+	if (ranks_programs_check(ranks->programs, ranks->size, error))
 		return -EINVAL;
 	ranks->app_of = calloc(ranks->size, sizeof(*ranks->app_of));
 	if (!ranks->app_of)
-		return -ENOMEM;
+		return error_set(error, -ENOMEM, "out of memory");
 	json_array_foreach(ranks->programs, at, program) {
 		json_int_t n = json_integer_value(json_object_get(program, "n"));
 
@@ -240,27 +240,25 @@ char **ranks_argv(const struct ranks *ranks, unsigned int index)
 	return argv;
 }
 
-int ranks_parse(const json_t *json, struct ranks *ret_ranks, char *why, size_t size)
+int ranks_parse(const json_t *json, struct ranks *ret_ranks, struct ckpt_error *error)
 {
-	const json_t *map = NULL, *pids = NULL;
+	const json_t *map = NULL, *pids = NULL, *bind = NULL;
 	struct ranks ranks = { .failed = -1 };
 	int node = 0, keep_going = 0, label = 0, interruptible = 0, err;
-	const char *mpi = "none", *what = "rank map";
-	json_error_t error;
+	const char *mpi = "none";
+	json_error_t wrong;
 
-	if (json_unpack_ex((json_t *)json, &error, 0,
+	if (json_unpack_ex((json_t *)json, &wrong, 0,
 			   "{s:o, s?i, s?s, s?s, s?s, s?s, s?s, s?b, s?b, s?b, s?o, s?[ii], s?o, "
-			   "s?o, s?o !}",
+			   "s?o, s?o, s?o !}",
 			   "map", &map, "node", &node, "mpi", &mpi, "glue", &ranks.glue,
 			   "library", &ranks.library,
 			   "lower", &ranks.lower, "pmix", &ranks.pmix, "keep_going", &keep_going,
 			   "label", &label, "interruptible", &interruptible,
 			   "pids", &pids, "failed", &ranks.failed, &ranks.failed_status,
 			   "nodes", &ranks.nodes, "env", &ranks.env,
-			   "programs", &ranks.programs)) {
-		snprintf(why, size, "bad ranks: %s", error.text);
-		return -EINVAL;
-	}
+			   "programs", &ranks.programs, "bind", &bind))
+		return error_set(error, -EINVAL, "bad ranks: %s", wrong.text);
 	ranks.node = (unsigned int)node;
 	ranks.keep_going = keep_going;
 	ranks.label = label;
@@ -268,26 +266,23 @@ int ranks_parse(const json_t *json, struct ranks *ret_ranks, char *why, size_t s
 	err = take_map(&ranks, map);
 	if (!err)
 		err = list_here(&ranks);
-	if (!err) {
-		what = "pids of ranks";
-		err = take_pids(&ranks, pids);
-		if (ranks.failed < -1 || ranks.failed >= (int)ranks.nr)
-			err = -EINVAL;
+	if (err)
+		error_set(error, err, "bad rank map");
+	if (!err)
+		err = take_pids(&ranks, pids, error);
+	if (!err)
+		err = take_programs(&ranks, error);
+	if (!err && ranks.env)
+		err = ranks_env_check(ranks.env, error);
+	if (!err && bind) {
+		ranks.binds = true;
+		err = binding_parse(bind, &ranks.binding);
+		if (err)
+			error_set(error, err, "bad binding of ranks");
 	}
-	if (!err) {
-		what = "programs of ranks";
-		err = take_programs(&ranks, why, size);
-	}
-	if (!err && ranks.env) {
-		what = "environment";
-		err = ranks_env_check(ranks.env, why, size);
-	}
-	if (!err && !ranks_mpi_parse(mpi, &ranks.mpi)) {
-		what = "MPI implementation";
-		err = -EINVAL;
-	}
+	if (!err && !ranks_mpi_parse(mpi, &ranks.mpi))
+		err = error_set(error, -EINVAL, "bad MPI implementation %.40s", mpi);
 	if (err) {
-		snprintf(why, size, "bad %s", what);
 		ranks_done(&ranks);
 		return err;
 	}
@@ -350,36 +345,32 @@ static size_t find_name(const json_t *env, const char *string)
 	return i;
 }
 
-int ranks_env_check(const json_t *env, char *why, size_t size)
+int ranks_env_check(const json_t *env, struct ckpt_error *error)
 {
 	size_t i, bytes = 0;
 
-	if (!json_is_array(env)) {
-		snprintf(why, size, "that is no list of variables");
-		return -EINVAL;
-	}
+	if (!json_is_array(env))
+		return error_set(error, -EINVAL, "that is no list of variables");
 	for (i = 0; i < json_array_size(env); i++) {
 		const char *string = json_string_value(json_array_get(env, i));
 		size_t len = string ? name_length(string) : 0;
 
 		if (!len)
-			snprintf(why, size,
-				 "a variable is NAME=VALUE, or NAME alone, of letters, digits and "
-				 "_, and begins with no digit");
-		else if (!strncmp(string, "CKPT_", 5))
-			snprintf(why, size, "%.*s is Stillpoint's own", len > 64 ? 64 : (int)len,
-				 string);
-		else if (find_name(env, string) != i)
-			snprintf(why, size, "%.*s is there twice", len > 64 ? 64 : (int)len,
-				 string);
-		else if ((bytes += strlen(string) + 1) > RANKS_ENV_MAX)
-			snprintf(why, size,
-				 "variables may have %d bytes in all, each with one more than its "
-				 "length",
-				 RANKS_ENV_MAX);
-		else
-			continue;
-		return -EINVAL;
+			return error_set(error, -EINVAL,
+					 "a variable is NAME=VALUE, or NAME alone, of letters, "
+					 "digits and _, and begins with no digit");
+		if (!strncmp(string, "CKPT_", 5))
+			return error_set(error, -EINVAL, "%.*s is Stillpoint's own",
+					 len > 64 ? 64 : (int)len, string);
+		if (find_name(env, string) != i)
+			return error_set(error, -EINVAL, "%.*s is there twice",
+					 len > 64 ? 64 : (int)len, string);
+		bytes += strlen(string) + 1;
+		if (bytes > RANKS_ENV_MAX)
+			return error_set(error, -EINVAL,
+					 "variables may have %d bytes in all, each with one more "
+					 "than its length",
+					 RANKS_ENV_MAX);
 	}
 	return 0;
 }

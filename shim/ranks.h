@@ -19,6 +19,7 @@
  *					commands of ranks 0 and 1, and of rank 2; none: all
  *					ranks have the job's
  *	    "label": false,		each line of output with its rank
+ *	    "bind": {"to": "core"},	processors of each rank, as base/binding.h; none: the job's
  *	    "keep_going": false,		a rank's failure ends that rank alone
  *	    "pids": [2, 3, ...]		restore only: in the job's PID namespace, by index;
  *					0: the rank had ended
@@ -46,10 +47,18 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#include "base/binding.h"
+#include "base/error.h"
+
 #define RANKS_MAX	1048576	/* of a job */
 #define RANKS_NODE_MAX	1024	/* of the job's ranks on one node */
 /* Bytes of "env", each string with its 0; the shim's own variables need the rest of a page. */
 #define RANKS_ENV_MAX	2048
+/*
+ * The variable by which a process of a batch step says for which job it stands there: "job N", or
+ * the value that the variable has in the environment of a job that is being started.
+ */
+#define RANKS_STEP_KEY	"STILLPOINT_STEP"
 
 enum ranks_mpi { RANKS_NONE, RANKS_MPICH, RANKS_OMPI };
 
@@ -69,6 +78,8 @@ struct ranks {
 	const char *lower;
 	const char *pmix;
 	bool label;
+	bool binds;		/* ranks have processors by @binding */
+	struct binding binding;
 	bool keep_going;
 	bool interruptible;
 	pid_t *pids;		/* NULL: not a restore */
@@ -77,8 +88,8 @@ struct ranks {
 	const json_t *env;	/* NULL: none */
 };
 
-/* Fill in *ret_ranks; -EINVAL with a text in @why. Its strings belong to @json. */
-int ranks_parse(const json_t *json, struct ranks *ret_ranks, char *why, size_t size);
+/* Fill in *ret_ranks; -EINVAL, -ENOMEM. Its strings belong to @json. */
+int ranks_parse(const json_t *json, struct ranks *ret_ranks, struct ckpt_error *error);
 void ranks_done(struct ranks *ranks);
 
 /* "mpich", "ompi", "none"; false for other names. */
@@ -92,8 +103,8 @@ const char *ranks_mpi_soname(enum ranks_mpi mpi, unsigned int i);
 /* True if @name begins with one of these names, as a file's that has a version behind it. */
 bool ranks_mpi_is_named(enum ranks_mpi mpi, const char *name);
 
-/* Check that @programs, as above, are the commands of @size ranks; -EINVAL with a text in @why. */
-int ranks_programs_check(const json_t *programs, unsigned int size, char *why, size_t why_size);
+/* Check that @programs, as above, are the commands of @size ranks; -EINVAL. */
+int ranks_programs_check(const json_t *programs, unsigned int size, struct ckpt_error *error);
 /* The command of a rank, an array that ends with NULL, the caller's; NULL: the job's. */
 char **ranks_argv(const struct ranks *ranks, unsigned int index);
 
@@ -103,8 +114,8 @@ json_t *ranks_map_even(unsigned int size, unsigned int nr_nodes);
 /* A log's name in the job's image directory: @i 0 output, 1 errors; node 0 has no suffix. */
 const char *ranks_log_name(unsigned int node, int i, char *buf, size_t size);
 
-/* Refuse names that come twice, or begin with CKPT_; -EINVAL with a text in @why. */
-int ranks_env_check(const json_t *env, char *why, size_t size);
+/* Refuse names that come twice, or begin with CKPT_; -EINVAL. */
+int ranks_env_check(const json_t *env, struct ckpt_error *error);
 /* Put the strings of @env into @to, in place of those with the same name. */
 void ranks_env_put(json_t *to, const json_t *env);
 

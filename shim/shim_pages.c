@@ -226,6 +226,20 @@ static int handle_doing(struct shim *shim, struct shim_client *client,
 	return shim_pages_answer(client, msg, 0, doing, n * sizeof(doing[0]));
 }
 
+static int handle_progress(struct shim *shim, struct shim_client *client,
+			   const struct shim_msg *msg)
+{
+	_Alignas(8) char buf[SHIM_DATA_MAX];
+	int nr = (int)shim->spec.ranks.nr;
+
+	if (!shim->watch.pages)
+		return shim_pages_answer(client, msg, -EOPNOTSUPP, NULL, 0);
+	if (msg->number >= (uint64_t)nr)
+		return shim_pages_answer(client, msg, -ENOENT, NULL, 0);
+	return shim_pages_answer(client, msg, nr, buf,
+				 pages_progress(shim->watch.pages, (unsigned int)msg->number, buf));
+}
+
 void shim_pages_over(struct shim *shim, unsigned int index)
 {
 	if (shim->watch.pages)
@@ -244,6 +258,8 @@ int shim_pages_handle(struct shim *shim, struct shim_client *client,
 		return handle_exclude(shim, client, msg);
 	if (msg->type == SHIM_DOING)
 		return handle_doing(shim, client, msg);
+	if (msg->type == SHIM_PROGRESS)
+		return handle_progress(shim, client, msg);
 	if (shim->watch.client != client)
 		return -EPROTO;
 	switch (msg->type) {

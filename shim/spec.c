@@ -51,20 +51,20 @@ static void take_limits(struct shim_spec *spec, json_t *limits)
 	}
 }
 
-static int spec_unpack(struct shim_spec *s, char *why, size_t size)
+static int spec_unpack(struct shim_spec *s, struct ckpt_error *error)
 {
 	json_t *argv = NULL, *env = NULL, *groups = NULL, *limits = NULL;
 	int uid, gid, host_ns = 0, window = 0, mask = 022, main_pid = 0;
 	int any_rights = 0, nice = 0;
 	json_t *ranks = NULL;
-	json_int_t bounding = -1;	/* all */
-	json_error_t error;
+	json_int_t bounding = -1, writes_tag = 0;	/* all; none */
+	json_error_t wrong;
 	int err;
 
-	if (json_unpack_ex(s->json, &error, 0,
+	if (json_unpack_ex(s->json, &wrong, 0,
 			   "{s:I, s:s, s:s, s:s, s:i, s:i, s:o, s:b, s:[sss], s?i, s?o, s?o, s?s, "
 			   "s?i, s?o, s?o, s?i, s?b, s?o, s?[II], s?o, s?o, s?s, s?i, "
-			   "s?o, s?I, s?s !}",
+			   "s?o, s?I, s?s, s?I !}",
 			   "job", &s->job, "state_dir", &s->state_dir, "image_dir", &s->image_dir,
 			   "key", &s->key, "uid", &uid, "gid", &gid, "groups", &groups, "host_ns",
 			   &host_ns, "stdio", &s->stdio[0], &s->stdio[1], &s->stdio[2], "window",
@@ -74,10 +74,9 @@ static int spec_unpack(struct shim_spec *s, char *why, size_t size)
 			   "log_len", &s->log_len[0], &s->log_len[1], "old_logs",
 			   &s->old_logs, "ranks", &ranks, "encryption_key",
 			   &s->encryption_key, "nice", &nice, "sched", &s->sched,
-			   "bounding", &bounding, "apparmor", &s->apparmor)) {
-		snprintf(why, size, "bad specification: %s", error.text);
-		return -EINVAL;
-	}
+			   "bounding", &bounding, "apparmor", &s->apparmor, "writes_tag",
+			   &writes_tag))
+		return error_set(error, -EINVAL, "bad specification: %s", wrong.text);
 	s->uid = (uid_t)uid;
 	s->gid = (gid_t)gid;
 	s->host_ns = host_ns;
@@ -85,6 +84,7 @@ static int spec_unpack(struct shim_spec *s, char *why, size_t size)
 	s->umask = (mode_t)mask;
 	s->nice = nice;
 	s->bounding = (uint64_t)bounding;
+	s->writes_tag = (uint64_t)writes_tag;
 	s->main_pid = main_pid;
 	s->any_rights = any_rights;
 	s->argv = string_list(argv);
@@ -92,37 +92,31 @@ static int spec_unpack(struct shim_spec *s, char *why, size_t size)
 	take_limits(s, limits);
 	err = take_groups(s, groups);
 	if (!s->argv || !s->env || err)
-		return -ENOMEM;
-	if (ranks && ranks_parse(ranks, &s->ranks, why, size))
-		return -EINVAL;
-	if (s->restore && !json_array_size(s->restore)) {
-		snprintf(why, size, "bad specification: no image");
-		return -EINVAL;
-	}
-	if (s->restore && s->ranks.size && !s->ranks.pids) {
-		snprintf(why, size, "bad specification: which process is which rank?");
-		return -EINVAL;
-	}
-	if (!s->restore && (!s->argv[0] || !s->cwd)) {
-		snprintf(why, size, "bad specification: no command");
-		return -EINVAL;
-	}
+		return error_set(error, -ENOMEM, "out of memory");
+	err = ranks ? ranks_parse(ranks, &s->ranks, error) : 0;
+	if (err)
+		return err;
+	if (s->restore && !json_array_size(s->restore))
+		return error_set(error, -EINVAL, "bad specification: no image");
+	if (s->restore && s->ranks.size && !s->ranks.pids)
+		return error_set(error, -EINVAL,
+				 "bad specification: which process is which rank?");
+	if (!s->restore && (!s->argv[0] || !s->cwd))
+		return error_set(error, -EINVAL, "bad specification: no command");
 	return 0;
 }
 
-int spec_load(int fd, struct shim_spec *ret_spec, char *why, size_t size)
+int spec_load(int fd, struct shim_spec *ret_spec, struct ckpt_error *error)
 {
 	struct shim_spec spec = { 0 };
-	json_error_t error;
+	json_error_t wrong;
 	int err;
 
-	err = atomic_json_load(fd, 0, &spec.json, &error);
-	if (err) {
-		snprintf(why, size, "bad specification: %s",
-			 err == -EBADMSG ? error.text : strerror(-err));
-		return -EINVAL;
-	}
-	err = spec_unpack(&spec, why, size);
+	err = atomic_json_load(fd, 0, &spec.json, &wrong);
+	if (err)
+		return error_set(error, -EINVAL, "bad specification: %s",
+				 err == -EBADMSG ? wrong.text : strerror(-err));
+	err = spec_unpack(&spec, error);
 	if (err) {
 		spec_done(&spec);
 		return err;

@@ -2,7 +2,8 @@
 /*
  * The specification that a shim is started with: one job, to be run or to be restored.
  *
- * ckptd writes it as JSON into a memory file; the strings here point into the parsed text.
+ * ckptd writes it as JSON into a memory file; the strings here point into the parsed text. A dry
+ * run has another one, see try.h.
  */
 #ifndef STILLPOINT_SHIM_SPEC_H
 #define STILLPOINT_SHIM_SPEC_H
@@ -31,6 +32,7 @@ struct shim_spec {
 	gid_t *groups;
 	size_t nr_groups;
 	bool host_ns;
+	uint64_t writes_tag;	/* of the job's write logs: write_log_tag() */
 	struct ranks ranks;	/* size 0: one main process */
 	const char *stdio[3];	/* SPEC_* or an absolute path */
 	unsigned int window;	/* rows << 16 | columns */
@@ -58,8 +60,8 @@ struct shim_spec {
 	const json_t *old_logs;
 };
 
-/* -EINVAL with a text in @why. */
-int spec_load(int fd, struct shim_spec *ret_spec, char *why, size_t size);
+/* Read and check the specification in @fd; -EINVAL, -ENOMEM. */
+int spec_load(int fd, struct shim_spec *ret_spec, struct ckpt_error *error);
 void spec_done(struct shim_spec *spec);
 
 /* True if the ranks have status pages (pages.h): with the glue and a /dev/shm of their own. */

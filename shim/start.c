@@ -86,16 +86,29 @@ static void set_limits(const struct shim_spec *spec, int report)
 
 static void set_scheduling(const struct shim_spec *spec, int report)
 {
-	char what[256];
+	struct ckpt_error error;
 	int err;
 
 	if (!spec->sched) {
 		priority_set(spec->nice);
 		return;
 	}
-	err = scheduling_set(spec->sched, what, sizeof(what));
+	err = scheduling_set(spec->sched, &error);
 	if (err)
-		shim_start_fail(report, err, what);
+		shim_start_fail(report, err, error.text);
+}
+
+/* Within the processors that the job has. */
+static void start_bind(const struct ranks *ranks, int index, int report)
+{
+	char why[256];
+	int err;
+
+	if (index < 0 || !ranks->binds)
+		return;
+	err = binding_set(&ranks->binding, (unsigned int)index, ranks->nr, why, sizeof(why));
+	if (err)
+		shim_start_fail(report, err, why);
 }
 
 static void oom_default(void)
@@ -171,6 +184,7 @@ _Noreturn static void become_job(const struct shim *shim, const struct start *st
 	default_signals();
 	setsid();
 	set_scheduling(spec, report);
+	start_bind(&spec->ranks, start->index, report);
 	oom_default();
 	err = stdio_enter(&shim->io, spec, flags, start->index);
 	if (err)

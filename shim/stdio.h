@@ -74,7 +74,7 @@ struct shim_stdio {
  * part that a restore will cut off. @spec and @says stay the caller's.
  */
 int stdio_open(struct shim_stdio *io, const struct shim_spec *spec, const struct log *says,
-	       char *why, size_t size);
+	       struct ckpt_error *error);
 /*
  * The job was restored: cut its logs to their length. @undo: the restore failed, so remove the
  * copies instead. Call as root, before any output is read. Cutting needs no room; a failure is

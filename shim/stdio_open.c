@@ -205,7 +205,7 @@ static int open_streams(struct shim_stdio *io, const struct shim_spec *spec, int
 }
 
 int stdio_open(struct shim_stdio *io, const struct shim_spec *spec, const struct log *says,
-	       char *why, size_t size)
+	       struct ckpt_error *error)
 {
 	_cleanup_fd_ int dir = -1;
 	const char *what = "terminal";
@@ -242,14 +242,12 @@ int stdio_open(struct shim_stdio *io, const struct shim_spec *spec, const struct
 			err = labels_open(io, spec, &io->labels);
 	}
 	if (err == -ENODATA)
-		snprintf(why, size,
-			 "the log of the job's output in %s is shorter than at the checkpoint: it "
-			 "was changed or is of another job",
-			 what);
-	else if (err)
-		snprintf(why, size, "the job's standard streams: %s: %s", what,
-			 strerror(-err));
-	return err;
+		return error_set(error, err,
+				 "the log of the job's output in %s is shorter than at the "
+				 "checkpoint: it was changed or is of another job",
+				 what);
+	return err ? error_set(error, err, "the job's standard streams: %s: %s", what,
+			       strerror(-err)) : 0;
 }
 
 /* ------------------------------------------------------------ in the job */

@@ -7,7 +7,6 @@
  */
 #include <errno.h>
 #include <getopt.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,16 +21,19 @@
 #include "supervisor/self_check.h"
 
 static const char usage[] =
-	"usage: ckptd [--config FILE] [--set NAME=VALUE]... [--check]\n"
+	"usage: ckptd [--config FILE] [--set NAME=VALUE]... [--launcher SOCKET]\n"
+	"       ckptd [--config FILE] [--set NAME=VALUE]... --check\n"
 	"\n"
 	"  -c, --config FILE     default " CONFIG_DEFAULT "\n"
 	"  -s, --set NAME=VALUE  a setting, after those of the file; see ckptd(8)\n"
+	"  -l, --launcher SOCKET where ckpt-launch(8) listens; default: fork one\n"
 	"      --check           check the configuration and the files it names, and leave\n"
 	"  -h, --help\n"
 	"  -V, --version\n";
 
 struct ckptd_args {
 	const char *config;
+	const char *launcher;
 	bool config_given;
 	bool check;
 	char *sets[32];
@@ -52,6 +54,7 @@ static int parse_args(int argc, char **argv, struct ckptd_args *args)
 	static const struct option longs[] = {
 		{ "config", required_argument, NULL, 'c' },
 		{ "set", required_argument, NULL, 's' },
+		{ "launcher", required_argument, NULL, 'l' },
 		{ "check", no_argument, NULL, 'k' },
 		{ "help", no_argument, NULL, 'h' },
 		{ "version", no_argument, NULL, 'V' },
@@ -60,12 +63,14 @@ static int parse_args(int argc, char **argv, struct ckptd_args *args)
 	int c;
 
 	*args = (struct ckptd_args) { .config = CONFIG_DEFAULT };
-	while ((c = getopt_long(argc, argv, "c:s:hV", longs, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "c:s:l:hV", longs, NULL)) != -1) {
 		if (c == 'c') {
 			args->config = optarg;
 			args->config_given = true;
 		} else if (c == 's' && args->nr_sets < 32) {
 			args->sets[args->nr_sets++] = optarg;
+		} else if (c == 'l') {
+			args->launcher = optarg;
 		} else if (c == 'k') {
 			args->check = true;
 		} else if (c == 'h' || c == 'V') {
@@ -81,14 +86,14 @@ static int parse_args(int argc, char **argv, struct ckptd_args *args)
 
 static int ckptd_configure(struct config *config, const struct ckptd_args *args)
 {
-	char why[PATH_MAX + 512];
+	struct ckpt_error error;
 	int i, err = config_init(config);
 
 	if (err)
 		return err;
-	err = config_load(config, args->config, why, sizeof(why));
+	err = config_load(config, args->config, &error);
 	if (err && (err != -ENOENT || args->config_given))
-		return ckptd_complain("%s", why);
+		return ckptd_complain("%s", error.text);
 	for (i = 0; i < args->nr_sets; i++) {
 		char *equals = strchr(args->sets[i], '=');
 
@@ -97,8 +102,8 @@ static int ckptd_configure(struct config *config, const struct ckptd_args *args)
 		*equals = '\0';
 		err = config_set(config, args->sets[i], equals + 1);
 		if (err) {
-			config_explain(config, args->sets[i], equals + 1, err, why, sizeof(why));
-			return ckptd_complain("--set %s", why);
+			config_explain(config, args->sets[i], equals + 1, err, &error);
+			return ckptd_complain("--set %s", error.text);
 		}
 	}
 	return 0;
@@ -177,6 +182,7 @@ int main(int argc, char **argv)
 		config_done(&daemon.common.config);
 		return err;
 	}
+	daemon.launcher = args.launcher;
 	daemon.common.log.level = daemon.common.config.log_level;
 	if (geteuid() != 0) {
 		ckptd_complain("%s", "must be run as root");

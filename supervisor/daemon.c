@@ -22,12 +22,14 @@
 #include "base/error.h"
 #include "shim/identity.h"
 #include "supervisor/control/ctl.h"
+#include "supervisor/control/launch_link.h"
 #include "supervisor/catalog/first_key.h"
 #include "supervisor/job/jobs.h"
 #include "supervisor/auto/pruner.h"
 #include "supervisor/kevents.h"
 #include "supervisor/self_check.h"
 #include "base/leftover.h"
+#include "supervisor/auto/history_writer.h"
 #include "supervisor/auto/merger.h"
 #include "supervisor/catalog/name_lock.h"
 #include "supervisor/net/nodes.h"
@@ -35,10 +37,13 @@
 #include "supervisor/checkpoint/coord_peer.h"
 #include "supervisor/checkpoint/job_checkpoint.h"
 #include "supervisor/checkpoint/ranks_up.h"
+#include "supervisor/diagnose/diagnose.h"
+#include "supervisor/diagnose/hang_watch.h"
 #include "supervisor/parts/may_run.h"
 #include "supervisor/parts/parts.h"
 #include "supervisor/parts/stale_run.h"
 #include "supervisor/auto/flusher.h"
+#include "supervisor/auto/writes_watch.h"
 #include "supervisor/auto/schedule.h"
 #include "supervisor/storage/partner_server.h"
 #include "supervisor/storage/level_config_group.h"
@@ -282,7 +287,8 @@ static int open_socket(struct daemon *daemon)
 		.allow_groups = common->config.allow_groups,
 		.socket_group = common->config.socket_group,
 		.socket_mode = common->config.socket_mode,
-		.jobs = daemon->services.jobs, .services = &daemon->services, .find = verb_find,
+		.jobs = daemon->services.jobs, .services = &daemon->services,
+		.launch = common->launch, .find = verb_find,
 	};
 
 	return ctl_open(&options, &daemon->ctl);
@@ -320,10 +326,29 @@ static int open_jobs(struct daemon *daemon, bool keyless)
 	if (!err)
 		err = schedule_open(daemon->services.jobs, &daemon->schedule);
 	if (!err)
+		err = history_writer_open(daemon->services.jobs, &daemon->history);
+	if (!err)
 		err = pruner_open(daemon->services.jobs, &daemon->services.pruner);
+	if (!err)
+		err = writes_watch_open(daemon->services.jobs, &daemon->writes_watch);
+	if (!err)
+		err = hang_watch_open(daemon->services.jobs, &daemon->hang_watch);
 	if (!err)
 		jobs_find_again(daemon->services.jobs);
 	return err;
+}
+
+/* Have what no two ckptds may have. */
+static int open_node(struct daemon *daemon)
+{
+	struct common *common = &daemon->common;
+	int err = identity_boot(common->boot);
+
+	if (!err)
+		err = make_directories(common);
+	if (!err)
+		err = take_locks(daemon);
+	return err ? err : check_images(common);
 }
 
 int daemon_start(struct daemon *daemon)
@@ -339,19 +364,19 @@ int daemon_start(struct daemon *daemon)
 		.dir = common->config.image_dir, .key = common->config.key,
 		.secret = common->config.encryption_key, .log = &common->log,
 	};
-	err = identity_boot(common->boot);
+	/* Before anything is opened that a forked launcher would have, too. */
+	err = launch_link_open(&common->log, daemon->launcher, common->config.shim,
+			       &common->launch);
 	if (!err)
-		err = make_directories(common);
-	if (!err)
-		err = take_locks(daemon);
-	if (!err)
-		err = check_images(common);
+		err = open_node(daemon);
 	/* Without a key ckptd still answers requests for information, and ends jobs. */
 	if (!err)
 		keyless = first_key_make(&common->catalog, &common->log);
 	if (!err)
 		err = reactor_create(&common->reactor);
 	common->workers.reactor = common->reactor;
+	if (!err)
+		launch_link_watch(common->launch, common->reactor);
 	if (!err)
 		err = open_nodes(common);
 	if (!err)
@@ -370,6 +395,8 @@ int daemon_start(struct daemon *daemon)
 		err = coord_peer_register(daemon->services.jobs);
 	if (!err)
 		err = verb_ranks_register(daemon->services.jobs);
+	if (!err)
+		err = diagnose_register(daemon->services.jobs);
 	/* The first flush asks other nodes: its delay begins when all else is open. */
 	if (!err)
 		err = flusher_open(daemon->services.jobs, &daemon->services.flusher);
@@ -393,6 +420,12 @@ void daemon_stop(struct daemon *daemon)
 	ctl_close(daemon->ctl);
 	schedule_close(daemon->schedule);
 	daemon->schedule = NULL;
+	hang_watch_close(daemon->hang_watch);
+	daemon->hang_watch = NULL;
+	writes_watch_close(daemon->writes_watch);
+	daemon->writes_watch = NULL;
+	history_writer_close(daemon->history);
+	daemon->history = NULL;
 	flusher_close(daemon->services.flusher);
 	daemon->services.flusher = NULL;
 	merger_close(daemon->services.merger);
@@ -405,6 +438,7 @@ void daemon_stop(struct daemon *daemon)
 	may_run_close(daemon->services.may_run);
 	partner_server_close(daemon->store);
 	nodes_close(common->nodes);
+	launch_link_close(common->launch);
 	free(common->site.silent);
 	reactor_destroy(common->reactor);
 	if (common->name_lock >= 0)

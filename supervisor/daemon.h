@@ -13,9 +13,12 @@ struct ctl;
 struct kevents;
 struct parts_fetches;
 struct stale_run;
+struct history_writer;
 struct schedule;
 struct partner_server;
 struct worker;
+struct hang_watch;
+struct writes_watch;
 
 struct daemon {
 	struct common common;
@@ -26,8 +29,12 @@ struct daemon {
 	/* fetches of parts whose home is another node (parts.h) */
 	struct parts_fetches *fetches;
 	struct schedule *schedule;
+	struct history_writer *history;
+	struct writes_watch *writes_watch;
+	struct hang_watch *hang_watch;	/* NULL: not wanted */
 	struct partner_server *store;
 	struct worker *self_check;	/* looks for what this node lacks; NULL: is over */
+	const char *launcher;		/* socket of ckpt-launch; NULL: fork a launcher */
 	int lock;			/* lock on the socket: one ckptd at a time */
 	int state_lock;			/* lock on the state directory */
 };

@@ -85,15 +85,15 @@ static void self_check_images(const struct config *config, json_t *all)
 static void self_check_key(const struct config *config, json_t *all)
 {
 	const struct catalog catalog = { .dir = config->image_dir, .key = config->key };
-	char why[TEXT_MAX];
+	struct ckpt_error error;
 	struct stat st;
 
 	/* Neither key nor images: ckptd makes both. */
 	if (stat(config->key, &st) && errno == ENOENT && stat(config->image_dir, &st) &&
 	    errno == ENOENT)
 		return;
-	if (first_key_look(&catalog, why, sizeof(why)) < 0)
-		self_check_add(all, true, why, geteuid() ? "only root can look at it" :
+	if (first_key_look(&catalog, &error) < 0)
+		self_check_add(all, true, error.text, geteuid() ? "only root can look at it" :
 			       "ckptd runs without it, and can only end jobs");
 }
 
@@ -125,11 +125,11 @@ static void self_check_hosts(const struct config *config, json_t *all)
 	const struct nodes_options options = {
 		.node = config->node, .hosts = config->hosts, .node_key = config->node_key,
 	};
-	char why[TEXT_MAX];
+	struct ckpt_error error;
 
-	if (nodes_check_files(&options, why, sizeof(why)))
-		self_check_add(all, true, why, "this node is on its own until that is put right "
-			       "and ckptd restarted");
+	if (nodes_check_files(&options, &error))
+		self_check_add(all, true, error.text, "this node is on its own until that is put "
+			       "right and ckptd restarted");
 }
 
 json_t *self_check_find(const struct config *config, bool module)
@@ -181,11 +181,14 @@ static const struct channel_ops self_check_ops = {
 	self_check_on_progress, self_check_on_outcome,
 };
 
+static const struct worker_kind self_check_work = {
+	.name = "ckptd-check",
+	.run = self_check_run,
+};
+
 void self_check_start(struct daemon *daemon)
 {
-	const struct worker_spec spec = {
-		.name = "ckptd-check", .run = self_check_run, .arg = daemon,
-	};
+	const struct worker_spec spec = { .kind = &self_check_work, .arg = daemon };
 	int err = worker_start(&daemon->common.workers, &spec, &self_check_ops, daemon,
 			       &daemon->self_check);
 

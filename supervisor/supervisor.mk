@@ -2,29 +2,35 @@
 # ckptd, from its rooms.
 
 # The daemon but for its main(), so that tests can link it.
-SUPERVISOR_ROOMS := control net catalog storage job parts auto checkpoint restart verbs
+SUPERVISOR_ROOMS := control net catalog storage job parts auto checkpoint restart \
+	recover diagnose verbs
 CKPTD_SOURCES := $(filter-out supervisor/ckptd.c supervisor/net/peer%,\
 	$(wildcard supervisor/*.c $(SUPERVISOR_ROOMS:%=supervisor/%/*.c)))
 CFLAGS_supervisor/kevents.c += -I/usr/include/libnl3
+CFLAGS_supervisor/diagnose/call_names.c += -I$(B)/gen/mpi-names
+$(B)/gen/mpi-names/mpi/names.h: scripts/mpi-gen mpi-glue/mpi_calls.def
+	$(call say,GEN,$@)
+	$(Q)scripts/mpi-gen names $@
+$(foreach d,obj san/obj,$(B)/$(d)/supervisor/diagnose/call_names.o): $(B)/gen/mpi-names/mpi/names.h
 
 $(call library,ckptd,$(CKPTD_SOURCES))
 
-CKPTD_LIBS := $(LIB)/libckptd.a $(LIB)/libshim.a $(LIB)/libwire.a \
+CKPTD_LIBS := $(LIB)/libckptd.a $(LIB)/liblaunch.a $(LIB)/libshim.a $(LIB)/libwire.a \
 	$(LIB)/libop.a $(LIB)/libpeer.a $(LIB)/libcoord.a \
 	$(LIB)/libhosts.a $(LIB)/libengine.a $(LIB)/liblevels.a $(LIB)/libimage.a $(LIB)/libbase.a \
 	-lzmq -lprotobuf-c -ljansson -lsodium -luring -lzstd -lxxhash -lsystemd -lnl-genl-3 \
-		-lnl-3 -lsqlite3 -lisal -lm
+		-lnl-3 -lsqlite3 -lisal -ldw -lelf -lm
 
 $(call program,ckptd,supervisor/ckptd.c,$(CKPTD_LIBS))
 INSTALL_SBIN += $(BIN)/ckptd
-INSTALL_UNIT += $(B)/gen/ckptd.service
+INSTALL_UNIT += $(B)/gen/ckptd.service $(B)/gen/ckpt-launch.service packaging/ckpt-launch.socket
 # an example: what is in /etc is the administrator's
 INSTALL_SHARE += packaging/ckptd.conf
 
-user: $(B)/gen/ckptd.service
-$(B)/gen/ckptd.service: packaging/ckptd.service FORCE
+user: $(B)/gen/ckptd.service $(B)/gen/ckpt-launch.service
+$(B)/gen/%.service: packaging/%.service FORCE
 	@mkdir -p $(@D)
-	@sed 's|@SBINDIR@|$(PREFIX)/sbin|' $< >$@
+	@sed 's|@SBINDIR@|$(PREFIX)/sbin|; s|@LIBEXECDIR@|$(PREFIX)/libexec/stillpoint|' $< >$@
 
 $(call unit_test,tests/unit/test_config,tests/unit/test_config.c,$(CKPTD_LIBS))
 $(call unit_test,tests/unit/test_coord_record,tests/unit/test_coord_record.c,$(CKPTD_LIBS))
@@ -39,6 +45,10 @@ $(call unit_test,tests/unit/test_fsck,tests/unit/test_fsck.c \
 $(call unit_test,tests/unit/test_rank_record,tests/unit/test_rank_record.c,$(CKPTD_LIBS))
 $(call unit_test,tests/unit/test_rank_sources,tests/unit/test_rank_sources.c,$(CKPTD_LIBS))
 $(call unit_test,tests/unit/test_may_run,tests/unit/test_may_run.c,$(CKPTD_LIBS))
+# as root: runs programs that root alone can write
+$(call unit_test,tests/unit/test_fence_command,tests/unit/test_fence_command.c,$(CKPTD_LIBS))
+$(call unit_test,tests/unit/test_lease_rule,tests/unit/test_lease_rule.c \
+	supervisor/parts/lease_rule.c,)
 $(call unit_test,tests/unit/test_part_bounds,tests/unit/test_part_bounds.c,$(CKPTD_LIBS))
 $(call unit_test,tests/unit/test_coord_driver,tests/unit/test_coord_driver.c \
 	tests/unit/driver_box.c tests/unit/driver_box_rest.c \
@@ -64,6 +74,10 @@ $(call unit_test,tests/unit/test_worker,tests/unit/test_worker.c,$(CKPTD_LIBS))
 
 # how often to take a checkpoint: formulas, and what goes into them; no I/O
 $(call unit_test,tests/unit/test_interval,tests/unit/test_interval.c supervisor/auto/interval.c,-lm)
+# what to recover from: pure, against brute force
+$(call unit_test,tests/unit/test_recover,tests/unit/test_recover.c supervisor/recover/choose.c \
+	supervisor/recover/topology.c,)
+$(call unit_test,tests/unit/test_survey,tests/unit/test_survey.c,$(CKPTD_LIBS))
 $(call unit_test,tests/unit/test_history,tests/unit/test_history.c,$(CKPTD_LIBS))
 
 $(call unit_test,tests/unit/test_partner_server,tests/unit/test_partner_server.c,$(CKPTD_LIBS))
@@ -89,3 +103,6 @@ $(call unit_test,tests/unit/test_group_level,tests/unit/test_group_level.c \
 	tests/unit/image_fixture.c,$(CKPTD_LIBS))
 $(call unit_test,tests/unit/test_level_config_group,\
 	tests/unit/test_level_config_group.c,$(CKPTD_LIBS))
+# which rank hangs, and why: pure
+$(call unit_test,tests/unit/test_diagnose,tests/unit/test_diagnose.c supervisor/diagnose/filter.c \
+	supervisor/diagnose/match.c supervisor/diagnose/verdict.c,-lm)

@@ -48,6 +48,9 @@ enum engine_rec_type {
 	ENGINE_REC_TTY_DATA = 0x1006,	/* unread bytes of one end of a pty */
 	ENGINE_REC_FILE_MARK = 0x1008,	/* CKPT_REC_OPTIONAL; file_id: which inode it was */
 	ENGINE_REC_CLOSED = 0x1009,	/* a name that the tree changed and has not open */
+	ENGINE_REC_SOCK_OPTIONS = 0x1010, /* options of a socket */
+	ENGINE_REC_SOCK_END = 0x1011,	/* a socket whose peer is outside: how it comes back */
+	ENGINE_REC_WRITES = 0x100c,	/* CKPT_REC_OPTIONAL; how far the write log was read */
 	ENGINE_REC_BLOB_HASHES = 0x100b, /* CKPT_REC_OPTIONAL; blob N: hashes of its pages */
 };
 

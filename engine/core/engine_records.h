@@ -5,8 +5,8 @@
  * first, a multiple of 8 bytes, little-endian; new fields only at the end.
  *
  * They follow the kernel's records, which are kept unchanged, in this order:
- * TREE first of all, then the kernel's, then FILE_PLACEs, TTY_DATAs, TTYs, EXTERNALs,
- * FILE_TRACKs, FILE_MARKs, BLOBs, CLOSEDs.  A reader must not depend on that order.
+ * TREE first of all, then the kernel's, then FILE_PLACEs, TTY_DATAs, TTYs, SOCK_OPTIONS, SOCK_ENDs,
+ * EXTERNALs, FILE_TRACKs, FILE_MARKs, BLOBs, CLOSEDs.  A reader must not depend on that order.
  */
 #ifndef STILLPOINT_ENGINE_RECORDS_H
 #define STILLPOINT_ENGINE_RECORDS_H
@@ -181,6 +181,21 @@ struct engine_rec_file_mark {
 	__u32 pad;
 };
 
+#define ENGINE_WRITES_KNOWN	(1U << 0)	/* there was a log */
+#define ENGINE_WRITES_COMPLETE	(1U << 1)	/* … and the CLOSED records have all its names */
+
+/*
+ * WRITES: how far the write log of the tree's PID namespace was read for the CLOSED records. What
+ * has a larger number in that log, or is in a log that began later, happened after the dump.
+ */
+struct engine_rec_writes {
+	struct ckpt_rec_hdr hdr;
+	__u32 flags;		/* ENGINE_WRITES_* */
+	__u32 pad;
+	__u64 log_ns;		/* since_ns of struct ckpt_writes_read */
+	__u64 seq;		/* the last number */
+};
+
 #define ENGINE_CLOSED_ABSENT	(1U << 0)	/* no file had the name */
 #define ENGINE_CLOSED_OPEN	(1U << 1)	/* another name of the inode of file_id */
 #define ENGINE_CLOSED_KEPT	(1U << 2)	/* blob has the content; 0: nothing but holes */
@@ -211,6 +226,25 @@ struct engine_rec_closed {
 	__u32 tail_len;		/* see file_identity.h */
 	__u32 pad;
 	__u8 tail_hash[32];
+};
+
+/* One option of a socket: what getsockopt(2) told. */
+struct engine_sock_option {
+	__s32 level;
+	__s32 name;
+	__u32 len;		/* bytes of value */
+	__u32 pad;
+	__u8 value[16];
+};
+
+/*
+ * SOCK_OPTIONS: the options of a socket (struct ckpt_rec_sock) that differ from those of a new
+ * one.  nr struct engine_sock_option follow.
+ */
+struct engine_rec_sock_options {
+	struct ckpt_rec_hdr hdr;
+	__u32 sock;
+	__u32 nr;
 };
 
 #endif /* STILLPOINT_ENGINE_RECORDS_H */

@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -37,10 +38,18 @@ static void real_close(struct kdev *dev)
 	free(dev);
 }
 
+static bool real_expired(struct kdev *dev)
+{
+	struct pollfd poll_fd = { .fd = dev->fd };	/* POLLERR is always reported */
+
+	return poll(&poll_fd, 1, 0) == 1 && poll_fd.revents & POLLERR;
+}
+
 static const struct kdev_ops real_ops = {
 	.command = real_command,
 	.read = real_read,
 	.close = real_close,
+	.expired = real_expired,
 };
 
 static int open_failed(int err, struct ckpt_error *error)
@@ -107,6 +116,11 @@ int kdev_command(struct kdev *dev, unsigned long command, void *arg)
 {
 	*(__u32 *)arg = _IOC_SIZE(command);	/* every argument begins with its size */
 	return dev->ops->command(dev, command, arg);
+}
+
+bool kdev_expired(struct kdev *dev)
+{
+	return dev->ops->expired && dev->ops->expired(dev);
 }
 
 int kdev_read_records(struct kdev *dev, size_t size_hint, void **ret_buf, size_t *ret_len)

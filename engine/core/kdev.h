@@ -10,6 +10,7 @@
 #ifndef STILLPOINT_KDEV_H
 #define STILLPOINT_KDEV_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -22,6 +23,7 @@ struct kdev_ops {
 	int (*command)(struct kdev *dev, unsigned long command, void *arg);
 	ssize_t (*read)(struct kdev *dev, void *buf, size_t len);
 	void (*close)(struct kdev *dev);	/* frees dev */
+	bool (*expired)(struct kdev *dev);	/* NULL: never */
 };
 
 struct kdev {
@@ -58,6 +60,9 @@ int kdev_read_records(struct kdev *dev, size_t size_hint, void **ret_buf, size_t
  */
 int kdev_refusals(struct kdev *dev, int err, const char *what, struct ckpt_error *error);
 
+/* Has the maximum pause ended the freeze of this context? */
+bool kdev_expired(struct kdev *dev);
+
 #define KDEV_COMMAND(name, type, number)					\
 static inline int kdev_##name(struct kdev *dev, struct type *arg)		\
 {										\
@@ -72,9 +77,11 @@ KDEV_COMMAND(pages_read, ckpt_pages, CKPT_IOC_PAGES_READ)
 KDEV_COMMAND(file_get, ckpt_file_get, CKPT_IOC_FILE_GET)
 KDEV_COMMAND(tty_peek, ckpt_tty_peek, CKPT_IOC_TTY_PEEK)
 KDEV_COMMAND(drop, ckpt_drop, CKPT_IOC_DROP)
+KDEV_COMMAND(sample, ckpt_sample, CKPT_IOC_SAMPLE)
 KDEV_COMMAND(writes_start, ckpt_writes_start, CKPT_IOC_WRITES_START)
 KDEV_COMMAND(writes_read, ckpt_writes_read, CKPT_IOC_WRITES_READ)
 KDEV_COMMAND(writes_add, ckpt_writes_add, CKPT_IOC_WRITES_ADD)
+KDEV_COMMAND(lease, ckpt_lease, CKPT_IOC_LEASE)
 KDEV_COMMAND(restore_begin, ckpt_restore_begin, CKPT_IOC_RESTORE_BEGIN)
 KDEV_COMMAND(enter, ckpt_enter, CKPT_IOC_ENTER)
 KDEV_COMMAND(restore_wait, ckpt_restore_wait, CKPT_IOC_RESTORE_WAIT)

@@ -18,6 +18,9 @@
 /* To give a pipe the size that it had, even if its owner has too many pipe pages by now. */
 #define RIGHTS_PIPES	(1ULL << CAP_SYS_RESOURCE)
 
+/* To give a socket the options that it had: sizes beyond the node's limits, a mark, a priority. */
+#define RIGHTS_SOCKETS	(1ULL << CAP_NET_ADMIN)
+
 /* The permitted capabilities; 0 if they cannot be read. */
 uint64_t rights_permitted(void);
 /* Set both sets; the inheritable set becomes empty. */

@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/core/state_kind.h"
 #include "engine/core/state_parse.h"
 
 #define COMPARE(a, b) (((a) > (b)) - ((a) < (b)))
@@ -480,6 +481,37 @@ static int link_places(struct state_parser *p)
 	return ret;
 }
 
+/* Give each file the record of its kind. */
+static int link_own(struct state_parser *p)
+{
+	struct state_index *index = p->state->index;
+	const struct state_kind *kind;
+	struct state_file *file;
+	int ret = 0;
+
+	for (unsigned int i = 0; !ret && i < index->nr_own; i++) {
+		const struct ckpt_rec_of_file *rec = index->own[i];
+
+		kind = state_kind_of_record(rec->hdr.type & ~CKPT_REC_OPTIONAL);
+		ret = find_file(p, rec->file, true, &file);
+		if (!ret && state_kind_of_file(file->rec->kind) != kind)
+			ret = state_fail(p, -EBADMSG, "%s of file %u, which is of another kind",
+					 kind->name, rec->file);
+		if (!ret && file->own)
+			ret = state_duplicate(p, "state of file", rec->file);
+		if (!ret)
+			file->own = rec;
+	}
+	for (unsigned int i = 0; !ret && i < p->state->nr_files; i++) {
+		file = &p->state->files[i];
+		kind = state_kind_of_file(file->rec->kind);
+		if (kind && kind->file_has_record && !file->own)
+			ret = state_fail(p, -EBADMSG, "the stream has no %s of file %u",
+					 kind->name, file->rec->id);
+	}
+	return ret;
+}
+
 static int state_link_files(struct state_parser *p)
 {
 	struct state *state = p->state;
@@ -525,6 +557,8 @@ static int state_link_files(struct state_parser *p)
 		if (!ret)
 			file->external = state->externals[i];
 	}
+	if (!ret)
+		ret = link_own(p);
 	return ret;
 }
 
@@ -549,6 +583,8 @@ static int link_all(struct state_parser *p)
 		ret = link_tree(p);
 	if (!ret)
 		ret = state_link_files(p);
+	if (!ret)
+		ret = state_socks_link(p);
 	return ret;
 }
 
@@ -590,6 +626,8 @@ struct state *state_free(struct state *state)
 		free(index->places);
 		free(index->marks);
 		free(index->blobs_by_inode);
+		free(index->own);
+		free(index->sock_options);
 		free(index);
 	}
 	free(state->procs);
@@ -601,6 +639,8 @@ struct state *state_free(struct state *state)
 	free(state->fds);
 	free(state->files);
 	free(state->pipes);
+	free(state->socks);
+	free(state->sock_msgs);
 	free(state->refusals);
 	free(state->blobs);
 	free(state->ttys);

@@ -22,6 +22,7 @@
 
 #include <linux/ckpt.h>
 #include "engine/core/engine_records.h"
+#include "engine/core/state_sock.h"
 
 struct state_thread {
 	const struct ckpt_rec_thread *rec;
@@ -96,6 +97,8 @@ struct state_file {
 	const char *path;		/* where to open it; "": it has none */
 	const struct engine_rec_file_place *place;	/* or NULL */
 	struct state_pipe *pipe;	/* PIPE, FIFO; else NULL */
+	const struct ckpt_rec_of_file *own;	/* record of its kind: state_kind.h; or NULL */
+	struct state_sock *sock;	/* SOCK; NULL: it comes back without its peer */
 	const struct engine_rec_file_track *track;	/* or NULL */
 	const struct engine_rec_file_mark *mark;	/* or NULL */
 	const struct engine_rec_blob *blob;	/* content of its inode, or NULL */
@@ -141,6 +144,10 @@ struct state {
 	unsigned int nr_locks;
 	struct state_pipe *pipes;		/* ascending object */
 	unsigned int nr_pipes;
+	struct state_sock *socks;		/* ascending id */
+	unsigned int nr_socks;
+	struct state_sock_msg *sock_msgs;	/* socket by socket, as the stream has them */
+	unsigned int nr_sock_msgs;
 	const struct ckpt_rec_refusal **refusals;
 	unsigned int nr_refusals;
 	const struct engine_rec_blob **blobs;	/* in stream order, SHM_DIR ones too */
@@ -153,6 +160,7 @@ struct state {
 	unsigned int nr_externals;
 	struct state_closed *closed;		/* in stream order */
 	unsigned int nr_closed;
+	const struct engine_rec_writes *writes;	/* NULL: no log of closed files was asked */
 	struct state_index *index;		/* private to state.c */
 };
 

@@ -13,6 +13,7 @@
  */
 #include "engine/core/state_parse.h"
 #include "engine/core/engine.h"
+#include "engine/core/state_kind.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -172,21 +173,6 @@ static int add_sigpending(struct state_parser *p, const struct ckpt_rec_hdr *hdr
 	return 0;
 }
 
-static int state_parse_add_timer(struct state_parser *p, const struct ckpt_rec_hdr *hdr)
-{
-	const struct ckpt_rec_timer *rec = (const void *)hdr;
-
-	if (!p->proc || p->proc->rec->pid != rec->pid)
-		return state_fail(p, -EBADMSG, "timer %d away from process %d", rec->id, rec->pid);
-	if (!p->proc->timers)
-		p->proc->timers = rec;
-	else if (p->timers_end != hdr)
-		return state_fail(p, -EBADMSG, "timers of %d are not in one place", rec->pid);
-	p->timers_end = (const char *)hdr + hdr->len;
-	p->proc->nr_timers++;
-	return 0;
-}
-
 static int add_mm(struct state_parser *p, const struct ckpt_rec_hdr *hdr)
 {
 	const struct ckpt_rec_mm *rec = (const void *)hdr;
@@ -280,20 +266,6 @@ static int add_lock(struct state_parser *p, const struct ckpt_rec_hdr *hdr)
 	return 0;
 }
 
-static int add_pipe(struct state_parser *p, const struct ckpt_rec_hdr *hdr)
-{
-	const struct ckpt_rec_pipe *rec = (const void *)hdr;
-	struct state_pipe *pipe;
-
-	if (rec->data_len > hdr->len - sizeof(*rec))
-		return state_fail(p, -EBADMSG, "data of pipe %llu too short",
-				  (unsigned long long)rec->object);
-	pipe = &p->state->pipes[p->state->nr_pipes++];
-	pipe->rec = rec;
-	pipe->data = rec + 1;
-	return 0;
-}
-
 static int add_tree(struct state_parser *p, const struct ckpt_rec_hdr *hdr)
 {
 	const struct engine_rec_tree *rec = (const void *)hdr;
@@ -363,22 +335,6 @@ static int add_blob(struct state_parser *p, const struct ckpt_rec_hdr *hdr)
 	return 0;
 }
 
-static int add_tty(struct state_parser *p, const struct ckpt_rec_hdr *hdr)
-{
-	p->state->ttys[p->state->nr_ttys++] = (const void *)hdr;
-	return 0;
-}
-
-static int add_tty_data(struct state_parser *p, const struct ckpt_rec_hdr *hdr)
-{
-	const struct engine_rec_tty_data *rec = (const void *)hdr;
-
-	if (rec->len > CKPT_TTY_MAX || (rec->kind != CKPT_FILE_PTM && rec->kind != CKPT_FILE_PTS))
-		return state_fail(p, -EBADMSG, "bad data of terminal %u", rec->index);
-	p->state->tty_data[p->state->nr_tty_data++] = rec;
-	return 0;
-}
-
 static int add_external(struct state_parser *p, const struct ckpt_rec_hdr *hdr)
 {
 	const struct engine_rec_external *rec = (const void *)hdr;
@@ -407,12 +363,38 @@ static int add_closed(struct state_parser *p, const struct ckpt_rec_hdr *hdr)
 	return 0;
 }
 
+static int add_writes(struct state_parser *p, const struct ckpt_rec_hdr *hdr)
+{
+	if (p->state->writes)
+		return state_fail(p, -EBADMSG, "two write logs");
+	p->state->writes = (const void *)hdr;
+	return 0;
+}
+
+/* ---------------------------------------------------------------- records of files */
+
+/* Append a record of a file to the model; state.c gives it to its file. */
+static int add_own(struct state_parser *p, const struct ckpt_rec_hdr *hdr)
+{
+	const struct state_kind_record *record = state_kind_record(hdr->type);
+	const struct ckpt_rec_of_file *rec = (const void *)hdr;
+
+	if (rec->file == 0 || rec->file > INT32_MAX)
+		return state_fail(p, -EBADMSG, "%s of a file with bad number %u",
+				  state_kind_of_record(hdr->type)->name, rec->file);
+	p->state->index->own[p->state->index->nr_own++] = rec;
+	return record->parse ? record->parse(p, hdr) : 0;
+}
+
+/* ---------------------------------------------------------------- all */
+
 struct record_type {
 	uint16_t type;
 	uint16_t min_len;
 	int (*add)(struct state_parser *p, const struct ckpt_rec_hdr *hdr);
 };
 
+/* The records that every image has; those of kinds of state are in engine/kinds/. */
 static const struct record_type record_types[] = {
 	{ CKPT_REC_REFUSAL, sizeof(struct ckpt_rec_refusal), add_refusal },
 	{ CKPT_REC_SYSTEM, sizeof(struct ckpt_rec_system), add_system },
@@ -423,62 +405,90 @@ static const struct record_type record_types[] = {
 	{ CKPT_REC_GROUPS, sizeof(struct ckpt_rec_groups), add_groups },
 	{ CKPT_REC_SIGACTIONS, sizeof(struct ckpt_rec_sigactions), add_sigactions },
 	{ CKPT_REC_SIGPENDING, sizeof(struct ckpt_rec_sigpending), add_sigpending },
-	{ CKPT_REC_TIMER, sizeof(struct ckpt_rec_timer), state_parse_add_timer },
 	{ CKPT_REC_MM, sizeof(struct ckpt_rec_mm), add_mm },
 	{ CKPT_REC_VMA, sizeof(struct ckpt_rec_vma), add_vma },
 	{ CKPT_REC_MEMPOLICY, sizeof(struct ckpt_rec_mempolicy), add_mempolicy },
 	{ CKPT_REC_FD, sizeof(struct ckpt_rec_fd), add_fd },
 	{ CKPT_REC_FILE, sizeof(struct ckpt_rec_file), add_file },
 	{ CKPT_REC_LOCK, sizeof(struct ckpt_rec_lock), add_lock },
-	{ CKPT_REC_PIPE, sizeof(struct ckpt_rec_pipe), add_pipe },
 	{ ENGINE_REC_TREE, sizeof(struct engine_rec_tree), add_tree },
 	{ ENGINE_REC_FILE_TRACK, sizeof(struct engine_rec_file_track), add_track },
 	{ ENGINE_REC_BLOB, sizeof(struct engine_rec_blob), add_blob },
 	{ ENGINE_REC_FILE_PLACE, sizeof(struct engine_rec_file_place), add_place },
 	{ ENGINE_REC_FILE_MARK, sizeof(struct engine_rec_file_mark), add_mark },
-	{ ENGINE_REC_TTY, sizeof(struct engine_rec_tty), add_tty },
-	{ ENGINE_REC_TTY_DATA, sizeof(struct engine_rec_tty_data) + sizeof(struct engine_tty_bytes),
-	  add_tty_data },
 	{ ENGINE_REC_EXTERNAL, sizeof(struct engine_rec_external), add_external },
 	{ ENGINE_REC_CLOSED, sizeof(struct engine_rec_closed), add_closed },
+	{ ENGINE_REC_WRITES, sizeof(struct engine_rec_writes), add_writes },
 };
 
 #define NR_TYPES (sizeof(record_types) / sizeof(record_types[0]))
 
-/* Check a record's header; *ret_type is NULL if the record may be skipped. */
+#define KERNEL_TYPES	64	/* numbers of enum ckpt_rec_type are below */
+#define ENGINE_TYPES	64	/* the same of engine.h, from ENGINE_REC_TREE on */
+
+/* Records that the first walk has met. */
+struct record_counts {
+	unsigned int of[KERNEL_TYPES + ENGINE_TYPES];	/* by type_slot() */
+	unsigned int own;				/* of files' kinds */
+};
+
+/* A small number for each record type; -1: there is no such type. */
+static int type_slot(uint16_t number)
+{
+	if (number < KERNEL_TYPES)
+		return number;
+	if (number < ENGINE_REC_TREE || number >= ENGINE_REC_TREE + ENGINE_TYPES)
+		return -1;
+	return KERNEL_TYPES + number - ENGINE_REC_TREE;
+}
+
+/* How a record of the type is read; false: the type is not known. */
+static bool find_type(uint16_t number, struct record_type *ret_type)
+{
+	const struct state_kind_record *record;
+
+	if (type_slot(number) < 0)
+		return false;
+	for (size_t i = 0; i < NR_TYPES; i++)
+		if (record_types[i].type == number) {
+			*ret_type = record_types[i];
+			return true;
+		}
+	record = state_kind_record(number);
+	if (!record)
+		return false;
+	*ret_type = (struct record_type){ number, record->min_len, record->parse };
+	if (record->owner == STATE_OWNER_FILE)
+		ret_type->add = add_own;
+	return true;
+}
+
+/* Check a record's header; ret_type->add is NULL if the record may be skipped. */
 static int check_header(struct state_parser *p, const struct ckpt_rec_hdr *hdr,
-			size_t room, const struct record_type **ret_type)
+			size_t room, struct record_type *ret_type)
 {
 	uint16_t number = hdr->type & ~CKPT_REC_OPTIONAL;
-	const struct record_type *type = NULL;
 
 	if (room < sizeof(*hdr) || hdr->len < sizeof(*hdr) || hdr->len > room ||
 	    hdr->len % 8)
 		return state_fail(p, -EBADMSG, "stream ends within a record");
-	for (size_t i = 0; i < NR_TYPES; i++)
-		if (record_types[i].type == number)
-			type = &record_types[i];
-	if (!type || hdr->version != 1) {
-		*ret_type = NULL;
+	if (hdr->version != 1 || !find_type(number, ret_type)) {
+		ret_type->add = NULL;
 		if (hdr->type & CKPT_REC_OPTIONAL)
 			return 0;
 		return state_fail(p, -EPROTONOSUPPORT,
 				  "record type %#x version %u is newer than this program",
 				  number, hdr->version);
 	}
-	if (hdr->len < type->min_len)
+	if (hdr->len < ret_type->min_len)
 		return state_fail(p, -EBADMSG, "record of type %#x is only %u bytes",
 				  number, hdr->len);
-	*ret_type = type;
 	return 0;
 }
 
-static unsigned int count_of(const unsigned int *counts, uint16_t number)
+static unsigned int count_of(const struct record_counts *counts, uint16_t number)
 {
-	for (size_t i = 0; i < NR_TYPES; i++)
-		if (record_types[i].type == number)
-			return counts[i];
-	return 0;
+	return counts->of[type_slot(number)];
 }
 
 /* calloc() that returns an address also for no elements */
@@ -487,7 +497,7 @@ static void *state_parse_array(unsigned int nr, size_t size)
 	return calloc((size_t)nr + 1, size);
 }
 
-static int state_parse_allocate(struct state *state, const unsigned int *counts)
+static int state_parse_allocate(struct state *state, const struct record_counts *counts)
 {
 	struct state_index *index = state_parse_array(1, sizeof(*index));
 	unsigned int procs = count_of(counts, CKPT_REC_PROC);
@@ -506,6 +516,11 @@ static int state_parse_allocate(struct state *state, const unsigned int *counts)
 	state->files = state_parse_array(count_of(counts, CKPT_REC_FILE), sizeof(*state->files));
 	state->locks = state_parse_array(count_of(counts, CKPT_REC_LOCK), sizeof(*state->locks));
 	state->pipes = state_parse_array(count_of(counts, CKPT_REC_PIPE), sizeof(*state->pipes));
+	state->socks = state_parse_array(count_of(counts, CKPT_REC_SOCK), sizeof(*state->socks));
+	state->sock_msgs = state_parse_array(count_of(counts, CKPT_REC_SOCK_MSG),
+					     sizeof(*state->sock_msgs));
+	index->sock_options = state_parse_array(count_of(counts, ENGINE_REC_SOCK_OPTIONS),
+						sizeof(void *));
 	state->refusals = state_parse_array(count_of(counts, CKPT_REC_REFUSAL), sizeof(void *));
 	state->blobs = state_parse_array(blobs, sizeof(void *));
 	state->ttys = state_parse_array(count_of(counts, ENGINE_REC_TTY), sizeof(void *));
@@ -520,20 +535,22 @@ static int state_parse_allocate(struct state *state, const unsigned int *counts)
 	index->places = state_parse_array(count_of(counts, ENGINE_REC_FILE_PLACE), sizeof(void *));
 	index->marks = state_parse_array(count_of(counts, ENGINE_REC_FILE_MARK), sizeof(void *));
 	index->blobs_by_inode = state_parse_array(blobs, sizeof(void *));
-	if (!state->procs || !state->threads || !state->mms || !state->vmas ||
+	index->own = state_parse_array(counts->own, sizeof(void *));
+	if (!state->socks || !state->sock_msgs || !index->sock_options ||
+	    !state->procs || !state->threads || !state->mms || !state->vmas ||
 	    !state->fds || !state->fdtables || !state->files || !state->pipes || !state->locks ||
 	    !state->refusals || !state->blobs || !state->ttys || !state->tty_data ||
 	    !state->externals || !state->closed ||
 	    !index->by_pid || !index->by_tid || !index->pending || !index->tracks ||
-	    !index->places || !index->marks || !index->blobs_by_inode)
+	    !index->places || !index->marks || !index->blobs_by_inode || !index->own)
 		return -ENOMEM;
 	return 0;
 }
 
 int state_parse_records(struct state_parser *p, size_t len)
 {
-	unsigned int counts[NR_TYPES] = { 0 };
-	const struct record_type *type;
+	struct record_counts counts = { .own = 0 };
+	struct record_type type;
 	const struct ckpt_rec_hdr *hdr;
 	int ret;
 
@@ -544,17 +561,19 @@ int state_parse_records(struct state_parser *p, size_t len)
 		ret = check_header(p, hdr, len - p->offset, &type);
 		if (ret)
 			return ret;
-		if (type)
-			counts[type - record_types]++;
+		if (!type.add)
+			continue;
+		counts.of[type_slot(type.type)]++;
+		counts.own += type.add == add_own;
 	}
-	ret = state_parse_allocate(p->state, counts);
+	ret = state_parse_allocate(p->state, &counts);
 	if (ret)
 		return state_fail(p, ret, "out of memory");
 	for (p->offset = 0; p->offset < len; p->offset += hdr->len) {
 		hdr = (const void *)((const char *)p->buf + p->offset);
 		ret = check_header(p, hdr, len - p->offset, &type);
-		if (!ret && type)
-			ret = type->add(p, hdr);
+		if (!ret && type.add)
+			ret = type.add(p, hdr);
 		if (ret)
 			return ret;
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Between state.c and state_parse.c only.
+ * Between state.c, state_parse.c and the parsers of engine/kinds/ only.
  *
  * state_parse.c checks the records of a stream one by one and appends them to the
  * model's arrays; state.c then links them.  The model owns the index.
@@ -23,6 +23,10 @@ struct state_index {
 	unsigned int nr_marks;
 	const struct engine_rec_blob **blobs_by_inode;	/* blobs of files, sorted by dev, ino */
 	unsigned int nr_blobs_by_inode;
+	const struct ckpt_rec_of_file **own;	/* records of files' kinds, stream order */
+	unsigned int nr_own;
+	const struct engine_rec_sock_options **sock_options;
+	unsigned int nr_sock_options;
 };
 
 struct state_parser {

@@ -178,14 +178,70 @@ static unsigned int write_mounts_open(const struct write_mounts *mounts, pid_t p
 	return nr;
 }
 
-int write_log_start(struct kdev *dev, pid_t init)
+uint64_t write_log_tag(const char *label)
 {
-	struct ckpt_writes_start start = { .pid = init };
+	uint64_t tag = 14695981039346656037ULL;		/* FNV-1a */
+
+	while (*label)
+		tag = (tag ^ (unsigned char)*label++) * 1099511628211ULL;
+	return tag ?: 1;
+}
+
+static bool write_log_is_there(const struct kdev *dev)
+{
+	return dev->info.features & CKPT_FEAT_WRITES &&
+	       dev->info.features & CKPT_FEAT_WRITES_STATE;
+}
+
+/*
+ * May the namespace's user have files in the mount? Logins and containers come with mounts of
+ * their own, where he has none unless the root is his.
+ */
+static bool write_mount_is_his(int fd, uid_t user)
+{
+	struct statfs fs;
+	struct stat st;
+
+	if (fstat(fd, &st) || fstatfs(fd, &fs) || !S_ISDIR(st.st_mode))
+		return false;
+	return (fs.f_type != TMPFS_MAGIC && fs.f_type != OVERLAYFS_SUPER_MAGIC) ||
+	       st.st_uid == user || st.st_mode & S_IWOTH;
+}
+
+/* Add one file system after the other; was one of them there before the log knew it? */
+static int write_log_extend_by(struct kdev *dev, const struct ckpt_writes_start *all,
+			       const int32_t *fds)
+{
+	struct ckpt_writes_start start;
+	bool lost = false;
+	char path[40];
+	struct stat st;
+	int ret = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d", all->pid);
+	if (stat(path, &st))
+		return -ESRCH;
+	for (unsigned int i = 0; i < all->nr && !ret; i++) {
+		start = *all;
+		start.nr = 1;
+		start.fds = (uintptr_t)&fds[i];
+		ret = kdev_writes_start(dev, &start);
+		lost |= !ret && start.nr_added && write_mount_is_his(fds[i], st.st_uid);
+	}
+	start = *all;
+	start.nr = 0;
+	start.flags = CKPT_WRITES_START_LOST;
+	return ret || !lost ? ret : kdev_writes_start(dev, &start);
+}
+
+static int write_log_mark(struct kdev *dev, pid_t init, uint64_t tag, bool later)
+{
+	struct ckpt_writes_start start = { .pid = init, .tag = tag };
 	struct write_mounts mounts;
 	int32_t *fds;
 	int ret;
 
-	if (!(dev->info.features & CKPT_FEAT_WRITES))
+	if (!write_log_is_there(dev))
 		return -EOPNOTSUPP;
 	ret = write_mounts_read(init, &mounts);
 	if (ret)
@@ -197,7 +253,7 @@ int write_log_start(struct kdev *dev, pid_t init)
 	}
 	start.nr = write_mounts_open(&mounts, init, fds);
 	start.fds = (uintptr_t)fds;
-	ret = kdev_writes_start(dev, &start);
+	ret = later ? write_log_extend_by(dev, &start, fds) : kdev_writes_start(dev, &start);
 	for (unsigned int i = 0; i < start.nr; i++)
 		close(fds[i]);
 	free(fds);
@@ -205,7 +261,17 @@ int write_log_start(struct kdev *dev, pid_t init)
 	return ret;
 }
 
-int write_log_begin(pid_t init)
+int write_log_start(struct kdev *dev, pid_t init, uint64_t tag)
+{
+	return write_log_mark(dev, init, tag, false);
+}
+
+int write_log_extend(struct kdev *dev, pid_t init, uint64_t tag)
+{
+	return write_log_mark(dev, init, tag, true);
+}
+
+int write_log_begin(pid_t init, uint64_t tag)
 {
 	struct ckpt_error error = { 0 };
 	struct kdev *dev;
@@ -214,7 +280,7 @@ int write_log_begin(pid_t init)
 	error_done(&error);
 	if (ret)
 		return ret;
-	ret = write_log_start(dev, init);
+	ret = write_log_start(dev, init, tag);
 	kdev_close(dev);
 	return ret;
 }
@@ -251,10 +317,11 @@ static bool write_mounts_on_top(const struct write_mounts *mounts, const char *p
 }
 
 /* Write the path of @write as the process sees it to @buf; false if it does not see it. */
-static bool write_mounts_path(const struct write_mounts *mounts, const struct ckpt_write *write,
-			      char *buf, size_t size)
+static bool write_mounts_path(const struct write_mounts *mounts,
+			      const struct ckpt_write_state *state, char *buf, size_t size)
 {
-	const char *path = (const char *)(write + 1);
+	const struct ckpt_write *write = &state->write;
+	const char *path = (const char *)(state + 1);
 
 	for (unsigned int i = 0; i < mounts->nr; i++) {
 		const struct write_mount *mount = &mounts->all[i];
@@ -284,11 +351,13 @@ static int write_log_parse(const char *buf, size_t len, const struct write_mount
 	if (!log->names || !offsets)
 		goto no_memory;
 	for (size_t at = 0; at < len; at += ((const struct ckpt_write *)(buf + at))->len) {
-		const struct ckpt_write *write = (const void *)(buf + at);
+		const struct ckpt_write_state *state = (const void *)(buf + at);
 		size_t more;
 
-		if (!write_mounts_path(mounts, write, path, sizeof(path)))
+		if (!write_mounts_path(mounts, state, path, sizeof(path))) {
+			log->unplaced += !(state->write.flags & CKPT_WRITE_GONE);
 			continue;
+		}
 		more = strlen(path) + 1;
 		if (used + more > room) {
 			char *text = realloc(log->text, room = 2 * (used + more));
@@ -299,8 +368,11 @@ static int write_log_parse(const char *buf, size_t len, const struct write_mount
 		}
 		memcpy(log->text + used, path, more);
 		offsets[log->nr] = used;
-		log->names[log->nr].flags = write->flags;
-		log->names[log->nr++].writes = write->writes;
+		log->names[log->nr++] = (struct write_log_name){
+			.flags = state->write.flags, .writes = state->write.writes,
+			.seq = state->seq, .ino = state->ino, .bytes = state->bytes,
+			.mtime_ns = state->mtime_ns,
+		};
 		used += more;
 	}
 	for (unsigned int i = 0; i < log->nr; i++)
@@ -313,34 +385,60 @@ no_memory:
 	return -ENOMEM;
 }
 
-int write_log_read(struct kdev *dev, pid_t pid, struct write_log *ret_log)
+/* @read: which log, and what of it; @pid: whose mounts tell the paths */
+static int write_log_take(struct kdev *dev, struct ckpt_writes_read *read, pid_t pid,
+			  struct write_log *ret_log)
 {
-	struct ckpt_writes_read read = { .pid = pid };
 	struct write_mounts mounts = { 0 };
 	char *buf = NULL;
 	int ret = -ENOSPC;
 
 	*ret_log = (struct write_log){ 0 };
-	if (!(dev->info.features & CKPT_FEAT_WRITES))
+	if (!write_log_is_there(dev))
 		return -EOPNOTSUPP;
+	read->flags = CKPT_WRITES_READ_STATE;
 	while (ret == -ENOSPC) {
 		free(buf);
-		read.len += 4096;	/* it may grow until the next call */
-		buf = malloc(read.len);
-		read.buf = (uintptr_t)buf;
-		ret = buf ? kdev_writes_read(dev, &read) : -ENOMEM;
+		read->len += 4096;	/* it may grow until the next call */
+		buf = malloc(read->len);
+		read->buf = (uintptr_t)buf;
+		ret = buf ? kdev_writes_read(dev, read) : -ENOMEM;
 	}
 	if (!ret)
 		ret = write_mounts_read(pid, &mounts);
 	if (!ret)
-		ret = write_log_parse(buf, read.len, &mounts, ret_log);
-	ret_log->flags = read.log_flags;
-	ret_log->since_ns = read.since_ns;
+		ret = write_log_parse(buf, read->len, &mounts, ret_log);
+	ret_log->flags = read->log_flags;
+	ret_log->since_ns = read->since_ns;
+	ret_log->seq = read->seq;
 	free(buf);
 	write_mounts_done(&mounts);
 	if (ret)
 		write_log_done(ret_log);
 	return ret;
+}
+
+int write_log_read(struct kdev *dev, pid_t pid, uint64_t after, struct write_log *ret_log)
+{
+	struct ckpt_writes_read read = { .pid = pid, .after = after };
+
+	return write_log_take(dev, &read, pid, ret_log);
+}
+
+int write_log_read_ended(struct kdev *dev, uint64_t tag, struct write_log *ret_log)
+{
+	struct ckpt_writes_read read = { .tag = tag };
+
+	return write_log_take(dev, &read, getpid(), ret_log);
+}
+
+int write_log_drop_ended(struct kdev *dev, uint64_t tag)
+{
+	struct ckpt_writes_read read = {
+		.flags = CKPT_WRITES_READ_DROP, .tag = tag, .after = UINT64_MAX,
+	};
+
+	return write_log_is_there(dev) ? kdev_writes_read(dev, &read) : -EOPNOTSUPP;
 }
 
 void write_log_done(struct write_log *log)
@@ -357,16 +455,18 @@ int write_log_add(struct kdev *dev, int dir, const char *name, uint32_t flags, u
 		.write_flags = flags, .writes = writes,
 	};
 
-	if (!(dev->info.features & CKPT_FEAT_WRITES))
+	if (!write_log_is_there(dev))
 		return -EOPNOTSUPP;
 	return kdev_writes_add(dev, &add);
 }
 
-int write_log_clear(struct kdev *dev)
+int write_log_clear(struct kdev *dev, bool lost)
 {
-	struct ckpt_writes_add add = { .flags = CKPT_WRITES_ADD_CLEAR, .dir = -1 };
+	struct ckpt_writes_add add = {
+		.flags = CKPT_WRITES_ADD_CLEAR | (lost ? CKPT_WRITES_ADD_LOST : 0), .dir = -1,
+	};
 
-	if (!(dev->info.features & CKPT_FEAT_WRITES))
+	if (!write_log_is_there(dev))
 		return -EOPNOTSUPP;
 	return kdev_writes_add(dev, &add);
 }

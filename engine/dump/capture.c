@@ -127,6 +127,7 @@ int capture_open(struct capture *cap, const struct capture_options *o,
 	int ret;
 
 	memset(cap, 0, sizeof(*cap));
+	cap->sockets = o->sockets;
 	ret = o->open(&cap->dev, error);
 	if (ret)
 		return ret;
@@ -139,16 +140,28 @@ int capture_open(struct capture *cap, const struct capture_options *o,
 int capture_failed(const struct capture *cap, int err, const char *what,
 		   struct ckpt_error *error)
 {
-	if (err == -ETIMEDOUT) {
+	/* a tree that runs again fails the calls in many ways */
+	if (err == -ETIMEDOUT || kdev_expired(cap->dev)) {
 		struct error_refusal limit = { .reason = CKPT_R_PAUSE_LIMIT };
 
 		error_refuse(error, &limit, "%s", what);
-		return error_fail(error, err,
+		return error_fail(error, -ETIMEDOUT,
 				   "%s: the maximum pause passed, the kernel thawed the tree and "
 				   "it runs on; raise the maximum pause or free the node of other "
 				   "load", what);
 	}
 	return error_fail(error, err, "%s: %s", what, strerror(-err));
+}
+
+int capture_explain(const struct capture *cap, int err, struct ckpt_error *error)
+{
+	char what[sizeof(error->text)];
+
+	if (!err || err == -ETIMEDOUT || !cap->dev || error->nr_refusals || !kdev_expired(cap->dev))
+		return err;
+	memcpy(what, error->text, sizeof(what));
+	error_done(error);
+	return capture_failed(cap, err, what[0] ? what : strerror(-err), error);
 }
 
 int capture_check(struct capture *cap, struct ckpt_error *error)

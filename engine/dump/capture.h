@@ -36,6 +36,7 @@ struct capture_options {
 	 * with findings in @error, and is called again if another attempt is made for them.
 	 */
 	int (*check)(struct capture *cap, struct ckpt_error *error);
+	const char *sockets;		/* for check() */
 	/*
 	 * Called when the roots are named, and whenever they are named anew.  From then on they are
 	 * held, so that a root that is found to be the right process now was it when it was named.
@@ -55,6 +56,7 @@ struct capture {
 	struct state *state;		/* the model of @records */
 	bool frozen;
 	uint64_t pause_ns;		/* after capture_thaw() */
+	const char *sockets;		/* of the caller: sock_rules.h; NULL: none */
 };
 
 /* Open the device and name the target: these errors show before any freeze. */
@@ -72,8 +74,16 @@ void capture_end(struct capture *cap);
  * For long work in the pause that makes no other call into the kernel module.
  */
 int capture_check(struct capture *cap, struct ckpt_error *error);
-/* Explain in @error why a command in the pause failed; returns err. */
+/*
+ * Explain in @error why a command in the pause failed; returns err, or -ETIMEDOUT if the maximum
+ * pause had ended the freeze: then this is the cause.
+ */
 int capture_failed(const struct capture *cap, int err, const char *what,
 		   struct ckpt_error *error);
+/*
+ * The same for a dump that failed with @err anywhere, with its text in @error: in the pause it may
+ * fail because of the tree that runs again.  Refusals stay as they are.
+ */
+int capture_explain(const struct capture *cap, int err, struct ckpt_error *error);
 
 #endif /* STILLPOINT_CAPTURE_H */

@@ -15,8 +15,10 @@
  */
 #include "base/clock.h"
 #include "base/error.h"
+#include "engine/core/state_kind.h"
 #include "engine/dump/dump_closed.h"
 #include "engine/dump/dump_in_place.h"
+#include "engine/dump/dump_sock.h"
 
 #include "engine/core/nsinit_name.h"
 #include "image/base.h"
@@ -166,6 +168,17 @@ static int dump_hold(struct dump *d, int (*fn)(void *arg), const char *what)
 	return ret ? error_fail(d->error, ret, "%s: %s", what, strerror(-ret)) : 0;
 }
 
+/* Let the kinds of state read what user space has to read. */
+static int dump_kinds(struct dump *d)
+{
+	int ret = 0;
+
+	for (unsigned int i = 0; !ret && state_kinds[i]; i++)
+		if (state_kinds[i]->dump)
+			ret = state_kinds[i]->dump(d);
+	return ret;
+}
+
 /* Read all that must be read while the tree stands still. */
 static int dump_frozen(struct dump *d)
 {
@@ -173,7 +186,7 @@ static int dump_frozen(struct dump *d)
 
 	d->frozen_at = (uint64_t)time(NULL);
 	if (!ret)
-		ret = dump_records_ttys(d);
+		ret = dump_kinds(d);
 	if (!ret && d->hold)
 		ret = dump_pages_live(d);
 	if (!ret)
@@ -548,6 +561,7 @@ static int dump_run(struct dump *d, kdev_open_fn open)
 		.max_pause_ms = o->max_pause_ms ? o->max_pause_ms :
 				d->frozen_to_end ? 0 : MAX_PAUSE_MS,
 		.check = dump_sockets_check,
+		.sockets = o->sockets,
 		.frozen = o->dry_run ? NULL : o->frozen,
 		.targeted = o->targeted,
 		.frozen_arg = o->frozen_arg,
@@ -586,7 +600,7 @@ int dump_tree_on(kdev_open_fn open, const struct dump_options *options,
 	if (!options->nr_roots || (!options->dry_run && (!options->dir || !options->key)))
 		return error_fail(error, -EINVAL, "dump: roots, directory or key missing");
 	raise_file_limit(&limit);
-	ret = dump_run(&d, open);
+	ret = capture_explain(&d.cap, dump_run(&d, open), d.error);
 	capture_end(&d.cap);		/* first of all, so that the tree runs */
 	dump_files_put(&d);
 	dump_closed_done(&d);

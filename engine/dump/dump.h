@@ -88,6 +88,7 @@ struct dump_options {
 	unsigned int nr_nodes;
 	/* The job's private /dev/shm, as the caller sees it; it is carried whole.  NULL: none */
 	const char *shm_dir;
+	const char *sockets;	/* rules for ends outside: sock_rules.h; NULL: all are refused */
 	const struct engine_external *externals;
 	unsigned int nr_externals;
 	/*

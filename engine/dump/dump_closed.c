@@ -40,8 +40,10 @@
 #define LOOK_MS		3000	/* of the pause, for looking names up */
 #define TAKE_MS		5000	/* of the pause, for clones and copies */
 #define ABSENT_MAX	16384U		/* names that are gone */
-#define LATE_S		5U	/* a log that began so much later than the tree lacks names */
 #define TICK_NS		1000000L
+/* what a record has of a name's flags: what happened to the name, not where it comes from */
+#define CLOSED_LOG_FLAGS (CKPT_WRITE_CLOSED | CKPT_WRITE_APPENDS | CKPT_WRITE_CREATED | \
+			  CKPT_WRITE_RENAMED | CKPT_WRITE_GONE)
 #define TICKS_MAX	20
 
 /* One name; names of one inode stand side by side, and the first leads. */
@@ -153,6 +155,22 @@ static bool closed_is_open(struct dump *d, struct dump_closed *c)
 	return true;
 }
 
+/*
+ * Nothing has the name. If the tree has not removed it, somebody else has, or the path is wrong: a
+ * part of an NFS export that is mounted alone looks like the whole. A name that the tree itself
+ * had made first needs no record: if the tree makes the name again, that comes after the dump in
+ * the log.
+ */
+static void closed_absent(struct dump *d, struct dump_closed *c)
+{
+	if (!(c->log_flags & CKPT_WRITE_GONE))
+		d->stats.files.closed_lost = true;
+	if (d->nr_absent++ < ABSENT_MAX)
+		c->flags = ENGINE_CLOSED_ABSENT;
+	else if (c->log_flags & (CKPT_WRITE_EXISTED | CKPT_WRITE_TOLD))
+		d->stats.files.closed_lost = true;
+}
+
 /* Look a name of the log up; c->flags 0: there is nothing to record. */
 static void closed_look(struct dump *d, struct dump_closed *c, dev_t shm_dev)
 {
@@ -161,7 +179,7 @@ static void closed_look(struct dump *d, struct dump_closed *c, dev_t shm_dev)
 	if (fd == -EACCES)
 		fd = closed_open_his(d, c->path, O_PATH);
 	if (fd == -ENOENT || fd == -ENOTDIR)
-		c->flags = d->nr_absent++ < ABSENT_MAX ? ENGINE_CLOSED_ABSENT : 0;
+		closed_absent(d, c);
 	else if (fd < 0 && fd != -ELOOP)	/* nobody has that name any more: a link leads on */
 		d->stats.files.closed_lost = true;
 	if (fd < 0 || fstat(fd, &c->st) || !S_ISREG(c->st.st_mode) ||
@@ -212,7 +230,7 @@ static int closed_take_names(struct dump *d, const struct write_log *log)
 		}
 		*c = (struct dump_closed){ .clone = -1, .log_flags = log->names[i].flags,
 					   .writes = log->names[i].writes };
-		if (closed_is_nothing(log->names[i].path))
+		if (log->names[i].flags & CKPT_WRITE_DIR || closed_is_nothing(log->names[i].path))
 			continue;
 		c->path = strdup(log->names[i].path);
 		if (!c->path)
@@ -238,50 +256,21 @@ void dump_closed_prepare(struct dump *d)
 	snprintf(path, sizeof(path), "/proc/%d/root", o->roots[0]);
 	d->closed_root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	/* a log that is not there shows in the pause */
-	write_log_start(d->cap.dev, o->roots[0]);
-}
-
-/* When the namespace's init was started, seconds of CLOCK_REALTIME; 0: unknown. */
-static uint64_t closed_tree_began(const struct dump *d)
-{
-	unsigned long long ticks = 0;
-	struct timespec now, up;
-	char path[40], line[1024];
-	const char *rest = NULL;
-	FILE *file;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", d->options->roots[0]);
-	file = fopen(path, "re");
-	if (file && fgets(line, sizeof(line), file))
-		rest = strrchr(line, ')');	/* the name may hold anything */
-	if (file)
-		fclose(file);
-	if (!rest || sscanf(rest + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d "
-			    "%*d %*d %*d %*d %*d %llu", &ticks) != 1)
-		return 0;
-	clock_gettime(CLOCK_REALTIME, &now);
-	clock_gettime(CLOCK_BOOTTIME, &up);
-	return (uint64_t)(now.tv_sec - up.tv_sec) + ticks / (uint64_t)sysconf(_SC_CLK_TCK);
+	write_log_extend(d->cap.dev, o->roots[0], o->job ? write_log_tag(o->job) : 0);
 }
 
 int dump_closed_find(struct dump *d)
 {
-	struct dump_files_told *told = &d->stats.files;
 	struct write_log log;
 	int ret;
 
 	if (d->closed_root < 0)
 		return 0;
-	ret = write_log_read(d->cap.dev, d->options->roots[0], &log);
-	told->closed_asked = true;
-	told->closed_known = !ret;
+	ret = dump_writes_read(d, &log);
 	if (ret == -ENOMEM)
 		return error_fail(d->error, ret, "out of memory");
 	if (ret)		/* told, and no reason to refuse: so it was with older modules */
 		return 0;
-	told->closed_lost = log.flags & CKPT_WRITES_OVERFLOW;
-	if (log.since_ns / 1000000000 > closed_tree_began(d) + LATE_S)
-		told->closed_since = log.since_ns / 1000000000;
 	ret = closed_take_names(d, &log);
 	write_log_done(&log);
 	return ret;
@@ -549,7 +538,7 @@ static int closed_record(struct dump *d, const struct dump_closed *c,
 	rec->mode = first->st.st_mode;
 	rec->uid = first->st.st_uid;
 	rec->gid = first->st.st_gid;
-	rec->log_flags = c->log_flags;
+	rec->log_flags = c->log_flags & CLOSED_LOG_FLAGS;
 	rec->writes = c->writes;
 	rec->path_len = (uint32_t)strlen(c->path) + 1;
 	rec->tail_len = first->tail_len;
@@ -560,7 +549,7 @@ static int closed_record(struct dump *d, const struct dump_closed *c,
 int dump_closed_records(struct dump *d)
 {
 	const struct dump_closed *first = NULL;
-	int ret = 0;
+	int ret = dump_writes_record(d);
 
 	for (unsigned int i = 0; i < d->nr_closed && !ret; i++) {
 		struct dump_closed *c = &d->closed[i];

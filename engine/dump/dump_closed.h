@@ -9,6 +9,7 @@
 #define STILLPOINT_DUMP_CLOSED_H
 
 struct dump;
+struct write_log;
 
 /* Before the freeze: let the write log know all file systems that the tree sees. */
 void dump_closed_prepare(struct dump *d);
@@ -22,5 +23,10 @@ void dump_closed_foresee(struct dump *d);	/* as dump_in_place_foresee() */
 /* After the thaw: read the clones, add the records. */
 int dump_closed_records(struct dump *d);
 void dump_closed_done(struct dump *d);
+
+/* dump_writes.c: read the write log, and note what is known of it; -errno: there is none. */
+int dump_writes_read(struct dump *d, struct write_log *ret_log);
+/* Say in the image how far the log was read. */
+int dump_writes_record(struct dump *d);
 
 #endif /* STILLPOINT_DUMP_CLOSED_H */

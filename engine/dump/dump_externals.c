@@ -7,6 +7,7 @@
  * up while the tree stands still.  The descriptors are the caller's and stay open.
  */
 #include "base/error.h"
+#include "engine/core/state_kind.h"
 #include "engine/dump/dump_run.h"
 
 #include <errno.h>
@@ -74,6 +75,10 @@ int dump_externals_open(struct dump *d)
 
 static bool same_object(const struct ckpt_rec_file *rec, const struct dump_external *end)
 {
+	const struct state_kind *kind = state_kind_of_file(rec->kind);
+
+	if (kind && kind->one_description)	/* their inodes have one number */
+		return false;
 	if (rec->kind == CKPT_FILE_PIPE)	/* all pipes are on one file system */
 		return end->type == S_IFIFO;
 	return end->dev == rec->dev && end->type == (rec->mode & S_IFMT);

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "engine/dump/dump_run.h"
 #include "engine/core/plan.h"
+#include "engine/core/state_kind.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -77,24 +78,6 @@ bool dump_own_pty(const struct dump *d, uint64_t index)
 	return false;
 }
 
-static void check_tty(struct dump *d, const struct state_file *file)
-{
-	uint64_t index = file->rec->object;
-
-	switch (file->rec->kind) {
-	case CKPT_FILE_PTM:
-		return;
-	case CKPT_FILE_PTS:
-		if (!dump_own_pty(d, file->rec->object) && !dump_external_name(d, file))
-			dump_refuse(d, file, CKPT_R_FD_TTY, "terminal");
-		return;
-	default:	/* /dev/tty: the controlling terminal of the process that opened it */
-		if (index > INT_MAX ||
-		    (!dump_own_pty(d, index) && !dump_external_tty(d, (int)index)))
-			dump_refuse(d, file, CKPT_R_FD_TTY, "terminal /dev/tty");
-	}
-}
-
 /*
  * A session whose leader is in the tree takes its controlling terminal again at restore, even
  * if no descriptor leads to it, so that terminal must be there.  Other sessions get the
@@ -128,19 +111,6 @@ static void check_chr(struct dump *d, const struct state_file *file)
 		dump_refuse(d, file, CKPT_R_FD_TTY, "terminal");
 	else
 		dump_refuse(d, file, CKPT_R_FD_DEVICE, "device");
-}
-
-static void check_pipe(struct dump *d, const struct state_file *file)
-{
-	const struct ckpt_rec_pipe *pipe = file->pipe->rec;
-
-	if (pipe->readers == pipe->tree_readers && pipe->writers == pipe->tree_writers)
-		return;
-	if (dump_external_name(d, file))
-		return;
-	dump_refuse(d, file, CKPT_R_PIPE_EXTERNAL,
-	       pipe->readers != pipe->tree_readers ? "its reader is outside:" :
-						     "its writer is outside:");
 }
 
 /*
@@ -182,8 +152,7 @@ static bool is_pressure(const struct state_file *file)
 	       strcmp(file->path + len - (sizeof(ending) - 1), ending) == 0;
 }
 
-/* Refuse a file that is to be opened by name and cannot be. */
-static void check_path(struct dump *d, const struct state_file *file)
+void dump_check_path(struct dump *d, const struct state_file *file)
 {
 	const struct ckpt_rec_file *rec = file->rec;
 	bool known = rec->kind == CKPT_FILE_REG || rec->kind == CKPT_FILE_DIR ||
@@ -212,29 +181,22 @@ static void check_path(struct dump *d, const struct state_file *file)
 
 static void check_file(struct dump *d, const struct state_file *file)
 {
+	const struct state_kind *kind = state_kind_of_file(file->rec->kind);
+
+	if (kind && kind->policy) {
+		kind->policy(d, file);
+		return;
+	}
 	switch (file->rec->kind) {
 	case CKPT_FILE_SHM:
 	case CKPT_FILE_MEMFD:
 	case CKPT_FILE_HUGETLB:
-	case CKPT_FILE_SOCK:	/* dump_sockets.c passed it */
 		return;
 	case CKPT_FILE_REG:
 	case CKPT_FILE_DIR:
 	case CKPT_FILE_PATH:
 	case CKPT_FILE_SYMLINK:
-		check_path(d, file);
-		return;
-	case CKPT_FILE_FIFO:
-		check_path(d, file);
-		check_pipe(d, file);
-		return;
-	case CKPT_FILE_PIPE:
-		check_pipe(d, file);
-		return;
-	case CKPT_FILE_PTS:
-	case CKPT_FILE_PTM:
-	case CKPT_FILE_TTY:
-		check_tty(d, file);
+		dump_check_path(d, file);
 		return;
 	case CKPT_FILE_CHR:
 		check_chr(d, file);

@@ -8,7 +8,7 @@
  *	dump_probe.c	facts that only the node can tell (where paths lead, bytes in terminals)
  *	dump_links.c	files whose opened name is gone, and that have another one
  *	dump_mounts.c	mounts that only the tree has
- *	dump_sockets.c	sockets that come back without their peer
+ *	dump_sockets.c	sockets whose peer is outside; dump_sock.c: options of the others
  *	dump_sysv.c	System V objects in our IPC namespace that the tree uses
  *	dump_tty.c	terminals: settings and unread bytes
  *	dump_files.c	inodes: what to do with each, descriptors
@@ -121,6 +121,7 @@ struct dump {
 	struct dump_closed *closed;	/* names of the write log: dump_closed.c */
 	unsigned int nr_closed;
 	unsigned int nr_absent;		/* names of the log that were gone */
+	uint64_t writes_ns, writes_seq;	/* of the write log: engine_rec_writes */
 	int closed_root;		/* root of the tree's first process; -1: no log is asked */
 	uint64_t files_room;		/* what is left of files_max */
 	struct dump_external *externals;		/* the externals, sorted by inode */
@@ -171,6 +172,8 @@ bool dump_external_tty(const struct dump *d, int index);	/* is the pty an extern
 /* Add a refusal about the file; it names a process and a descriptor that lead to the file. */
 void dump_refuse(struct dump *d, const struct state_file *file, uint32_t reason,
 		 const char *what);
+/* Refuse a file that is to be opened by name and cannot be. */
+void dump_check_path(struct dump *d, const struct state_file *file);
 bool dump_own_pty(const struct dump *d, uint64_t index);	/* has the tree the pty's master? */
 int dump_policy_check(struct dump *d);
 
@@ -195,8 +198,6 @@ bool dump_is_at(const struct ckpt_rec_file *rec, int dir, const char *name);
 void dump_probe_mounts(struct dump *d, const struct ckpt_rec_proc *rec);
 /* Refuse a tree in our IPC namespace that uses System V objects there. In the pause. */
 int dump_sysv_check(struct dump *d);
-/* Refuse sockets but idle clients of the node's services; see capture_options. */
-int dump_sockets_check(struct capture *cap, struct ckpt_error *error);
 /* Has the file's inode no name, as far as state and probe tell? */
 bool dump_deleted(const struct dump *d, const struct state_file *file);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Sockets that come back as ones whose peer has gone, and the refusal of all others.
+ * Sockets whose peer is outside of the tree: those that come back as ones whose peer has gone, and
+ * the refusal of all others.  Sockets whose peer is in the tree are saved whole (dump_sock.c).
  *
  * The C library and logging libraries keep connections to services of the node open: a
  * thread that has once looked up a user of sssd has one for life.  Their clients connect
@@ -15,9 +16,12 @@
  * unix sockets alone.  Looks in the pause, and changes nothing.
  */
 #include "base/error.h"
+#include "engine/core/sock_rules.h"
 #include "engine/dump/dump_run.h"
+#include "engine/dump/dump_sock.h"
 
 #include <errno.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -41,6 +45,8 @@
 
 #define RESTART_FIRST	(-516)	/* the kernel's own error numbers of interrupted calls */
 #define RESTART_LAST	(-512)
+#define OUTSIDE	"whose peer is outside of the tree; --sockets=close or --sockets=reset would " \
+	"save it as a connection that has ended:"
 #define POLL_MOST	4096	/* descriptors of a poll(2) that are looked at */
 
 /* Sockets of services whose clients connect again: files, and directories that end with "/". */
@@ -226,6 +232,133 @@ static void dump_sockets_refuse(const struct state *state, const struct state_fi
 		     (unsigned long long)refusal.object, why, name[0] ? " " : "", name);
 }
 
+/* Does the relative name lead to its file from some directory? */
+static bool dump_sockets_is_near(const struct state_sock *sock)
+{
+	char text[sizeof(((struct sockaddr_un *)0)->sun_path) + 1] = "";
+	const char *tail = text;
+	size_t len, path_len = strlen(sock->path);
+
+	memcpy(text, sock->name, sock->rec->name_len);
+	while (strncmp(tail, "./", 2) == 0)
+		tail += 2;
+	len = strlen(tail);
+	return path_len > len && sock->path[path_len - len - 1] == '/' &&
+	       strcmp(sock->path + path_len - len, tail) == 0;
+}
+
+/* ------------------------------------------------------------ TCP and UDP */
+
+static bool dump_sockets_is_udp(const struct state_sock *sock)
+{
+	return !state_sock_is_unix(sock) && state_sock_is_datagram(sock);
+}
+
+static uint16_t dump_sockets_port(const struct sockaddr *addr)
+{
+	return addr->sa_family == AF_INET ?
+	       ((const struct sockaddr_in *)(const void *)addr)->sin_port :
+	       ((const struct sockaddr_in6 *)(const void *)addr)->sin6_port;
+}
+
+/* Does another socket of UDP have the port, so that a datagram could be sent to that? */
+static bool dump_sockets_shares(const struct state *state, const struct state_sock *sock)
+{
+	uint16_t port = dump_sockets_port(state_sock_own(sock));
+
+	for (unsigned int i = 0; i < state->nr_socks; i++)
+		if (&state->socks[i] != sock && dump_sockets_is_udp(&state->socks[i]) &&
+		    dump_sockets_port(state_sock_own(&state->socks[i])) == port)
+			return true;
+	return false;
+}
+
+static bool dump_sockets_has_port(const struct state *state, uint16_t port)
+{
+	for (unsigned int i = 0; i < state->nr_socks; i++)
+		if (dump_sockets_is_udp(&state->socks[i]) &&
+		    dump_sockets_port(state_sock_own(&state->socks[i])) == port)
+			return true;
+	return false;
+}
+
+/* Can a socket of this node have the address? With @any_port, whatever its port is. */
+static bool dump_sockets_may_bind(const struct sockaddr *addr, bool any_port)
+{
+	_cleanup_fd_ int fd = socket(addr->sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	socklen_t len = state_sock_addr_len(addr->sa_family);
+	struct sockaddr_in6 own = { 0 };
+
+	memcpy(&own, addr, len);
+	if (any_port)	/* at the same place in both families */
+		own.sin6_port = 0;
+	return fd >= 0 && bind(fd, (struct sockaddr *)&own, len) == 0;
+}
+
+/* Why the datagrams that nobody has read could not be sent once more, or NULL. */
+static const char *dump_sockets_datagrams(const struct state *state, const struct state_sock *sock)
+{
+	socklen_t each = state_sock_addr_len(sock->rec->family);
+
+	if (sock->nr_msgs && dump_sockets_shares(state, sock))
+		return "with unread datagrams, and a port that another socket has, too:";
+	for (unsigned int i = 0; i < sock->nr_msgs; i++) {
+		const struct sockaddr *from = (const struct sockaddr *)sock->msgs[i].name;
+		const struct sockaddr *to = (const struct sockaddr *)(sock->msgs[i].name + each);
+
+		if (!dump_sockets_may_bind(to, true))
+			return "with an unread datagram to many receivers:";
+		if (!dump_sockets_may_bind(from, dump_sockets_has_port(state,
+								       dump_sockets_port(from))))
+			return "with an unread datagram from outside of the tree:";
+	}
+	return NULL;
+}
+
+/* Why a socket that is to be saved whole could not be made again, or NULL. */
+static const char *dump_sockets_flaw(const struct state *state, const struct state_sock *sock)
+{
+	bool named = sock->rec->flags & CKPT_SOCK_NAMED;
+	const struct state_sock *peer = sock->peer;
+
+	for (unsigned int i = 0; i < state->nr_socks; i++)
+		if (state->socks[i].listener == sock && state_sock_is_outside(&state->socks[i]) &&
+		    !state_sock_is_cut(&state->socks[i]))
+			return "that a client outside waits to be accepted by:";
+	if (!state_sock_is_unix(sock))
+		return state_sock_is_datagram(sock) ? dump_sockets_datagrams(state, sock) : NULL;
+	if (sock->path[0] && sock->name[0] != '/' && !dump_sockets_is_near(sock))
+		return "whose name is relative, and whose file was moved:";
+	if (!state_sock_is_datagram(sock))
+		return NULL;
+	if (peer && !(peer->rec->flags & CKPT_SOCK_NAMED) && (peer->peer != sock || named))
+		return "that sends to a nameless socket, which does not answer to it:";
+	for (unsigned int i = 0; !named && i < sock->nr_msgs; i++)
+		if (!sock->msgs[i].sender && !(sock->rec->flags & CKPT_SOCK_PEER_GONE))
+			return "with a message from a former peer:";
+	return NULL;
+}
+
+/* Text that a rule is compared with: "10.0.0.1:443". */
+static void dump_sockets_peer(const struct state_sock *sock, char *buf, size_t size)
+{
+	const char *to;
+
+	state_sock_text(sock, buf, size);
+	to = strstr(buf, " to ");
+	if (to)
+		memmove(buf, to + 4, strlen(to + 4) + 1);
+}
+
+/* Let a rule decide about a socket whose peer is outside. */
+static void dump_sockets_cut(struct capture *cap, struct state_sock *sock)
+{
+	char peer[128];
+
+	dump_sockets_peer(sock, peer, sizeof(peer));
+	sock->cut = sock_rules_decide(cap->sockets, peer);
+}
+
 static int dump_sockets_look(struct capture *cap, const struct state_file *file,
 			     struct ckpt_error *error)
 {
@@ -242,7 +375,10 @@ static int dump_sockets_look(struct capture *cap, const struct state_file *file,
 	why = why_not(fd, &peer);
 	if (!why && is_waited_on(cap->state, file))
 		why = "that a thread waits on: client of";
-	if (why)
+	/* a rule names a unix socket by the file or the abstract name of the peer */
+	if (why && file->sock)
+		file->sock->cut = sock_rules_decide(cap->sockets, peer.sun_path);
+	if (why && (!file->sock || !file->sock->cut))
 		dump_sockets_refuse(cap->state, file, error, why, peer.sun_path);
 	return 0;
 }
@@ -252,8 +388,35 @@ int dump_sockets_check(struct capture *cap, struct ckpt_error *error)
 	const struct state *state = cap->state;
 	int ret = 0;
 
-	for (unsigned int i = 0; !ret && i < state->nr_files; i++)
-		if (state->files[i].rec->kind == CKPT_FILE_SOCK)
-			ret = dump_sockets_look(cap, &state->files[i], error);
+	/* a connection that waits to be accepted has no file */
+	for (unsigned int i = 0; i < state->nr_socks; i++)
+		if (!state->socks[i].file && !state_sock_is_unix(&state->socks[i]) &&
+		    state_sock_is_outside(&state->socks[i]))
+			dump_sockets_cut(cap, &state->socks[i]);
+	for (unsigned int i = 0; !ret && i < state->nr_files; i++) {
+		const struct state_file *file = &state->files[i];
+		bool is_unix = !file->sock || state_sock_is_unix(file->sock);
+		const char *why;
+		char text[128];
+
+		if (file->rec->kind != CKPT_FILE_SOCK)
+			continue;
+		if (!is_unix)
+			state_sock_text(file->sock, text, sizeof(text));
+		if (!is_unix && state_sock_is_outside(file->sock)) {
+			dump_sockets_cut(cap, file->sock);
+			if (!state_sock_is_cut(file->sock))
+				dump_sockets_refuse(state, file, error, OUTSIDE, text);
+			continue;
+		}
+		if (!file->sock || state_sock_is_outside(file->sock)) {
+			ret = dump_sockets_look(cap, file, error);
+			continue;
+		}
+		why = dump_sockets_flaw(state, file->sock);
+		if (why)
+			dump_sockets_refuse(state, file, error, why,
+					    is_unix ? file->sock->path : text);
+	}
 	return ret ? ret : error_refused(error, "dump");
 }

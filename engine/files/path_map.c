@@ -16,6 +16,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "engine/core/write_journal.h"
+#include "engine/core/write_log.h"
 
 struct path_map_entry {
 	char *old;
@@ -166,9 +168,11 @@ static int path_map_give(struct path_map *map, const char *path, char **ret_path
 	return 0;
 }
 
-int path_map_apply(struct path_map *map, struct state *state, struct ckpt_error *error)
+int path_map_apply(struct path_map *map, struct state *state, struct write_since *since,
+		   struct ckpt_error *error)
 {
-	size_t room = map->nr_given + state->nr_files + state->nr_closed + 1;
+	unsigned int nr_since = since ? since->nr : 0;
+	size_t room = map->nr_given + state->nr_files + state->nr_closed + nr_since + 1;
 	char **more = reallocarray(map->given, room, sizeof(*more)), *path;
 	int ret = 0;
 
@@ -191,6 +195,12 @@ int path_map_apply(struct path_map *map, struct state *state, struct ckpt_error 
 		ret = path_map_give(map, state->closed[i].path, &path, error);
 		if (path)
 			state->closed[i].path = path;
+	}
+	for (unsigned int i = 0; i < nr_since && !ret; i++) {
+		path = NULL;
+		ret = path_map_give(map, since->names[i].path, &path, error);
+		if (path)
+			since->names[i].path = path;
 	}
 	return ret;
 }

@@ -15,6 +15,7 @@
 #include "engine/core/state.h"
 
 struct path_map;
+struct write_since;
 
 /* An empty map; NULL without memory. */
 struct path_map *path_map_create(void);
@@ -39,10 +40,12 @@ int path_map_find(const struct path_map *map, const char *path, char **ret_path)
 
 /**
  * path_map_apply() - give all files of the state that are covered their new paths
+ * @since: names that the tree changed after the dump, likewise; or NULL
  *
  * Files of /proc, objects without a path and externals keep theirs. The map owns the new paths:
  * it must outlive the state.
  */
-int path_map_apply(struct path_map *map, struct state *state, struct ckpt_error *error);
+int path_map_apply(struct path_map *map, struct state *state, struct write_since *since,
+		   struct ckpt_error *error);
 
 #endif /* STILLPOINT_PATH_MAP_H */

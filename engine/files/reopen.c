@@ -9,14 +9,15 @@
  * bases stay open until all files are, and are closed with the rest before the tree runs.
  * Files of /proc about the tree's own processes are opened when these are there.
  */
+#include "engine/core/state_kind.h"
 #include "engine/files/reopen_find.h"
+#include "engine/files/reopen_sock.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -89,6 +90,9 @@ static int reopen_set_modes(struct reopen *r)
 
 void reopen_undo(struct reopen *r)
 {
+	for (unsigned int i = 0; r->armed && state_kinds[i]; i++)
+		if (state_kinds[i]->disarm)
+			state_kinds[i]->disarm(r);
 	reopen_ttys_undo(r);
 	reopen_put_undo(r);
 	reopen_names_undo(r);
@@ -200,31 +204,12 @@ static int open_device(struct reopen *r, const struct state_file *file)
 	return fd < 0 ? reopen_failed(r, file, -errno, "open the device") : fd;
 }
 
-/*
- * Make a socket whose peer has gone: a stream reads its end, and a write fails.  Only such
- * clients are in an image that connect again then.
- */
-static int open_socket(struct reopen *r, const struct state_file *file)
-{
-	int type = (int)file->rec->object, flags = (int)file->rec->f_flags & O_NONBLOCK;
-	int ends[2];
-
-	if (type != SOCK_STREAM && type != SOCK_SEQPACKET && type != SOCK_DGRAM)
-		return reopen_failed(r, file, -EOPNOTSUPP, "restore the kind of");
-	if (socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, ends))
-		return reopen_failed(r, file, -errno, "make");
-	close(ends[1]);
-	if (flags && fcntl(ends[0], F_SETFL, flags)) {
-		int err = -errno;
-
-		close(ends[0]);
-		return reopen_failed(r, file, err, "set the flags of");
-	}
-	return ends[0];
-}
-
 static int open_by_kind(struct reopen *r, const struct state_file *file)
 {
+	const struct state_kind *kind = state_kind_of_file(file->rec->kind);
+
+	if (kind && kind->open)
+		return kind->open(r, file);
 	switch (file->rec->kind) {
 	case CKPT_FILE_REG:
 		if (state_file_deleted(file))
@@ -241,17 +226,8 @@ static int open_by_kind(struct reopen *r, const struct state_file *file)
 	case CKPT_FILE_PATH:
 	case CKPT_FILE_SYMLINK:
 		return open_name(r, file);
-	case CKPT_FILE_PIPE:
-	case CKPT_FILE_FIFO:
-		return reopen_pipe(r, file);
-	case CKPT_FILE_PTS:
-	case CKPT_FILE_PTM:
-	case CKPT_FILE_TTY:
-		return reopen_pty(r, file);
 	case CKPT_FILE_CHR:
 		return open_device(r, file);
-	case CKPT_FILE_SOCK:
-		return open_socket(r, file);
 	default:
 		return reopen_failed(r, file, -EOPNOTSUPP, "restore the kind of");
 	}
@@ -317,13 +293,33 @@ int reopen_all(struct reopen *r)
 
 	if (!ret)
 		ret = reopen_carried(r);
-	if (!ret)
-		ret = reopen_ptys(r);
-	if (!ret)
-		ret = reopen_pipes(r);
+	for (unsigned int i = 0; !ret && state_kinds[i]; i++)
+		if (state_kinds[i]->prepare)
+			ret = state_kinds[i]->prepare(r);
 	for (unsigned int i = 0; !ret && i < r->state->nr_files; i++)
 		if (!reopen_is_late(r, &r->state->files[i]))
 			ret = open_file(r, &r->state->files[i]);
+	return ret;
+}
+
+int reopen_connect(struct reopen *r)
+{
+	int ret = 0;
+
+	for (unsigned int i = 0; !ret && state_kinds[i]; i++)
+		if (state_kinds[i]->connect)
+			ret = state_kinds[i]->connect(r);
+	return ret;
+}
+
+int reopen_arm(struct reopen *r)
+{
+	int ret = 0;
+
+	r->armed = true;
+	for (unsigned int i = 0; !ret && state_kinds[i]; i++)
+		if (state_kinds[i]->arm)
+			ret = state_kinds[i]->arm(r);
 	return ret;
 }
 
@@ -397,7 +393,7 @@ int reopen_init(struct reopen *r, const struct state *state, struct image_reader
 	r->found = calloc(nr, sizeof(*r->found));
 	r->pipes = malloc(nr_pipes * sizeof(*r->pipes));
 	if (!r->fds || !r->bases || !r->masters || !r->first || !r->found || !r->pipes ||
-	    reopen_find_inodes(r)) {
+	    reopen_socks_init(r) || reopen_find_inodes(r)) {
 		r->state = NULL;
 		reopen_done(r);
 		return error_fail(error, -ENOMEM, "out of memory");
@@ -424,6 +420,7 @@ void reopen_close(struct reopen *r)
 	close_list(r->bases, r->state->nr_files);
 	close_list(r->masters, r->state->nr_files);
 	close_list((int *)r->pipes, 2 * r->state->nr_pipes);
+	reopen_socks_close(r);
 }
 
 void reopen_done(struct reopen *r)
@@ -445,5 +442,6 @@ void reopen_done(struct reopen *r)
 	free(r->masters);
 	free(r->first);
 	free(r->pipes);
+	free(r->socks);
 	memset(r, 0, sizeof(*r));
 }

@@ -27,13 +27,17 @@ struct reopen_options {
 	unsigned int nr_externals;
 	engine_note_fn note;	/* told of names that are given back; or NULL */
 	void *note_arg;
+	const struct write_since *since;	/* write_journal.h; NULL: nobody asks for it */
 };
 
 struct reopen_put;		/* a content to put back */
 struct reopen_found;		/* where the inode of a file is: reopen_find.h */
 struct reopen_rename;		/* a name that was given back: reopen_names.c */
 struct reopen_closed;		/* a closed file as one of the tree's: reopen_closed.c */
+struct reopen_sock;		/* a socket: reopen_sock.h */
 struct kdev;
+struct stat;
+struct write_since;
 struct reopen_tty;		/* the former settings of a caller's terminal */
 
 /* A file or directory that was created. */
@@ -52,6 +56,7 @@ struct reopen {
 	int *bases;		/* by first file of an inode without a name: its base; -1: none */
 	unsigned int *first;	/* by file: first file of the same inode */
 	int (*pipes)[2];	/* by pipe: both ends; -1: none */
+	struct reopen_sock *socks;	/* by socket: reopen_sock.h */
 	int *masters;		/* by file: master of a pty of the tree; -1: none */
 	struct reopen_put *puts;	/* found by reopen_check() and reopen_all() */
 	unsigned int nr_puts;
@@ -66,6 +71,7 @@ struct reopen {
 	struct reopen_tty *ttys;
 	unsigned int nr_ttys;
 	uint64_t bytes;		/* contents read from the image */
+	bool armed;		/* reopen_arm() was called */
 };
 
 int reopen_init(struct reopen *r, const struct state *state, struct image_reader *reader,
@@ -80,6 +86,10 @@ int reopen_check(struct reopen *r);
 int reopen_all(struct reopen *r);
 /* Open the files of /proc about the tree's own processes, when these have their memory maps. */
 int reopen_late(struct reopen *r);
+/* Tie files to each other, when the tree's processes are there and all files are open. */
+int reopen_connect(struct reopen *r);
+/* After reopen_put_back(): set what the restore itself would have set off. */
+int reopen_arm(struct reopen *r);
 bool reopen_is_late(const struct reopen *r, const struct state_file *file);
 /*
  * Take the locks that descriptions held. @late: those of files that reopen_late() opened, else
@@ -206,6 +216,20 @@ int reopen_write_content(struct reopen *r, int fd, const struct engine_rec_blob 
 int reopen_closed_check(struct reopen *r);
 int reopen_closed_put(struct reopen *r);
 void reopen_closed_done(struct reopen *r);
+/*
+ * Move @st, which has the name, aside. If that is a later name of a file that the tree has open,
+ * there is no newer content to be had by it: the name goes after the commit.
+ */
+int reopen_closed_aside(struct reopen *r, int dir, const char *name, const struct stat *st);
+
+/*
+ * reopen_since.c: names that the tree first changed after the dump.
+ *
+ * reopen_since_check() refuses files that are not what they were before, and tells what is not
+ * known. reopen_since_put() frees names that nothing had; reopen_undo() takes that back.
+ */
+int reopen_since_check(struct reopen *r);
+int reopen_since_put(struct reopen *r);
 
 /* reopen_pipe.c: pipes, terminals, externals */
 int reopen_pipes(struct reopen *r);

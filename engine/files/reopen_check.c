@@ -394,5 +394,7 @@ int reopen_check(struct reopen *r)
 	}
 	if (!ret)
 		ret = reopen_closed_check(r);
+	if (!ret)
+		ret = reopen_since_check(r);
 	return ret ? ret : error_refused(r->error, "restore");
 }

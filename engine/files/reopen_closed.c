@@ -258,11 +258,7 @@ static bool closed_is_of_tree(const struct reopen *r, const struct stat *st)
 	return false;
 }
 
-/*
- * Move what has the name aside. If that is a later name of a file that the tree has open, there
- * is no newer content to be had by it: the name goes after the commit.
- */
-static int closed_aside(struct reopen *r, int dir, const char *name, const struct stat *st)
+int reopen_closed_aside(struct reopen *r, int dir, const char *name, const struct stat *st)
 {
 	char kept[NAME_MAX + 1];
 	int ret = reopen_names_aside(r, dir, name, dir, name, "newer", kept);
@@ -287,7 +283,8 @@ static int closed_give(struct reopen *r, const struct state_closed *c, int base)
 	if (!fstatat(dir, name, &here, AT_SYMLINK_NOFOLLOW)) {
 		if (here.st_dev == want.st_dev && here.st_ino == want.st_ino)
 			return 0;
-		ret = S_ISDIR(here.st_mode) ? -EISDIR : closed_aside(r, dir, name, &here);
+		ret = S_ISDIR(here.st_mode) ? -EISDIR :
+		      reopen_closed_aside(r, dir, name, &here);
 	}
 	return ret ? ret : reopen_names_do(r, dir, NULL, dir, name, base);
 }
@@ -351,7 +348,7 @@ static int closed_put_absent(struct reopen *r, const struct state_closed *c)
 
 	if (dir < 0 || fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode))
 		return 0;
-	ret = closed_aside(r, dir, name, &st);
+	ret = reopen_closed_aside(r, dir, name, &st);
 	return ret ? closed_failed(r, c, ret) : 0;
 }
 
@@ -395,10 +392,19 @@ int reopen_closed_put(struct reopen *r)
 
 /* ---------------------------------------------------------------- the log */
 
+/* Does the image lack files that the tree had closed, or is it not known whether it does? */
+static bool closed_is_incomplete(const struct reopen *r)
+{
+	const struct engine_rec_writes *writes = r->state->writes;
+
+	return !writes || !(writes->flags & ENGINE_WRITES_COMPLETE) ||
+	       r->options->files == ENGINE_FILES_IGNORE;
+}
+
 void reopen_closed_log(const struct reopen *r, struct kdev *dev)
 {
 	/* what we did ourselves is not the tree's; another tree beside us runs already */
-	if (!r->options->beside && write_log_clear(dev))
+	if (!r->options->beside && write_log_clear(dev, closed_is_incomplete(r)))
 		return;
 	for (unsigned int i = 0; i < r->state->nr_closed; i++) {
 		const struct state_closed *c = &r->state->closed[i];

@@ -409,6 +409,8 @@ int reopen_put_back(struct reopen *r)
 
 	if (!ret)
 		ret = reopen_closed_put(r);
+	if (!ret)
+		ret = reopen_since_put(r);
 	for (unsigned int i = 0; !ret && i < r->nr_puts; i++) {
 		struct reopen_put *put = &r->puts[i];
 

@@ -63,7 +63,7 @@ struct op_env {
  * @args: pids [n, ...], dir, kill, dry_run, stop_and_copy, files,
  *	freeze_timeout_ms, max_pause_ms, generation, job,
  *	exclude [{kind: range|fd|thread, pid, start, end}, ...]: excluded things, as
- *	in struct ckpt_exclude; end with a range only; base, chain_max, track, verify_base
+ *	in struct ckpt_exclude; end with a range only; base, chain_max, track, verify_base, sockets
  *
  * The result has "files" ("grows", "copied", "cloned", "watched": each with "nr" and "bytes")
  * and "files_named", a list of {"path", "how", "bytes", "once"} of the first that are not
@@ -79,7 +79,8 @@ json_t *op_dump(const struct op_env *env, json_t *args);
  * op_restore() - restore one tree; its roots become children of the caller
  * @args: dir, dry_run, accept_changed, files, pidns; map_path [[OLD, NEW], ...], as in
  *	path_map.h; generation and job: an image of another one is refused (-ESTALE); roots
- *	and others [pid, ...]: as in struct restore_subset
+ *	and others [pid, ...]: as in struct restore_subset; writes: path of the tree's write
+ *	journal (write_journal.h), so that files that it changed since are noticed
  * @ret_roots: room for OP_ROOTS_MAX pids
  * @ret_nr_roots: 0 after a failure or a dry run
  *

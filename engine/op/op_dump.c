@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "image/key.h"
+#include "engine/core/sock_rules.h"
 #include "engine/dump/dump.h"
 #include "base/outcome.h"
 
@@ -135,19 +136,23 @@ static json_t *op_dump_parse(const struct op_env *env, json_t *json, struct dump
 
 	if (json_unpack_ex(json, &why, 0,
 			   "{s:o, s?s, s?b, s?b, s?b, s?s, s?i, s?i, s?I, s?s, s?o, s?s, s?i, "
-			   "s?b, s?b !}",
+			   "s?b, s?b, s?s !}",
 			   "pids", &pids, "dir", &o->dir, "kill", &kill,
 			   "dry_run", &dry_run, "stop_and_copy", &copy,
 			   "files", &files, "freeze_timeout_ms", &freeze,
 			   "max_pause_ms", &pause, "generation", &generation,
 			   "job", &o->job, "exclude", &exclude, "base", &o->base,
-			   "chain_max", &chain, "track", &track, "verify_base", &verify))
+			   "chain_max", &chain, "track", &track, "verify_base", &verify,
+			   "sockets", &o->sockets))
 		return outcome_error(-EINVAL, "dump: bad arguments: %s", why.text);
 	if (freeze < 0 || pause < 0 || generation < 0 || chain < 0)
 		return outcome_error(-EINVAL, "dump: a number is negative");
 	if (op_files_parse(files, &o->files))
 		return outcome_error(-EINVAL, "files is one of keep, track, carry, ignore, not %s",
 				     files);
+	if (o->sockets && !sock_rules_valid(o->sockets))
+		return outcome_error(-EINVAL, "sockets is %s, not %s", SOCK_RULES_SYNTAX,
+				     o->sockets);
 	o->kill = kill;
 	o->dry_run = dry_run;
 	o->stop_and_copy = copy;

@@ -15,6 +15,7 @@
 
 #include "image/key.h"
 #include "base/outcome.h"
+#include "engine/core/write_journal.h"
 #include "engine/files/path_map.h"
 #include "engine/restore/restore.h"
 #include "engine/restore/restore_subset.h"
@@ -26,6 +27,7 @@ struct restore_args {
 	const char *job;
 	json_int_t generation;
 	struct path_map *map;
+	struct write_journal journal;
 	struct asker asker;
 	json_t *notes;		/* texts, in order */
 };
@@ -33,6 +35,7 @@ struct restore_args {
 static void restore_args_done(struct restore_args *args)
 {
 	path_map_destroy(args->map);
+	write_journal_done(&args->journal);
 	op_asker_done(&args->asker);
 	free(args->pids);
 }
@@ -84,21 +87,32 @@ static json_t *op_restore_take_map(struct restore_args *args, const json_t *list
 	return NULL;
 }
 
+/* A journal that cannot be read is an empty one: the restart says that nothing is known. */
+static void op_restore_take_journal(struct restore_args *args, const char *path)
+{
+	if (!path)
+		return;
+	args->options.journal = &args->journal;
+	if (write_journal_load(path, &args->journal))
+		args->journal = (struct write_journal){ 0 };
+}
+
 static json_t *op_restore_parse(json_t *json, struct restore_args *args)
 {
 	struct restore_options *o = &args->options;
-	const char *files = NULL, *pidns = NULL;
+	const char *files = NULL, *pidns = NULL, *writes = NULL;
 	const json_t *roots = NULL, *others = NULL, *map = NULL;
 	int dry_run = 0, accept = 0;
 	json_error_t why;
 	json_t *wrong;
 
-	if (json_unpack_ex(json, &why, 0, "{s:s, s?b, s?b, s?s, s?s, s?s, s?I, s?o, s?o, s?o !}",
+	if (json_unpack_ex(json, &why, 0, "{s:s, s?b, s?b, s?s, s?s, s?s, s?I, s?o, s?o, s?o, s?s "
+			   "!}",
 			   "dir", &o->dir, "dry_run", &dry_run,
 			   "accept_changed", &accept, "files", &files,
 			   "pidns", &pidns, "job", &args->job,
 			   "generation", &args->generation, "roots", &roots,
-			   "others", &others, "map_path", &map))
+			   "others", &others, "map_path", &map, "writes", &writes))
 		return outcome_error(-EINVAL, "restore: bad arguments: %s", why.text);
 	if (op_files_parse(files, &o->files))
 		return outcome_error(-EINVAL, "files is one of keep, track, carry, ignore, not %s",
@@ -108,6 +122,7 @@ static json_t *op_restore_parse(json_t *json, struct restore_args *args)
 				     pidns);
 	o->dry_run = dry_run;
 	o->accept_changed = accept;
+	op_restore_take_journal(args, writes);
 	wrong = op_restore_take_map(args, map);
 	return wrong ? wrong : op_restore_take_subset(args, roots, others);
 }

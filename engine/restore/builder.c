@@ -22,6 +22,7 @@
 #include "base/error.h"
 #include "engine/core/cpu.h"
 #include "engine/core/kdev.h"
+#include "engine/core/state_kind.h"
 #include "engine/restore/relay.h"
 #include "engine/files/reopen.h"
 #include "engine/restore/restore_records.h"
@@ -202,12 +203,17 @@ static int fill_state(struct building *g)
 	ret = reopen_late(&g->files);
 	if (!ret)
 		ret = reopen_locks(&g->files, true);
+	if (!ret)
+		ret = reopen_connect(&g->files);
 	for (unsigned int i = 0; !ret && i < state->nr_fdtables; i++)
 		ret = restore_records_fds(&g->state, &state->fdtables[i]);
 	for (int i = plan->nr_helpers; !ret && i < plan->nr_tasks; i++)
 		ret = plan->tasks[i].role == PLAN_LIVE ?
 			restore_records_proc(&g->state, plan->tasks[i].proc) :
 			restore_records_zombie(&g->state, plan->tasks[i].proc);
+	for (unsigned int i = 0; !ret && state_kinds[i]; i++)
+		if (state_kinds[i]->apply)
+			ret = state_kinds[i]->apply(&g->state);
 	if (!ret)
 		ret = tree_limits(&g->tree, &g->error);
 	if (!ret)
@@ -222,6 +228,8 @@ static int let_go(struct building *g)
 
 	relay_progress(g->b->relay, "commit", 0, 0);
 	ret = reopen_put_back(&g->files);
+	if (!ret)
+		ret = reopen_arm(&g->files);
 	if (ret)
 		return ret;
 	reopen_closed_log(&g->files, g->dev);
@@ -250,6 +258,7 @@ static int builder_build(struct building *g)
 		.files = o->files, .accept_changed = o->accept_changed, .beside = o->beside,
 		.shm_dir = o->shm_dir, .externals = o->externals,
 		.nr_externals = o->nr_externals, .note = builder_note, .note_arg = (void *)g->b,
+		.since = g->b->since,
 	};
 	if (!ret)
 		ret = reopen_init(&g->files, g->b->state, g->b->reader, &g->files_options,

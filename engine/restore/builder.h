@@ -21,6 +21,7 @@ struct builder {
 	const struct state *state;
 	const struct plan *plan;
 	struct image_reader *reader;
+	const struct write_since *since;	/* NULL: not asked for */
 	int relay;		/* to the caller */
 	bool new_pidns;
 };

@@ -199,7 +199,7 @@ uint64_t builder_bounding(void)
 	return set;
 }
 
-/* Become the owner; capabilities for files and pipes stay permitted, but not in effect: rights.h */
+/* Become the owner; capabilities for files, pipes and sockets stay permitted only: rights.h */
 static int builder_rights_become(const struct plan_owner *owner)
 {
 	uint64_t bounding = builder_bounding();
@@ -212,7 +212,8 @@ static int builder_rights_become(const struct plan_owner *owner)
 	    setresgid(owner->gid, owner->gid, owner->gid) ||
 	    setresuid(owner->uid, owner->uid, owner->uid))
 		return -errno;
-	ret = rights_set(owner->keep_caps | ((RIGHTS_FILES | RIGHTS_PIPES) & rights_permitted()),
+	ret = rights_set(owner->keep_caps | ((RIGHTS_FILES | RIGHTS_PIPES | RIGHTS_SOCKETS) &
+				       rights_permitted()),
 			 owner->keep_caps);
 	if (ret)
 		return ret;

@@ -30,6 +30,7 @@
 #include "engine/restore/builder.h"
 #include "engine/restore/nsinit.h"
 #include "engine/core/plan.h"
+#include "engine/core/write_journal.h"
 #include "engine/files/path_map.h"
 #include "engine/restore/relay.h"
 #include "engine/restore/restore_numbers.h"
@@ -46,6 +47,7 @@ struct restore {
 	size_t len;
 	struct state *state;
 	struct plan *plan;
+	struct write_since since;
 	struct asker own;	/* this process, if it asks for itself and is not root */
 };
 
@@ -145,6 +147,18 @@ static int restore_plan(struct restore *r)
 	return ret ? ret : plan_make(r->state, asker, &r->plan, r->error);
 }
 
+static int restore_read_journal(struct restore *r)
+{
+	const struct engine_rec_writes *writes = r->state->writes;
+
+	if (!r->options->journal)
+		return 0;
+	if (write_journal_since(r->options->journal, writes ? writes->log_ns : 0,
+				writes ? writes->seq : UINT64_MAX, &r->since))
+		return error_fail(r->error, -ENOMEM, "out of memory");
+	return 0;
+}
+
 static int read_image(struct restore *r)
 {
 	int ret = open_image(r);
@@ -155,8 +169,10 @@ static int read_image(struct restore *r)
 		ret = restore_parse(r);
 	if (!ret)
 		ret = restore_take_subset(r);
+	if (!ret)
+		ret = restore_read_journal(r);
 	if (!ret && r->options->map)
-		ret = path_map_apply(r->options->map, r->state, r->error);
+		ret = path_map_apply(r->options->map, r->state, &r->since, r->error);
 	return ret ? ret : restore_plan(r);
 }
 
@@ -211,6 +227,7 @@ static int restore_build(struct restore *r, bool new_pidns, pid_t *ret_pid)
 	struct builder b = {
 		.options = r->options, .state = r->state, .plan = r->plan,
 		.reader = r->reader, .new_pidns = new_pidns,
+		.since = r->options->journal ? &r->since : NULL,
 	};
 	bool ready = new_pidns && !r->options->dry_run;
 	int pair[2], ret;
@@ -342,6 +359,7 @@ int restore_tree(const struct restore_options *options, pid_t *ret_roots,
 	ret = restore_run(&r, ret_roots, max_roots);
 	plan_free(r.plan);
 	state_free(r.state);
+	write_since_done(&r.since);
 	free(r.stream);
 	free(r.own.groups);
 	image_close(r.reader);

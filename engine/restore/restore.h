@@ -17,6 +17,7 @@
 struct image_key;
 struct path_map;
 struct restore_subset;
+struct write_journal;
 
 enum restore_pidns {
 	RESTORE_PIDNS_AUTO,	/* the caller's; a new one when a pid is taken */
@@ -46,6 +47,7 @@ struct restore_options {
 					 */
 	void *enter_arg;
 	bool dry_run;		/* read, verify, plan, check this node; create nothing */
+	const struct write_journal *journal;	/* what the tree changed since; NULL: do not ask */
 	struct path_map *map;	/* paths that lie elsewhere by now (path_map.h); NULL: none */
 	const char *shm_dir;	/* where carried /dev/shm content goes; NULL: /dev/shm */
 	const struct engine_external *externals;

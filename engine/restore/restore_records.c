@@ -8,14 +8,14 @@
 #include "engine/restore/restore_records.h"
 #include "base/error.h"
 #include "engine/core/cpu.h"
+#include "engine/core/state_kind.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Append room for a record of @len bytes, zeroed; NULL without memory. */
-static void *restore_records_append(struct restore_records *s, size_t len)
+void *restore_records_append(struct restore_records *s, size_t len)
 {
 	size_t padded = (len + 7) & ~(size_t)7;
 	char *more;
@@ -76,8 +76,7 @@ static int call_failed(const struct restore_records *s, int err, pid_t pid, cons
 			   bad ? bad->type : 0, (unsigned long long)offset, strerror(-err));
 }
 
-/* Make the call with the collected records, and empty the buffer. */
-static int restore_records_call(struct restore_records *s, pid_t pid, const char *what)
+int restore_records_call(struct restore_records *s, pid_t pid, const char *what)
 {
 	struct ckpt_restore_state arg = {
 		.pid = pid, .len = (__u32)s->len, .buf = (uintptr_t)s->buf,
@@ -90,14 +89,13 @@ static int restore_records_call(struct restore_records *s, pid_t pid, const char
 	return ret;
 }
 
-static int no_memory(struct restore_records *s)
+int restore_records_no_memory(struct restore_records *s)
 {
 	s->len = 0;
 	return error_fail(s->error, -ENOMEM, "out of memory");
 }
 
-/* The tid of a living thread of the process: the leader may be dead. */
-static pid_t tid_of(const struct state_proc *proc)
+pid_t restore_records_tid(const struct state_proc *proc)
 {
 	return proc->threads[0].rec->tid;
 }
@@ -118,7 +116,7 @@ int restore_records_mm(struct restore_records *s, const struct state_mm *mm)
 	struct ckpt_rec_mm *rec = restore_records_append(s, sizeof(*rec));
 
 	if (!rec)
-		return no_memory(s);
+		return restore_records_no_memory(s);
 	*rec = *mm->rec;
 	rec->hdr.len = sizeof(*rec);
 	rec->exe = (__u32)reopen_fd(s->files, mm->exe);
@@ -127,14 +125,14 @@ int restore_records_mm(struct restore_records *s, const struct state_mm *mm)
 		struct ckpt_rec_vma *vma = restore_records_append(s, sizeof(*vma));
 
 		if (!vma)
-			return no_memory(s);
+			return restore_records_no_memory(s);
 		*vma = *mm->vmas[i].rec;
 		vma->hdr.len = sizeof(*vma);
 		vma->file = reopen_fd(s->files, mm->vmas[i].file);
 	}
 	if (add_mempolicies(s, mm))
-		return no_memory(s);
-	return restore_records_call(s, tid_of(mm->owner), "the memory map");
+		return restore_records_no_memory(s);
+	return restore_records_call(s, restore_records_tid(mm->owner), "the memory map");
 }
 
 /* Add the POSIX locks of the table, behind its descriptors. */
@@ -165,7 +163,7 @@ int restore_records_fds(struct restore_records *s, const struct state_fdtable *t
 	if (!table->nr_fds) {	/* a call is never empty: "no descriptor" is a record */
 		none = restore_records_append(s, sizeof(*none));
 		if (!none)
-			return no_memory(s);
+			return restore_records_no_memory(s);
 		none->hdr.type = CKPT_REC_FD;
 		none->hdr.version = 1;
 		none->files_id = table->files_id;
@@ -176,14 +174,14 @@ int restore_records_fds(struct restore_records *s, const struct state_fdtable *t
 		struct ckpt_rec_fd *fd = restore_records_append(s, sizeof(*fd));
 
 		if (!fd)
-			return no_memory(s);
+			return restore_records_no_memory(s);
 		*fd = *table->fds[i].rec;
 		fd->hdr.len = sizeof(*fd);
 		fd->file = reopen_fd(s->files, table->fds[i].file);
 	}
 	if (add_locks(s, table))
-		return no_memory(s);
-	return restore_records_call(s, tid_of(table->owner), "the descriptors");
+		return restore_records_no_memory(s);
+	return restore_records_call(s, restore_records_tid(table->owner), "the descriptors");
 }
 
 static int add_pending(struct restore_records *s, const struct ckpt_rec_sigpending **pending,
@@ -204,10 +202,10 @@ static int restore_records_xstate(struct restore_records *s, const struct ckpt_r
 	int ret;
 
 	if (!cpu_moves_xstate(s->cpu, node, rec->size))
-		return restore_records_copy(s, &rec->hdr) ? no_memory(s) : 0;
+		return restore_records_copy(s, &rec->hdr) ? restore_records_no_memory(s) : 0;
 	to = restore_records_append(s, sizeof(*to) + node->xstate_size);
 	if (!to)
-		return no_memory(s);
+		return restore_records_no_memory(s);
 	to->hdr.type = CKPT_REC_XSTATE;
 	to->hdr.version = 1;
 	to->tid = rec->tid;
@@ -232,42 +230,8 @@ static int restore_records_thread(struct restore_records *s, const struct state_
 		ret = add_pending(s, thread->pending, thread->nr_pending);
 	if (!ret && thread == &proc->threads[0])
 		ret = add_pending(s, proc->pending, proc->nr_pending);
-	return ret ? no_memory(s) : restore_records_call(s, thread->rec->tid, "a thread");
-}
-
-/* Add a timer. If it signals a thread that is gone or excluded, it is to signal nobody. */
-static int restore_records_add_timer(struct restore_records *s, const struct state_proc *proc,
-				     const struct ckpt_rec_timer *rec)
-{
-	struct ckpt_rec_timer *to = restore_records_append(s, rec->hdr.len);
-	const struct state_thread *thread;
-
-	if (!to)
-		return -ENOMEM;
-	memcpy(to, rec, rec->hdr.len);
-	if (!(to->notify & SIGEV_THREAD_ID))
-		return 0;
-	thread = state_thread_find(s->files->state, to->tid);
-	if (!thread || thread->proc != proc) {
-		to->notify = SIGEV_NONE;
-		to->flags &= ~CKPT_TIMER_PENDING;
-		to->tid = 0;
-	}
-	return 0;
-}
-
-static int restore_records_timers(struct restore_records *s, const struct state_proc *proc)
-{
-	const struct ckpt_rec_timer *rec = proc->timers;
-	int ret = 0;
-
-	for (unsigned int i = 0; !ret && i < proc->nr_timers; i++) {
-		ret = restore_records_add_timer(s, proc, rec);
-		rec = (const void *)((const char *)rec + rec->hdr.len);
-	}
-	if (ret)
-		return no_memory(s);
-	return proc->nr_timers ? restore_records_call(s, tid_of(proc), "the timers") : 0;
+	return ret ? restore_records_no_memory(s) :
+		     restore_records_call(s, thread->rec->tid, "a thread");
 }
 
 int restore_records_proc(struct restore_records *s, const struct state_proc *proc)
@@ -276,7 +240,7 @@ int restore_records_proc(struct restore_records *s, const struct state_proc *pro
 	int ret;
 
 	if (!rec)
-		return no_memory(s);
+		return restore_records_no_memory(s);
 	*rec = *proc->rec;
 	rec->hdr.len = sizeof(*rec);
 	rec->cwd = (__u32)-1;	/* the tasks set both by system calls */
@@ -284,14 +248,15 @@ int restore_records_proc(struct restore_records *s, const struct state_proc *pro
 	/* a root has a new parent, which expects SIGCHLD, as after every change of parents */
 	if (rec->flags & CKPT_PROC_ROOT && rec->exit_signal >= 0)
 		rec->exit_signal = SIGCHLD;
-	ret = restore_records_call(s, tid_of(proc), "the process state");
+	ret = restore_records_call(s, restore_records_tid(proc), "the process state");
 	if (ret)
 		return ret;
 	if (restore_records_copy(s, &proc->sigactions->hdr))
-		return no_memory(s);
-	ret = restore_records_call(s, tid_of(proc), "the signal actions");
-	if (!ret)
-		ret = restore_records_timers(s, proc);
+		return restore_records_no_memory(s);
+	ret = restore_records_call(s, restore_records_tid(proc), "the signal actions");
+	for (unsigned int i = 0; !ret && state_kinds[i]; i++)
+		if (state_kinds[i]->apply_proc)
+			ret = state_kinds[i]->apply_proc(s, proc);
 	for (unsigned int i = 0; !ret && i < proc->nr_threads; i++)
 		ret = restore_records_thread(s, &proc->threads[i]);
 	return ret;
@@ -302,7 +267,7 @@ int restore_records_zombie(struct restore_records *s, const struct state_proc *p
 	struct ckpt_rec_proc *rec = restore_records_append(s, sizeof(*rec));
 
 	if (!rec)
-		return no_memory(s);
+		return restore_records_no_memory(s);
 	*rec = *proc->rec;
 	rec->hdr.len = sizeof(*rec);
 	return restore_records_call(s, rec->pid, "the state");

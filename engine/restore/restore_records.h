@@ -22,9 +22,18 @@ struct restore_records {
 	size_t room;
 };
 
+/* Append room for a record of @len bytes, zeroed, with its length; NULL without memory. */
+void *restore_records_append(struct restore_records *s, size_t len);
+/* Give the appended records to the kernel, as those of thread @pid, and forget them. */
+int restore_records_call(struct restore_records *s, pid_t pid, const char *what);
+/* Forget the appended records; -ENOMEM with its text. */
+int restore_records_no_memory(struct restore_records *s);
+/* The tid of a living thread of the process: the leader may be dead. */
+pid_t restore_records_tid(const struct state_proc *proc);
+
 int restore_records_mm(struct restore_records *s, const struct state_mm *mm);
 int restore_records_fds(struct restore_records *s, const struct state_fdtable *table);
-/* Restore PROC, SIGACTIONS, timers, and each thread of a process. */
+/* Restore PROC, SIGACTIONS, the kinds of state of a process, and each thread of it. */
 int restore_records_proc(struct restore_records *s, const struct state_proc *proc);
 /* Restore group, session and status of a zombie, when its parent has entered. */
 int restore_records_zombie(struct restore_records *s, const struct state_proc *proc);

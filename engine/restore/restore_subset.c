@@ -10,6 +10,7 @@
  * The stream has been parsed, so its lengths and references are valid.
  */
 #include "engine/restore/restore_subset.h"
+#include "engine/core/state_kind.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -103,6 +104,46 @@ static void mark_file(struct state_file *file, unsigned int mark)
 		file->pipe->user |= mark;
 }
 
+/* Note @marks for the socket, and for the files that travel to it; true if that is news. */
+static bool mark_sock(const struct subset *s, struct state_sock *sock, uint64_t marks)
+{
+	if (!sock || !(marks & ~sock->user))
+		return false;
+	sock->user |= marks;
+	for (unsigned int i = 0; i < sock->nr_msgs; i++)
+		for (unsigned int k = 0; k < sock->msgs[i].rec->nr_files; k++)
+			mark_file(state_file_find(s->state, sock->msgs[i].files[k]),
+				  (unsigned int)marks);
+	return true;
+}
+
+/* Connected sockets, senders of what is unread, and listening sockets go together. */
+static void mark_socks(const struct subset *s)
+{
+	const struct state *state = s->state;
+	bool more = true;
+
+	while (more) {
+		more = false;
+		for (unsigned int i = 0; i < state->nr_socks; i++) {
+			struct state_sock *sock = &state->socks[i];
+
+			if (sock->file)
+				more |= mark_sock(s, sock, sock->file->user);
+			if (sock->peer) {
+				more |= mark_sock(s, sock->peer, sock->user);
+				more |= mark_sock(s, sock, sock->peer->user);
+			}
+			if (sock->listener) {
+				more |= mark_sock(s, sock, sock->listener->user);
+				more |= mark_sock(s, sock->listener, sock->user);
+			}
+			for (unsigned int k = 0; k < sock->nr_msgs; k++)
+				more |= mark_sock(s, sock->msgs[k].sender, sock->user);
+		}
+	}
+}
+
 static void mark_objects(const struct subset *s)
 {
 	const struct state *state = s->state;
@@ -127,6 +168,7 @@ static void mark_objects(const struct subset *s)
 		for (unsigned int k = 0; k < table->nr_fds; k++)
 			mark_file(table->fds[k].file, (unsigned int)table->user);
 	}
+	mark_socks(s);
 	/* Keep the record also of a pipe that a staying process has only as an external. */
 	for (unsigned int i = 0; i < state->nr_files; i++) {
 		if (state->files[i].pipe)
@@ -228,7 +270,8 @@ static int check_files(const struct subset *s)
 		files[i] = file;
 		/* both sides would move the one position of the description */
 		if (file->user == BOTH && file->nr_fds && !file->external &&
-		    (file->rec->kind == CKPT_FILE_REG || file->rec->kind == CKPT_FILE_DIR))
+		    (file->rec->kind == CKPT_FILE_REG || file->rec->kind == CKPT_FILE_DIR ||
+		     state_kind_one_description(file)))
 			restore_subset_refuse(s, NULL,
 			       "%.60s was opened once, also for a rank that goes elsewhere",
 			       file->path);
@@ -245,6 +288,13 @@ static int check_files(const struct subset *s)
 		if (state->pipes[i].user == BOTH)
 			restore_subset_refuse(s, NULL,
 					      "a pipe leads to a rank that goes elsewhere");
+	}
+	for (i = 0; i < state->nr_socks; i++) {
+		if (state->socks[i].user == BOTH) {
+			restore_subset_refuse(s, NULL,
+					      "a socket leads to a rank that goes elsewhere");
+			break;
+		}
 	}
 	return 0;
 }
@@ -328,12 +378,29 @@ static void put_tree(struct subset *s, const struct engine_rec_tree *tree)
 	copy->nr_roots = nr;
 }
 
+/* Does a record of engine/kinds/ stay? Unknown ones do. */
+static bool kind_stays(const struct subset *s, const struct ckpt_rec_hdr *hdr)
+{
+	const uint16_t type = hdr->type & ~CKPT_REC_OPTIONAL;
+	const struct state_kind_record *record = state_kind_record(type);
+
+	switch (record ? record->owner : STATE_OWNER_ALL) {
+	case STATE_OWNER_PROC:
+		return s->stays;
+	case STATE_OWNER_FILE:
+		return file_stays(s, ((const struct ckpt_rec_of_file *)hdr)->file);
+	case STATE_OWNER_OBJECT:
+		return state_kind_of_record(type)->marks(s->state, hdr) & STAYS;
+	default:
+		return true;
+	}
+}
+
 static bool record_stays(struct subset *s, const struct ckpt_rec_hdr *hdr)
 {
 	const struct state *state = s->state;
 	const void *rec = hdr;
 	const struct ckpt_rec_mempolicy *policy;
-	const struct state_pipe *pipe;
 
 	switch (hdr->type & ~CKPT_REC_OPTIONAL) {
 	case CKPT_REC_PROC:
@@ -345,7 +412,6 @@ static bool record_stays(struct subset *s, const struct ckpt_rec_hdr *hdr)
 	case CKPT_REC_GROUPS:
 	case CKPT_REC_SIGACTIONS:
 	case CKPT_REC_SIGPENDING:
-	case CKPT_REC_TIMER:
 		return s->stays;
 	case CKPT_REC_MM:
 		return state_mm_find(state, ((const struct ckpt_rec_mm *)rec)->mm_id)->user & STAYS;
@@ -363,9 +429,6 @@ static bool record_stays(struct subset *s, const struct ckpt_rec_hdr *hdr)
 		return lock_stays(s, rec);
 	case CKPT_REC_FILE:
 		return file_stays(s, ((const struct ckpt_rec_file *)rec)->id);
-	case CKPT_REC_PIPE:
-		pipe = state_pipe_find(state, ((const struct ckpt_rec_pipe *)rec)->object);
-		return pipe->user & STAYS;
 	case ENGINE_REC_FILE_TRACK:
 		return file_stays(s, ((const struct engine_rec_file_track *)rec)->file_id);
 	case ENGINE_REC_FILE_MARK:
@@ -375,10 +438,11 @@ static bool record_stays(struct subset *s, const struct ckpt_rec_hdr *hdr)
 	case ENGINE_REC_EXTERNAL:
 		return file_stays(s, ((const struct engine_rec_external *)rec)->file_id);
 	case ENGINE_REC_CLOSED:
+	case ENGINE_REC_WRITES:
 		/* files that nobody has open are put back once, with the first tree */
 		return state->roots && state->roots->user == STAYS;
 	default:
-		return true;
+		return kind_stays(s, hdr);
 	}
 }
 

@@ -105,7 +105,7 @@ static inline bool ckpt_posix_timer_gone(const struct k_itimer *timer,
 
 /* struct file_lock was split in 6.9, and leases from it: their fields. Drop when minimum >= 6.9. */
 #ifdef CKPT_HAVE_FILE_LOCK_CORE
-#define ckpt_lease	file_lease
+#define ckpt_file_lease	file_lease
 #define ckpt_fl_list	c.flc_list
 #define ckpt_fl_file	c.flc_file
 #define ckpt_fl_owner	c.flc_owner
@@ -113,7 +113,7 @@ static inline bool ckpt_posix_timer_gone(const struct k_itimer *timer,
 #define ckpt_fl_type	c.flc_type
 #define ckpt_fl_pid	c.flc_pid
 #else
-#define ckpt_lease	file_lock
+#define ckpt_file_lease	file_lock
 #define ckpt_fl_list	fl_list
 #define ckpt_fl_file	fl_file
 #define ckpt_fl_owner	fl_owner

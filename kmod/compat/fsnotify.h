@@ -33,10 +33,17 @@ static inline int ckpt_fsnotify_add(struct fsnotify_mark *mark, struct super_blo
 }
 #endif
 
-/* The open file behind an event of its close: such an event has the path in the file. */
+/* The open file behind an event of its open or close: such an event has the path in the file. */
 static inline const struct file *ckpt_fsnotify_file(const struct path *path)
 {
 	return container_of(path, struct file, f_path);
 }
+
+#ifndef CKPT_HAVE_INODE_GET_MTIME	/* drop when minimum >= 6.6 */
+static inline struct timespec64 inode_get_mtime(const struct inode *inode)
+{
+	return inode->i_mtime;
+}
+#endif
 
 #endif /* _CKPT_COMPAT_FSNOTIFY_H */

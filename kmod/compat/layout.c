@@ -12,6 +12,7 @@
 #include <linux/module.h>
 #include <linux/string.h>
 
+#include "event.h"
 #include "ksyms.h"
 #include "layout.h"
 #include "lsm.h"
@@ -34,6 +35,11 @@ static const struct {
 				   "whoever has used SEM_UNDO is refused" },
 	[CKPT_LAYOUT_LANDLOCK] = { "landlock_cred_security",
 				   "checkpoints are refused while Landlock is enabled" },
+	[CKPT_LAYOUT_EVENTFD] = { "eventfd_ctx", "eventfds are refused" },
+	[CKPT_LAYOUT_TIMERFD] = { "timerfd_ctx", "timerfds are refused" },
+	[CKPT_LAYOUT_SIGNALFD] = { "signalfd_ctx", "signalfds are refused" },
+	[CKPT_LAYOUT_EVENTPOLL] = { "eventpoll", "epoll descriptors are refused" },
+	[CKPT_LAYOUT_EPITEM] = { "epitem", "epoll descriptors are refused" },
 };
 
 #define CKPT_FIELD(layout, mine, name)					\
@@ -41,11 +47,13 @@ static const struct {
 #define CKPT_BIT(layout, mine, byte, name, mask)			\
 	{ CKPT_LAYOUT_##layout, #name, 8 * offsetof(struct mine, byte) + __builtin_ctzl(mask) }
 
-static const struct {
+struct ckpt_layout_field {
 	enum ckpt_layout layout;
 	const char *name;
 	u32 bit;		/* offset in bits */
-} ckpt_layout_fields[] __initconst = {
+};
+
+static const struct ckpt_layout_field ckpt_layout_fields[] __initconst = {
 	CKPT_FIELD(N_TTY, ckpt_n_tty, read_head),
 	CKPT_FIELD(N_TTY, ckpt_n_tty, canon_head),
 	CKPT_FIELD(N_TTY, ckpt_n_tty, no_room),
@@ -60,6 +68,25 @@ static const struct {
 #ifdef CONFIG_SECURITY_LANDLOCK
 	CKPT_FIELD(LANDLOCK, ckpt_landlock_cred, domain),
 #endif
+	CKPT_FIELD(EVENTFD, ckpt_eventfd, kref),
+	CKPT_FIELD(EVENTFD, ckpt_eventfd, wqh),
+	CKPT_FIELD(EVENTFD, ckpt_eventfd, count),
+	CKPT_FIELD(EVENTFD, ckpt_eventfd, flags),
+	CKPT_FIELD(TIMERFD, ckpt_timerfd, t),
+	CKPT_FIELD(TIMERFD, ckpt_timerfd, tintv),
+	CKPT_FIELD(TIMERFD, ckpt_timerfd, moffs),
+	CKPT_FIELD(TIMERFD, ckpt_timerfd, wqh),
+	CKPT_FIELD(TIMERFD, ckpt_timerfd, ticks),
+	CKPT_FIELD(TIMERFD, ckpt_timerfd, clockid),
+	CKPT_FIELD(TIMERFD, ckpt_timerfd, expired),
+	CKPT_FIELD(TIMERFD, ckpt_timerfd, settime_flags),
+	CKPT_FIELD(TIMERFD, ckpt_timerfd, might_cancel),
+	CKPT_FIELD(SIGNALFD, ckpt_signalfd, sigmask),
+	CKPT_FIELD(EVENTPOLL, ckpt_eventpoll, mtx),
+	CKPT_FIELD(EVENTPOLL, ckpt_eventpoll, rbr),
+	CKPT_FIELD(EPITEM, ckpt_epitem, rdllink),
+	CKPT_FIELD(EPITEM, ckpt_epitem, ffd),
+	CKPT_FIELD(EPITEM, ckpt_epitem, event),
 };
 
 bool ckpt_layout_fits(enum ckpt_layout layout)

@@ -16,6 +16,11 @@ enum ckpt_layout {
 	CKPT_LAYOUT_N_TTY,		/* n_tty.h */
 	CKPT_LAYOUT_SEM_UNDO,		/* sem.h */
 	CKPT_LAYOUT_LANDLOCK,		/* lsm.h */
+	CKPT_LAYOUT_EVENTFD,		/* event.h, as the next four */
+	CKPT_LAYOUT_TIMERFD,
+	CKPT_LAYOUT_SIGNALFD,
+	CKPT_LAYOUT_EVENTPOLL,
+	CKPT_LAYOUT_EPITEM,
 	CKPT_LAYOUT__COUNT
 };
 

@@ -15,12 +15,16 @@
  * @requeue: Slurm requeues the job if it is asked to
  * @end: when the time limit is reached; 0: there is no limit
  * @limit: the time limit in seconds; 0: none
+ * @restarts: how often Slurm has requeued the job
+ * @ours: the job's comment is empty or was written by batch_comment()
  */
 struct batch_plan {
 	bool preempted;
 	bool requeue;
 	time_t end;
 	int64_t limit;
+	uint32_t restarts;
+	bool ours;
 };
 
 /*
@@ -32,11 +36,36 @@ struct batch_plan {
 int batch_ask(uint32_t id, struct batch_plan *ret_plan);
 
 /*
+ * batch_lost_nodes() - the nodes that Slurm has given up, "n2,n5"
+ *
+ * Slurm has ended their jobs, as far as it is concerned: they are down, or powered down.
+ *
+ * Return: to be freed; NULL: there are none, or slurmctld does not answer.
+ */
+char *batch_lost_nodes(void);
+
+/*
  * batch_requeue() - put the job @id back into Slurm's queue, which ends all of its processes
+ * @hold: Slurm must not start it before the user says so (scontrol release)
  * @ret_why: Slurm's words for a failure; lives as long as the process
  *
- * Return: 0, or -EPERM with *@ret_why.
+ * Return: 0, also if the job waits already; -EPERM if Slurm refuses; -EAGAIN if slurmctld did not
+ * answer. *@ret_why after a failure.
  */
-int batch_requeue(uint32_t id, const char **ret_why);
+int batch_requeue(uint32_t id, bool hold, const char **ret_why);
+
+/*
+ * batch_comment() - tell the state in the comment of job @id (squeue -o %k)
+ *
+ * A comment that the user wrote stays. A failure changes nothing but the comment.
+ */
+void batch_comment(uint32_t id, const char *text);
+
+/*
+ * batch_nodes() - the nodes of this allocation, "n1,n2"
+ *
+ * Return: to be freed; NULL: Slurm has not told them.
+ */
+char *batch_nodes(void);
 
 #endif /* STILLPOINT_SLURM_BATCH_H */

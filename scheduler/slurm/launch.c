@@ -34,8 +34,7 @@ static int launch_lock(const struct launch *launch, off_t byte, short type, int 
 	return 0;
 }
 
-/* Make the user's directory, or take it if nobody else can write there. */
-static int launch_directory(char *path, size_t size)
+int launch_directory(char *path, size_t size)
 {
 	const char *tmp = getenv("TMPDIR");
 	struct stat st;
@@ -87,15 +86,13 @@ static uint64_t hash_word(uint64_t hash, const char *word)
 	return hash;
 }
 
-static uint64_t hash_command(char *const argv[])
+uint32_t launch_hash(const char *directory, char *const argv[])
 {
-	uint64_t hash = 0xcbf29ce484222325ULL;
-	char cwd[PATH_MAX];
+	uint64_t hash = hash_word(0xcbf29ce484222325ULL, directory);
 
-	hash = hash_word(hash, getcwd(cwd, sizeof(cwd)) ? cwd : "");
 	for (; *argv; argv++)
 		hash = hash_word(hash, *argv);
-	return hash;
+	return (uint32_t)(hash >> 32);
 }
 
 /* Number of lines that are @line; negative errno. */
@@ -124,19 +121,32 @@ static int launch_write(const struct launch *launch, const char *line)
 	return write(launch->fd, text, (size_t)len) == len ? 0 : -EIO;
 }
 
+/*
+ * The first process of the batch script. A slurmctld that is killed forgets a start that it has not
+ * written down, and starts the script again with the same number of restarts: launches of the run
+ * before must not count then. Steps of srun have first processes of their own, and count together.
+ */
+static const char *launch_task(void)
+{
+	const char *task = getenv("SLURM_TASK_PID");
+
+	return task && !getenv("SLURM_STEP_ID") ? task : "";
+}
+
 int launch_step(struct launch *launch, char *const argv[], char ret_step[LAUNCH_STEP_MAX])
 {
-	char line[32];
+	char line[64], cwd[PATH_MAX];
+	uint32_t hash = launch_hash(getcwd(cwd, sizeof(cwd)) ? cwd : "", argv);
 	int n, err = launch_lock(launch, LOCK_LIST, F_WRLCK, F_OFD_SETLKW);
 
 	if (err)
 		return err;
-	snprintf(line, sizeof(line), "%08llx", (unsigned long long)hash_command(argv) >> 32);
+	snprintf(line, sizeof(line), "%08x %.32s", hash, launch_task());
 	n = launch_count(launch, line);
 	err = n < 0 ? n : launch_write(launch, line);
 	launch_lock(launch, LOCK_LIST, F_UNLCK, F_OFD_SETLK);
 	if (!err)
-		snprintf(ret_step, LAUNCH_STEP_MAX, "%s-%d", line, n);
+		snprintf(ret_step, LAUNCH_STEP_MAX, "%08x-%d", hash, n);
 	return err;
 }
 

@@ -21,6 +21,17 @@ struct launch {
 };
 
 /*
+ * launch_directory() - make the user's directory, or take it if nobody else can write there
+ * @path: PATH_MAX bytes; where the directory is, also after a failure
+ *
+ * Return: 0, or a negative errno: -EPERM if the directory is not this user's alone.
+ */
+int launch_directory(char *path, size_t size);
+
+/* launch_hash() - a number of a command in a directory; the same on each machine */
+uint32_t launch_hash(const char *directory, char *const argv[]);
+
+/*
  * launch_open() - join the launches of batch job @id
  * @restarts: how often Slurm has requeued the job
  *

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The job of a launch, as this node's ckptd knows it: is it saved, and save it.
+ * The job of a launch, as this node's ckptd knows it: what became of it, and save it.
  */
 #ifndef STILLPOINT_SLURM_SAVER_H
 #define STILLPOINT_SLURM_SAVER_H
@@ -8,21 +8,68 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#define SAVER_WHY	1024	/* bytes of ckptd's words for a failure */
+
+/**
+ * struct saver_job - a job of ckptd
+ * @job: its number; 0: there is none
+ * @newest: its newest generation that a restart may use; 0: none
+ * @state: as `ckptctl ps` calls it
+ * @runs: the job runs, or begins, or ends
+ * @saved: the job was saved and ended by a checkpoint
+ * @status: exit status of a job that has ended by itself, or was killed
+ * @ranks: it has ranks, which may be on several nodes
+ * @lost: the job was ended, and nobody knows how: it can only go on from a generation
+ */
+struct saver_job {
+	int64_t job;
+	int64_t newest;
+	char state[24];
+	bool runs;
+	bool ranks;
+	bool saved;
+	bool lost;
+	int64_t status;
+};
+
 /*
  * saver_find() - the newest job of this user that is called @name
- * @ret_job: its number, 0: there is none
- * @ret_saved: true if the job was saved and ended by a checkpoint
  *
  * Return: 0, or a negative errno if ckptd does not answer.
  */
-int saver_find(const char *name, int64_t *ret_job, bool *ret_saved);
+int saver_find(const char *name, struct saver_job *ret);
+
+/*
+ * saver_generation() - the newest generation of @job that is older than @than
+ * @than: INT64_MAX: any
+ *
+ * Return: the generation, 0: there is none, or ckptd does not answer.
+ */
+int64_t saver_generation(int64_t job, int64_t than);
+
+/*
+ * saver_check() - ask whether a checkpoint of @job would be taken
+ * @pipes: pipes may lead out of the job: whoever has the other end will have closed it
+ * @why: SAVER_WHY bytes; the reasons against it
+ *
+ * Return: 0, or a negative errno.
+ */
+int saver_check(int64_t job, bool pipes, char *why, unsigned int size);
 
 /*
  * saver_save() - take a checkpoint of @job that ends the job
- * @why: at least 1024 bytes; ckptd's words for a failure
+ * @why: SAVER_WHY bytes; ckptd's words for a failure
  *
  * Return: 0 once the checkpoint is durable, or a negative errno: the job runs on, or had ended.
  */
 int saver_save(int64_t job, char *why, unsigned int size);
+
+/*
+ * saver_remove() - remove @job, with all of its generations
+ * @why: SAVER_WHY bytes
+ *
+ * Return: 0, or a negative errno.
+ */
+int saver_remove(int64_t job, char *why, unsigned int size);
 
 #endif /* STILLPOINT_SLURM_SAVER_H */

@@ -2,19 +2,26 @@
 /*
  * Slurm's side of `sbatch --ckpt`: a SPANK plugin.
  *
- * The plugin gives sbatch, salloc and srun the options --ckpt and --ckpt-interval. For a job that
- * wants checkpoints it puts the directory of the mpirun front first in PATH of each task, and tells
- * the front by STILLPOINT_CKPT and STILLPOINT_CKPT_INTERVAL. It starts, signals and watches
- * nothing: a batch script that does not launch by mpirun, mpiexec or ckpt-slurm-run is as without.
+ * The plugin gives sbatch, salloc and srun the options --ckpt, --ckpt-interval and --ckpt-hook. For
+ * a job that wants checkpoints it puts the directory of the fronts (mpirun, mpiexec, srun) first in
+ * PATH of each task, and tells the fronts by STILLPOINT_CKPT, STILLPOINT_CKPT_INTERVAL and
+ * STILLPOINT_CKPT_HOOK. With --ckpt=script Slurm is made to start the front "script" in place of
+ * the batch script, whose path is in STILLPOINT_BATCH_SCRIPT. The plugin starts, signals and
+ * watches nothing itself.
  *
- * In plugstack.conf: [front=DIR] the directory of the front, [default=yes|no|auto] for jobs that do
- * not say. A mistake there is logged, and leaves the job without checkpoints.
+ * slurmstepd executes the argv[0] that it finds after slurm_spank_task_init(), so changing it there
+ * keeps all that slurmstepd sets for the script: limits, working directory, output files.
+ *
+ * In plugstack.conf: [front=DIR] the directory of the fronts, [default=yes|no|auto|script] for jobs
+ * that do not say. A mistake there is logged, and leaves the job without checkpoints.
  *
  * Slurm loads it into several programs, always in one thread, and calls the functions in an order
  * of its own: options are read before a task is made. The plugin is built for one version of Slurm.
  */
 #include <limits.h>
 #include <stdbool.h>
+#include <slurm/slurm.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -26,17 +33,19 @@
 SPANK_PLUGIN(stillpoint, 1)
 #pragma GCC visibility pop
 
-enum { OPTION_CKPT, OPTION_INTERVAL };
+enum { OPTION_CKPT, OPTION_INTERVAL, OPTION_HOOK };
 
 static struct spank_ckpt {
-	char mode[8];		/* yes, no, auto */
+	char mode[8];		/* yes, no, auto, script */
 	char interval[32];	/* as the user wrote it; empty: only before the job has to leave */
+	char hook[PATH_MAX];	/* the user's program; empty: none */
 	char front[PATH_MAX];
 } wanted = { .mode = "no", .front = SPANK_CKPT_FRONT };
 
 static bool spank_mode_set(const char *mode)
 {
-	if (!mode || (strcmp(mode, "yes") && strcmp(mode, "no") && strcmp(mode, "auto")))
+	if (!mode || (strcmp(mode, "yes") && strcmp(mode, "no") && strcmp(mode, "auto") &&
+		      strcmp(mode, "script")))
 		return false;
 	strcpy(wanted.mode, mode);
 	return true;
@@ -53,26 +62,42 @@ static bool spank_interval_set(const char *interval)
 	return true;
 }
 
+static bool spank_hook_set(const char *hook)
+{
+	if (!hook || *hook != '/' || strlen(hook) >= sizeof(wanted.hook))
+		return false;
+	strcpy(wanted.hook, hook);
+	return true;
+}
+
 static int spank_take_option(int value, const char *argument, int remote)
 {
 	if (value == OPTION_CKPT && !spank_mode_set(argument)) {
-		slurm_error("--ckpt is yes, no or auto, not %s", argument);
+		slurm_error("--ckpt is yes, no, auto or script, not %s", argument);
 		return -1;
 	}
 	if (value == OPTION_INTERVAL && !spank_interval_set(argument)) {
 		slurm_error("--ckpt-interval is a duration, as 30m or 2h, not %s", argument);
 		return -1;
 	}
+	if (value == OPTION_HOOK && !spank_hook_set(argument)) {
+		slurm_error("--ckpt-hook is the path of a program, not %s", argument);
+		return -1;
+	}
 	return 0;
 }
 
 static struct spank_option options[] = {
-	{ (char *)"ckpt", (char *)"yes|no|auto",
-	  (char *)"checkpoint what the script launches by mpirun; auto: where that is possible",
+	{ (char *)"ckpt", (char *)"yes|no|auto|script",
+	  (char *)"checkpoint what the script launches by mpirun; auto: where that is possible; "
+	  "script: the script itself, too",
 	  1, OPTION_CKPT, spank_take_option },
 	{ (char *)"ckpt-interval", (char *)"DURATION",
 	  (char *)"also checkpoint it so often, as 30m or 2h", 1, OPTION_INTERVAL,
 	  spank_take_option },
+	{ (char *)"ckpt-hook", (char *)"PROGRAM",
+	  (char *)"call it before the job is requeued (save) and goes on (restart)", 1,
+	  OPTION_HOOK, spank_take_option },
 };
 
 /* Read the words of plugstack.conf. */
@@ -85,7 +110,7 @@ static void spank_configure(int argc, char **argv)
 			strcpy(wanted.front, argv[i] + 6);
 		else if (strncmp(argv[i], "default=", 8) || !spank_mode_set(argv[i] + 8))
 			slurm_error("stillpoint: %s in plugstack.conf is neither front=/DIR nor "
-				    "default=yes|no|auto", argv[i]);
+				    "default=yes|no|auto|script", argv[i]);
 	}
 }
 
@@ -102,20 +127,79 @@ int slurm_spank_init(spank_t spank, int argc, char **argv)
 	return 0;
 }
 
-/* In the task, as the user, before its program. */
-int slurm_spank_task_init(spank_t spank, int argc, char **argv)
+/* Put the directory of the fronts first in PATH. */
+static void spank_path(spank_t spank)
 {
 	char path[2 * PATH_MAX], before[PATH_MAX];
 
-	if (!strcmp(wanted.mode, "no"))
-		return 0;
 	if (spank_getenv(spank, "PATH", before, sizeof(before)) != ESPANK_SUCCESS)
 		strcpy(before, "/usr/local/bin:/usr/bin:/bin");
 	snprintf(path, sizeof(path), "%s:%s", wanted.front, before);
 	if (strncmp(before, wanted.front, strlen(wanted.front)))
 		spank_setenv(spank, "PATH", path, 1);
+}
+
+static int spank_wrong(const char *what)
+{
+	slurm_error("stillpoint: %s", what);
+	return -1;
+}
+
+static bool spank_is_batch(spank_t spank)
+{
+	uint32_t step = 0;
+
+	return spank_get_item(spank, S_JOB_STEPID, &step) == ESPANK_SUCCESS &&
+	       step == SLURM_BATCH_SCRIPT;
+}
+
+/* A script that submits another one hands its environment on: that is of another job. */
+static void spank_forget(spank_t spank)
+{
+	static const char *const ours[] = { "STILLPOINT_SCRIPT", "STILLPOINT_JOB",
+		"STILLPOINT_CKPT", "STILLPOINT_CKPT_INTERVAL", "STILLPOINT_CKPT_HOOK" };
+	static const char end[] = ".script/env";
+	char file[PATH_MAX];
+	size_t i, len;
+
+	for (i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
+		spank_unsetenv(spank, ours[i]);
+	if (spank_getenv(spank, "BASH_ENV", file, sizeof(file)) != ESPANK_SUCCESS)
+		return;
+	len = strlen(file);
+	if (len >= strlen(end) && !strcmp(file + len - strlen(end), end))
+		spank_unsetenv(spank, "BASH_ENV");
+}
+
+/* Have the front "script" executed in place of the batch script. */
+static int spank_exchange(spank_t spank)
+{
+	char path[PATH_MAX + 8];
+	char **words = NULL;
+	int count = 0;
+
+	if (spank_get_item(spank, S_JOB_ARGV, &count, &words) != ESPANK_SUCCESS || count < 1)
+		return spank_wrong("Slurm does not tell which script it starts");
+	snprintf(path, sizeof(path), "%s/script", wanted.front);
+	spank_setenv(spank, "STILLPOINT_BATCH_SCRIPT", words[0], 1);
+	words[0] = strdup(path);
+	return words[0] ? 0 : -1;
+}
+
+/* In the task, as the user, before its program. */
+int slurm_spank_task_init(spank_t spank, int argc, char **argv)
+{
+	bool batch = spank_is_batch(spank);
+
+	if (batch)
+		spank_forget(spank);
+	if (!strcmp(wanted.mode, "no"))
+		return 0;
+	spank_path(spank);
 	spank_setenv(spank, "STILLPOINT_CKPT", wanted.mode, 1);
 	if (*wanted.interval)
 		spank_setenv(spank, "STILLPOINT_CKPT_INTERVAL", wanted.interval, 1);
-	return 0;
+	if (*wanted.hook)
+		spank_setenv(spank, "STILLPOINT_CKPT_HOOK", wanted.hook, 1);
+	return batch && !strcmp(wanted.mode, "script") ? spank_exchange(spank) : 0;
 }

@@ -95,12 +95,15 @@ static void fetching_on_outcome(json_t *outcome, void *arg)
 
 static const struct channel_ops ops = { fetching_on_progress, fetching_on_outcome };
 
+static const struct worker_kind fetching_work = {
+	.name = "ckptd-fetch",
+	.run = fetching_run,
+	.killed = "images that it had fetched by then stay",
+};
+
 static int fetching_begin(struct fetching *g)
 {
-	struct worker_spec spec = {
-		.name = "ckptd-fetch", .run = fetching_run, .arg = g,
-		.killed = "images that it had fetched by then stay",
-	};
+	const struct worker_spec spec = { .kind = &fetching_work, .arg = g };
 
 	return worker_start(&g->common->workers, &spec, &ops, g, &g->worker);
 }

@@ -5,7 +5,7 @@
  * Owns the flush worker, and the timer that starts the next one. The daemon lists the generations
  * of a job while no checkpoint of it is being decided, and hands the list to the worker. The
  * worker asks the levels which of them are missing. So nothing has to be remembered over a
- * restart of ckptd: the only state here is how long a level that failed is left alone.
+ * restart of ckptd: the only state here is how long a level that failed is left alone (put_off.h).
  *
  * A worker may be killed at any instant (levels/level.h), and flusher_hold() does so. A commit
  * asks it to end after the copy under way: the new generation, which that worker does not know,
@@ -17,15 +17,14 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "supervisor/job/coord_record.h"
-#include "supervisor/catalog/history.h"
 #include "supervisor/job/job_events.h"
 #include "supervisor/job/jobs.h"
 #include "supervisor/job/jobs_read.h"
-#include "supervisor/auto/merger.h"
+#include "supervisor/auto/flush_event.h"
+#include "supervisor/auto/put_off.h"
 #include "base/clock.h"
 #include "base/outcome.h"
 #include "supervisor/job/rank_record.h"
@@ -36,15 +35,6 @@
 #define SOON_MS		200	/* delay, as commits of a job's nodes come one after the other */
 #define BUSY_MS		5000	/* until a job that was busy is looked at again */
 #define PATIENCE_MS	2000	/* for a killed worker to end */
-#define FAILED_MS	5000	/* after a level failed; doubles with each failure in a row */
-#define FAILED_MAX_MS	(15 * 60 * 1000)
-
-/* How long a level that failed is left alone. */
-struct put_off {
-	unsigned int failures;	/* in a row */
-	int64_t until_ms;	/* clock_monotonic_ms(); 0: the level works */
-	char *text;		/* of the last failure, which was logged */
-};
 
 /* A caller of flusher_hold() that waits for the worker to end. */
 struct waiter {
@@ -71,7 +61,7 @@ struct flusher {
 	struct reactor_source *patience;	/* timer for the killed worker */
 	json_int_t left;	/* copies still missing after the last worker */
 	json_t *now;		/* progress of the copy under way; NULL: none */
-	struct put_off put_off[LEVEL_CONFIGS_MAX];
+	struct put_off put_off;
 };
 
 static void look_at(struct flusher *p, int64_t ms);
@@ -171,7 +161,7 @@ static unsigned int flusher_usable(const struct flusher *p)
 	unsigned int t, bits = 0;
 
 	for (t = 0; t < levels_of(p)->nr; t++)
-		bits |= p->put_off[t].until_ms <= now ? 1u << t : 0;
+		bits |= put_off_may(&p->put_off, t, now) ? 1u << t : 0;
 	return bits;
 }
 
@@ -210,60 +200,6 @@ static json_t *flusher_run(struct channel_reporter *reporter, void *arg)
 
 /* ---------------------------------------------------------- in the daemon */
 
-static void log_event(const struct log *log, const json_t *event)
-{
-	long long job = (long long)json_integer_value(json_object_get(event, "job"));
-	long long n = (long long)json_integer_value(json_object_get(event, "generation"));
-	const char *level = json_string_value(json_object_get(event, "level"));
-
-	if (json_object_get(event, "copied"))
-		log_info(log, "job %lld: generation %lld is on level %s: %lld bytes in %.2f s", job,
-			 n, level, (long long)json_integer_value(json_object_get(event, "bytes")),
-			 (double)json_integer_value(json_object_get(event, "total_ns")) / 1e9);
-	else if (json_object_get(event, "merged"))
-		merger_log(log, job, n, json_integer_value(json_object_get(event, "bytes")),
-			   json_integer_value(json_object_get(event, "total_ns")));
-	else if (json_object_get(event, "removed"))
-		log_info(log, "job %lld: generation %lld removed from level %s", job, n, level);
-	else
-		log_warning(log, "job %lld: generation %lld cannot be copied to %s%s: %s", job, n,
-			    level ? "level " : "other levels", level ? level : "",
-			    json_string_value(json_object_get(event, "text")));
-}
-
-/* Add a flush to the job's history. The first node's flush stands for those of all nodes. */
-static void flusher_remember(const struct flusher *p, const json_t *event)
-{
-	int64_t job = json_integer_value(json_object_get(event, "job"));
-	json_t *row;
-	int err;
-
-	if (!json_object_get(event, "copied") ||
-	    json_integer_value(json_object_get(event, "part")) > 0)
-		return;
-	row = json_pack("{s:I, s:O, s:O, s:O, s:O}", "taken", (json_int_t)time(NULL), "generation",
-			json_object_get(event, "generation"), "level",
-			json_object_get(event, "level"), "bytes_stored",
-			json_object_get(event, "bytes"), "total_ns",
-			json_object_get(event, "total_ns"));
-	err = history_append(&p->common->catalog, job, row);
-	if (err)
-		log_warning(&p->common->log,
-			    "job %lld: what the copy has cost cannot be written down: %s",
-			    (long long)job, strerror(-err));
-	json_decref(row);
-}
-
-/* A damaged base damages every generation built on it: make the next checkpoint a full one. */
-static void take_damage(const struct flusher *p, const json_t *event)
-{
-	struct job *job = jobs_lookup(p->jobs,
-				     json_integer_value(json_object_get(event, "job")));
-
-	if (job && json_is_true(json_object_get(event, "damaged")))
-		job->bad_base = true;
-}
-
 static void flusher_on_progress(json_t *progress, void *arg)
 {
 	struct flusher *p = arg;
@@ -274,31 +210,19 @@ static void flusher_on_progress(json_t *progress, void *arg)
 		p->now = json_incref(progress);
 		return;
 	}
-	log_event(&p->common->log, progress);
-	flusher_remember(p, progress);
-	take_damage(p, progress);
+	flush_event_take(p->jobs, progress);
 }
 
-static void put_off(struct flusher *p, unsigned int t, const json_t *why)
+static void flusher_put_off(struct flusher *p, unsigned int t, const json_t *why)
 {
-	struct put_off *off = &p->put_off[t];
 	const char *text = json_string_value(json_object_get(why, "text"));
-	int64_t wait = FAILED_MS;
-	unsigned int i;
+	int64_t wait;
 
-	for (i = 0; i < off->failures && wait < FAILED_MAX_MS; i++)
-		wait *= 2;
-	wait = wait > FAILED_MAX_MS ? FAILED_MAX_MS : wait;
-	off->failures++;
-	off->until_ms = clock_monotonic_ms() + wait;
-	/* Log a failure once, and again only if its text changes. */
-	if (!off->text || strcmp(off->text, text ? text : ""))
+	if (put_off_fail(&p->put_off, t, text ? text : "", clock_monotonic_ms(), &wait))
 		log_warning(&p->common->log,
 			    "level %s does not work: %s; it is tried again in %lld s, then more "
 			    "rarely",
-			    levels_of(p)->conf[t].name, text, (long long)wait / 1000);
-	free(off->text);
-	off->text = strdup(text ? text : "");
+			    levels_of(p)->conf[t].name, text ? text : "", (long long)wait / 1000);
 }
 
 static void take_levels(struct flusher *p, const json_t *levels)
@@ -307,16 +231,12 @@ static void take_levels(struct flusher *p, const json_t *levels)
 
 	for (t = 0; t < levels_of(p)->nr; t++) {
 		const json_t *why = json_object_get(levels, levels_of(p)->conf[t].name);
-		struct put_off *off = &p->put_off[t];
 
-		if (why) {
-			put_off(p, t, why);
-		} else if (p->usable & 1u << t && off->failures) {
+		if (why)
+			flusher_put_off(p, t, why);
+		else if (p->usable & 1u << t && put_off_work(&p->put_off, t))
 			log_info(&p->common->log, "level %s works again",
 				 levels_of(p)->conf[t].name);
-			free(off->text);
-			*off = (struct put_off) { 0 };
-		}
 	}
 }
 
@@ -327,10 +247,10 @@ static void look_at_put_off(struct flusher *p)
 	unsigned int t;
 
 	for (t = 0; t < levels_of(p)->nr; t++) {
-		int64_t until = p->put_off[t].until_ms;
+		int64_t left = put_off_left_ms(&p->put_off, t, now);
 
-		if (until)
-			look_at(p, until > now ? until - now : 0);
+		if (left >= 0)
+			look_at(p, left);
 	}
 }
 
@@ -399,7 +319,7 @@ static void flusher_on_outcome(json_t *outcome, void *arg)
 		json_decref(p->pending);
 		p->pending = NULL;
 		/* No sooner try: a level that is due would start the next worker at once. */
-		look_at(p, FAILED_MAX_MS);
+		look_at(p, PUT_OFF_MAX_MS);
 	}
 	json_decref(outcome);
 }
@@ -454,12 +374,15 @@ static json_t *make_targets(struct flusher *p)
 	return found.list;
 }
 
+static const struct worker_kind flusher_work = {
+	.name = "ckptd-flush",
+	.run = flusher_run,
+	.killed = "what it had copied by then stays",
+};
+
 static void flusher_start(struct flusher *p)
 {
-	struct worker_spec spec = {
-		.name = "ckptd-flush", .run = flusher_run, .arg = p,
-		.killed = "what it had copied by then stays",
-	};
+	const struct worker_spec spec = { .kind = &flusher_work, .arg = p };
 	int err;
 
 	p->usable = flusher_usable(p);
@@ -479,7 +402,7 @@ static void flusher_start(struct flusher *p)
 		    strerror(-err));
 	json_decref(p->pending);
 	p->pending = NULL;
-	look_at(p, FAILED_MS);
+	look_at(p, PUT_OFF_MS);
 }
 
 static void flusher_on_timer(void *arg)
@@ -493,7 +416,7 @@ static void flusher_on_timer(void *arg)
 		return;
 	/* A level is due again; no list tells which copies it missed, so look at all jobs. */
 	for (t = 0; t < LEVEL_CONFIGS_MAX; t++) {
-		if (p->put_off[t].until_ms && p->put_off[t].until_ms <= clock_monotonic_ms()) {
+		if (put_off_is_due(&p->put_off, t, clock_monotonic_ms())) {
 			json_decref(p->pending);
 			p->pending = NULL;
 		}
@@ -596,22 +519,8 @@ void flusher_changed(struct flusher *p, const char *label)
 
 json_t *flusher_describe(const struct flusher *p)
 {
-	json_t *levels = json_object();
-	int64_t now = clock_monotonic_ms();
-	unsigned int t;
+	json_t *levels = put_off_describe(&p->put_off, levels_of(p), clock_monotonic_ms());
 
-	for (t = 0; t < levels_of(p)->nr; t++) {
-		const struct put_off *off = &p->put_off[t];
-
-		if (off->failures)
-			json_object_set_new(levels, levels_of(p)->conf[t].name,
-					    json_pack("{s:i, s:s, s:I}", "failures",
-						      (int)off->failures, "text",
-						      off->text ? off->text : "", "again_ms",
-						      (json_int_t)(off->until_ms > now
-									   ? off->until_ms - now
-									   : 0)));
-	}
 	return json_pack("{s:b, s:I, s:O?, s:o, s:O}", "running", p->worker != NULL, "left",
 			 p->left, "now", p->now, "levels", levels, "bad", p->bad);
 }
@@ -650,8 +559,6 @@ int flusher_open(struct jobs *jobs, struct flusher **ret_flusher)
 
 void flusher_close(struct flusher *p)
 {
-	unsigned int t;
-
 	if (!p)
 		return;
 	job_events_unsubscribe(p->jobs, &p->subscriber);
@@ -668,7 +575,6 @@ void flusher_close(struct flusher *p)
 	reactor_remove(p->timer);
 	json_decref(p->bad);
 	json_decref(p->pending);
-	for (t = 0; t < LEVEL_CONFIGS_MAX; t++)
-		free(p->put_off[t].text);
+	put_off_done(&p->put_off);
 	free(p);
 }

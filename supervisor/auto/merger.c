@@ -243,13 +243,16 @@ static void merger_on_outcome(json_t *outcome, void *arg)
 
 static const struct channel_ops ops = { merger_on_progress, merger_on_outcome };
 
+static const struct worker_kind merger_work = {
+	.name = "ckptd-merge",
+	.run = merger_run,
+	.killed = "a generation is what it was, or merged: ckptctl merge --dry-run tells",
+};
+
 static int merger_start(struct merger *merger, struct request *request, const struct job *job,
 			int64_t generation, bool dry_run)
 {
-	struct worker_spec spec = {
-		.name = "ckptd-merge", .run = merger_run,
-		.killed = "a generation is what it was, or merged: ckptctl merge --dry-run tells",
-	};
+	struct worker_spec spec = { .kind = &merger_work };
 	struct merger_run *run = calloc(1, sizeof(*run));
 	int err;
 
@@ -311,7 +314,12 @@ static void merger_after_commit(struct merger *merger, const struct job *job)
 	start_pending(merger);
 }
 
-void merger_stop(struct merger *merger, int64_t job, bool wait)
+/*
+ * End all merging of @job, because its images or the disk are needed. A waiting request is
+ * answered with -EINTR. @wait: wait briefly for the workers' end, as worker_abort() does; else
+ * as worker_leave().
+ */
+static void merger_stop(struct merger *merger, int64_t job, bool wait)
 {
 	struct merger_run *run, *next;
 	char id[24];
@@ -359,8 +367,14 @@ static void merger_on_checkpoint(struct job *job, void *arg)
 	merger_stop(arg, job->id, false);
 }
 
+static void merger_on_claimed(struct job *job, void *arg)
+{
+	merger_stop(arg, job->id, true);
+}
+
 static const struct job_events merger_events = {
 	.checkpoint = merger_on_checkpoint,
+	.claimed = merger_on_claimed,
 	.committed = merger_on_committed,
 };
 

@@ -6,8 +6,8 @@
  * After a commit the newest generation is merged if it needs as many earlier ones as merge_after
  * allows, or if the next one could not stand on it. One worker at a time does that, at the
  * lowest priority, copying at most merge_limit bytes a second. A checkpoint, restart or removal
- * of the job ends the worker; the generation then stays as it was, and the next commit tries
- * again.
+ * of the job (job_events.h) ends the worker; the generation then stays as it was, the next
+ * commit tries again, and a request that waits is answered with -EINTR.
  */
 #ifndef STILLPOINT_MERGER_H
 #define STILLPOINT_MERGER_H
@@ -26,13 +26,6 @@ struct merger;
 /* @flusher: learns what was merged; must outlive the merger's runs */
 int merger_open(struct jobs *jobs, struct flusher *flusher, struct merger **ret_merger);
 void merger_close(struct merger *merger);	/* NULL is fine */
-
-/*
- * End all merging of @job, because its images or the disk are needed. A waiting request is
- * answered with -EINTR. @wait: wait briefly for the workers' end, as worker_abort() does; else
- * as worker_leave().
- */
-void merger_stop(struct merger *merger, int64_t job, bool wait);
 
 /* Merge @generation, then answer @request; @dry_run: only tell what there is to merge. */
 void merger_merge(struct merger *merger, struct request *request, const struct job *job,

@@ -192,14 +192,17 @@ static void pruner_on_outcome(json_t *outcome, void *arg)
 
 static const struct channel_ops ops = { pruner_on_progress, pruner_on_outcome };
 
+static const struct worker_kind prune_work = {
+	.name = "ckptd-prune",
+	.run = prune_run,
+	.killed = "what it had removed by then is gone: ckptctl list shows what is left",
+};
+
 /* @targets is taken over. */
 static int pruner_start(struct pruner *pruner, struct request *request, json_t *targets,
 			const struct retention_rule *rule, bool dry_run)
 {
-	struct worker_spec spec = {
-		.name = "ckptd-prune", .run = prune_run,
-		.killed = "what it had removed by then is gone: ckptctl list shows what is left",
-	};
+	struct worker_spec spec = { .kind = &prune_work };
 	struct pruner_run *run = calloc(1, sizeof(*run));
 	int err;
 
@@ -231,7 +234,8 @@ static bool is_about(const struct pruner_run *run, int64_t job)
 	return false;
 }
 
-void pruner_stop(struct pruner *pruner, int64_t job)
+/* Stop removing generations of @job. A waiting request is answered with -EINTR. */
+static void pruner_stop(struct pruner *pruner, int64_t job)
 {
 	struct pruner_run *run = pruner->runs, *next;
 
@@ -250,21 +254,6 @@ void pruner_stop(struct pruner *pruner, int64_t job)
 							      "not removed is whole",
 							      (long long)job));
 	}
-}
-
-json_t *pruner_yield(struct pruner *pruner, int64_t job)
-{
-	int lock = -1, err;
-
-	pruner_stop(pruner, job);
-	err = catalog_lock(&pruner->common->catalog, job, &lock);
-	if (!err)
-		close(lock);
-	return err == -EBUSY ? outcome_error(err,
-					     "generations of job %lld are being removed just now; "
-					     "try again",
-					     (long long)job)
-			     : NULL;
 }
 
 /*
@@ -354,7 +343,15 @@ static void pruner_on_committed(const struct job_commit *commit, struct job *job
 		pruner_after_commit(arg, job);
 }
 
-static const struct job_events pruner_events = { .committed = pruner_on_committed };
+static void pruner_on_claimed(struct job *job, void *arg)
+{
+	pruner_stop(arg, job->id);
+}
+
+static const struct job_events pruner_events = {
+	.claimed = pruner_on_claimed,
+	.committed = pruner_on_committed,
+};
 
 int pruner_open(struct jobs *jobs, struct pruner **ret_pruner)
 {

@@ -4,7 +4,8 @@
  * request's rule when asked.
  *
  * After commits one worker at a time prunes a job; nothing waits for it. Requests that need the
- * job's images to stay as they are (restart, rm) end the worker.
+ * job's images to stay as they are (restart, rm; job_events.h) end the worker; a request that
+ * waits for the worker is answered with -EINTR.
  */
 #ifndef STILLPOINT_PRUNER_H
 #define STILLPOINT_PRUNER_H
@@ -21,16 +22,6 @@ struct pruner;
 
 int pruner_open(struct jobs *jobs, struct pruner **ret_pruner);
 void pruner_close(struct pruner *pruner);	/* NULL is fine */
-
-/* Stop removing generations of @job. A waiting request is answered with -EINTR. */
-void pruner_stop(struct pruner *pruner, int64_t job);
-/*
- * pruner_yield() - pruner_stop(), for a caller that has just claimed the job for a restart
- *
- * Return: NULL, or an outcome: another node is removing generations of the job. A pruner looks
- * for a claim once it has the catalog's lock, so one of the two sees the other.
- */
-json_t *pruner_yield(struct pruner *pruner, int64_t job);
 
 /*
  * pruner_add() - append @job to the list of jobs to prune

@@ -23,6 +23,8 @@
 #include "supervisor/job/job_events.h"
 #include "supervisor/job/job_memory.h"
 #include "supervisor/job/jobs.h"
+#include "supervisor/job/rank_record.h"
+#include "supervisor/job/user_size.h"
 #include "base/outcome.h"
 
 #define EVERY_MIN_MS	100
@@ -43,8 +45,9 @@ struct schedule_entry {
 	bool guessed;		/* the interval is a guess; find due_ms again when it comes */
 	bool own;		/* a checkpoint that the schedule began is under way */
 	bool gone;		/* forgotten while own is set; schedule_on_ended() frees it */
+	struct worker *counting;	/* counts the owner's bytes before a checkpoint */
 	unsigned int failures;	/* in a row */
-	char why[256];		/* text of the last failure */
+	struct ckpt_error failure;	/* the last one */
 };
 
 struct schedule {
@@ -64,24 +67,15 @@ static int64_t schedule_clamp(int64_t value, int64_t low, int64_t high)
 
 /* -------------------------------------------------------------- settings */
 
-static int64_t schedule_setting(const json_t *settings, const char *name)
-{
-	return json_integer_value(json_object_get(settings, name));
-}
-
-static const json_t *settings_of(const struct job *job)
-{
-	return job->record.automatic;
-}
-
 bool schedule_is_on(const struct job *job)
 {
-	return json_is_object(settings_of(job));
+	return job->record.automatic.on;
 }
 
-json_t *schedule_check(const json_t *settings)
+json_t *schedule_parse(const json_t *settings, struct job_automatic *ret_settings)
 {
 	json_int_t every = EVERY_MIN_MS, mtbf = 1, node_mtbf = 1;
+	struct ckpt_error error;
 	json_error_t why;
 
 	if (json_unpack_ex((json_t *)settings, &why, 0, "{s?I, s?I, s?I !}", "every_ms", &every,
@@ -93,28 +87,32 @@ json_t *schedule_check(const json_t *settings)
 	if (mtbf <= 0 || mtbf > DURATION_MAX_MS || node_mtbf <= 0 || node_mtbf > DURATION_MAX_MS)
 		return outcome_usage("automatic checkpoints: the time between failures has to be "
 				     "above 0");
+	if (ret_settings && job_automatic_decode(settings, ret_settings, &error))
+		return outcome_error(error.err, "automatic checkpoints: %s", error.text);
 	return NULL;
 }
 
-static bool take_rates(const json_t *settings, const char *from, const char *node_from,
-		       struct advice_rates *rates)
+static bool take_rates(const struct job_automatic *settings, const char *from,
+		       const char *node_from, struct advice_rates *rates)
 {
-	rates->mtbf_ms = schedule_setting(settings, "mtbf_ms");
-	rates->node_mtbf_ms = schedule_setting(settings, "node_mtbf_ms");
+	rates->mtbf_ms = settings->mtbf_ms;
+	rates->node_mtbf_ms = settings->node_mtbf_ms;
 	rates->from = rates->mtbf_ms ? from : node_from;
 	return rates->mtbf_ms || rates->node_mtbf_ms;
 }
 
-void schedule_rates(const struct job *job, const json_t *own, struct advice_rates *ret_rates)
+void schedule_rates(const struct job *job, const struct job_automatic *own,
+		    struct advice_rates *ret_rates)
 {
-	const json_t *nodes = json_object_get(job->record.ranks, "nodes");
+	const json_t *nodes = rank_record_nodes(job->record.ranks);
 	struct advice_rates rates = {
 		.nodes = nodes ? (unsigned int)json_array_size(nodes) : 1,
 		.slowdown = ADVICE_SLOWDOWN,
 	};
 
-	if (!take_rates(own, "--mtbf", "--node-mtbf", &rates) &&
-	    !take_rates(settings_of(job), "the job's settings", "the job's settings", &rates)) {
+	if ((!own || !take_rates(own, "--mtbf", "--node-mtbf", &rates)) &&
+	    !take_rates(&job->record.automatic, "the job's settings", "the job's settings",
+			&rates)) {
 		rates.node_mtbf_ms = (int64_t)jobs_common(job->jobs)->config.node_mtbf_s * 1000;
 		rates.from = "node_mtbf of ckptd.conf";
 	}
@@ -128,7 +126,7 @@ json_t *schedule_describe(const struct job *job)
 
 	if (!schedule_is_on(job))
 		return NULL;
-	json = json_copy((json_t *)settings_of(job));
+	json = job_automatic_encode(&job->record.automatic);
 	if (!a)
 		return json;
 	json_object_set_new(json, "interval_ms", json_integer(a->interval_ms));
@@ -139,7 +137,7 @@ json_t *schedule_describe(const struct job *job)
 								INT64_MAX)));
 	if (a->failures) {
 		json_object_set_new(json, "failures", json_integer(a->failures));
-		json_object_set_new(json, "error", json_string(a->why));
+		json_object_set_new(json, "error", json_string(a->failure.text));
 	}
 	return json;
 }
@@ -163,7 +161,7 @@ static int64_t last_taken(const json_t *rows)
 		const json_t *row = json_array_get(rows, n);
 
 		if (json_object_get(row, "generation") && !json_object_get(row, "level"))
-			return schedule_setting(row, "taken");
+			return json_integer_value(json_object_get(row, "taken"));
 	}
 	return 0;
 }
@@ -179,7 +177,7 @@ static void find_interval(struct schedule_entry *a, int64_t *ret_last)
 
 	schedule_rates(job, NULL, &rates);
 	*ret_last = last_taken(rows);
-	a->interval_ms = schedule_setting(settings_of(job), "every_ms");
+	a->interval_ms = job->record.automatic.every_ms;
 	a->guessed = false;
 	if (!a->interval_ms) {
 		a->guessed = !advice_measure(rows, &costs);
@@ -248,10 +246,14 @@ static void schedule_forget(struct job *job)
 	if (!a)
 		return;
 	a->job = NULL;
-	if (a->own)
-		a->gone = true;		/* schedule_on_ended() frees it */
-	else
+	if (a->counting) {
+		worker_leave(a->counting);
 		free(a);
+	} else if (a->own) {
+		a->gone = true;		/* schedule_on_ended() frees it */
+	} else {
+		free(a);
+	}
 }
 
 static void schedule_poke(struct schedule *s);
@@ -287,10 +289,10 @@ static void schedule_failed(struct schedule_entry *a, const json_t *outcome)
 	wait = schedule_clamp(wait, 0, most);
 	a->failures++;
 	a->due_ms = clock_monotonic_ms() + wait;
-	snprintf(a->why, sizeof(a->why), "%s", text ? text : "out of memory");
+	error_set(&a->failure, outcome_errno(outcome), "%s", text ? text : "out of memory");
 	log_warning(log_of(a->job),
 		    "job %lld: automatic checkpoint failed (%u in a row), next try in %s: %s",
-		    (long long)a->job->id, a->failures, duration_text(wait, buf), a->why);
+		    (long long)a->job->id, a->failures, duration_text(wait, buf), a->failure.text);
 }
 
 static void schedule_on_ended(json_t *outcome, void *arg)
@@ -320,6 +322,49 @@ static void schedule_begin(struct schedule_entry *a)
 		schedule_on_ended(outcome, a);
 }
 
+static void schedule_on_progress(json_t *progress, void *arg)
+{
+}
+
+/* The owner's bytes are counted. A job that is forgotten meanwhile does not come here. */
+static void schedule_on_counted(json_t *outcome, void *arg)
+{
+	struct schedule_entry *a = arg;
+
+	a->counting = NULL;
+	if (!outcome_is_ok(outcome)) {
+		schedule_on_ended(outcome, a);
+		return;
+	}
+	json_decref(outcome);
+	a->own = false;
+	if (a->job->busy) {
+		a->due_ms = clock_monotonic_ms() + BUSY_MS;
+	} else if (a->due_ms <= clock_monotonic_ms()) {
+		schedule_begin(a);
+		return;
+	}
+	/* else somebody has taken one meanwhile */
+	schedule_poke(a->schedule);
+}
+
+/* A user's checkpoint is taken if he has room for it (user_size.h), as if he asked for it. */
+static void schedule_count(struct schedule_entry *a)
+{
+	static const struct channel_ops ops = { schedule_on_progress, schedule_on_counted };
+	int err;
+
+	if (!a->job->uid || !a->schedule->common->config.user_max_size) {
+		schedule_begin(a);
+		return;
+	}
+	a->own = true;
+	err = user_size_start(a->schedule->jobs, a->job->uid, &ops, a, &a->counting);
+	if (err)
+		schedule_on_ended(outcome_error(err, "user_max_size cannot be checked: no worker: "
+						"%s", strerror(-err)), a);
+}
+
 static void schedule_keep(struct schedule_entry *a)
 {
 	if (a->own || a->due_ms > clock_monotonic_ms())
@@ -333,7 +378,7 @@ static void schedule_keep(struct schedule_entry *a)
 	if (a->job->busy)
 		a->due_ms = clock_monotonic_ms() + BUSY_MS;
 	else
-		schedule_begin(a);
+		schedule_count(a);
 }
 
 /* ------------------------------------------------------------------ timer */

@@ -24,19 +24,24 @@
 
 struct schedule_entry;
 struct job;
+struct job_automatic;
 struct jobs;
 struct schedule;
 
 int schedule_open(struct jobs *jobs, struct schedule **ret_schedule);
 void schedule_close(struct schedule *schedule);	/* NULL is fine */
 
-/* Check the settings "auto" of a request. Return: NULL, or an outcome: they are wrong. */
-json_t *schedule_check(const json_t *settings);
+/*
+ * Read the settings "auto" of a request into @ret_settings, for job_automatic_done(); NULL: check
+ * them alone. Return: NULL, or an outcome: they are wrong.
+ */
+json_t *schedule_parse(const json_t *settings, struct job_automatic *ret_settings);
 bool schedule_is_on(const struct job *job);
 /* @job's settings, and when its next checkpoint is due. A new reference; NULL: it is off. */
 json_t *schedule_describe(const struct job *job);
 /* The failure rates that apply to a job; @own (or NULL) has precedence over its settings. */
-void schedule_rates(const struct job *job, const json_t *own, struct advice_rates *ret_rates);
+void schedule_rates(const struct job *job, const struct job_automatic *own,
+		    struct advice_rates *ret_rates);
 
 /* The settings of @job have changed: forget its entry, and find out anew when one is due. */
 void schedule_changed(struct job *job);

@@ -113,6 +113,7 @@ int catalog_job_remove(const struct catalog *catalog, int64_t job);
 /* Names of files in the job's directory. */
 #define CATALOG_CLAIM	".restarting"
 #define CATALOG_LOCK	".lock"
+#define CATALOG_WRITES	"writes"	/* job_writes.h */
 
 /*
  * catalog_claim() - claim the job: only one node restarts it at a time

@@ -10,7 +10,6 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -37,50 +36,46 @@ static bool has_jobs(const struct catalog *catalog)
 	return has;
 }
 
-int first_key_look(const struct catalog *catalog, char *why, size_t size)
+int first_key_look(const struct catalog *catalog, struct ckpt_error *error)
 {
 	_cleanup_dir_ DIR *images = NULL;
-	struct ckpt_error error = {};
+	const char *path = error_path_tail(catalog->key), *dir = error_path_tail(catalog->dir);
+	struct ckpt_error cause = {};
 	struct image_key *key = NULL;
 	int err;
 
 	if (!access(catalog->key, F_OK) || errno != ENOENT) {
-		err = image_key_load(catalog->key, &key, &error);
+		err = image_key_load(catalog->key, &key, &cause);
 		image_key_destroy(key);
-		if (err)
-			snprintf(why, size,
-				 "the node's key cannot be used: %s; nothing is started, "
-				 "checkpointed or restarted until it can be",
-				 error.text);
-		return err;
+		return err ? error_set(error, err,
+				       "the node's key cannot be used: %s; nothing is started, "
+				       "checkpointed or restarted until it can be",
+				       cause.text) : 0;
 	}
 	images = opendir(catalog->dir);
-	if (!images) {
-		snprintf(why, size,
-			 "the key %s does not exist, and ckptd makes no new one because it cannot "
-			 "read whether %s has jobs: %s; put the key back, or restart ckptd when "
-			 "that directory is there",
-			 catalog->key, catalog->dir, strerror(errno));
-		return -ENOENT;
-	}
+	if (!images)
+		return error_set(error, -ENOENT,
+				 "the key %s does not exist, and ckptd makes no new one because it "
+				 "cannot read whether %s has jobs: %s; put the key back, or "
+				 "restart ckptd when that directory is there",
+				 path, dir, strerror(errno));
 	if (!has_jobs(catalog))
 		return FIRST_KEY_NONE;
-	snprintf(why, size,
-		 "the key %s is gone, and %s has jobs that were written with it: put it back, or "
-		 "copy it from another node; without it nothing is checkpointed or restarted",
-		 catalog->key, catalog->dir);
-	return -ENOENT;
+	return error_set(error, -ENOENT,
+			 "the key %s is gone, and %s has jobs that were written with it: put it "
+			 "back, or copy it from another node; without it nothing is checkpointed "
+			 "or restarted",
+			 path, dir);
 }
 
 /* Checks an existing key now: the first checkpoint may come just before the power goes. */
 int first_key_make(const struct catalog *catalog, const struct log *log)
 {
 	struct ckpt_error error = {};
-	char why[2 * PATH_MAX + 512];
-	int err = first_key_look(catalog, why, sizeof(why));
+	int err = first_key_look(catalog, &error);
 
 	if (err < 0)
-		log_error(log, "%s", why);
+		log_error(log, "%s", error.text);
 	if (err != FIRST_KEY_NONE)
 		return err;
 	err = op_key_make(catalog->key, &error);

@@ -15,9 +15,9 @@
  * first_key_look() - tell what first_key_make() would find
  *
  * 0: there is a usable key; FIRST_KEY_NONE: there is none, and one may be made; negative errno as
- * of first_key_make(), with a text for people in @why.
+ * of first_key_make().
  */
-int first_key_look(const struct catalog *catalog, char *why, size_t size);
+int first_key_look(const struct catalog *catalog, struct ckpt_error *error);
 
 /*
  * first_key_make() - make the key of @catalog, if nothing there was written with another

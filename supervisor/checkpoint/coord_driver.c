@@ -318,10 +318,7 @@ static void perform_all(struct coord_driver *d, const struct coord_action *acts,
 
 bool coord_driver_wanted(const struct job *job)
 {
-	const char *mpi = json_string_value(json_object_get(job->record.ranks,
-							    "mpi"));
-
-	return mpi && strcmp(mpi, "none");
+	return rank_record_has_mpi(job->record.ranks);
 }
 
 /*
@@ -378,7 +375,6 @@ int driver_open(struct job *job)
 {
 	struct coord_driver *d;
 	json_t *ranks;
-	char why[256];
 	int err;
 
 	if (job->coord)
@@ -395,7 +391,7 @@ int driver_open(struct job *job)
 	d->common = jobs_common(job->jobs);
 	ranks = rank_record_spec(job->record.ranks,
 				 job->node_index, &d->common->config);
-	err = ranks ? ranks_parse(ranks, &d->ranks, why, sizeof(why)) : -ENOMEM;
+	err = ranks ? ranks_parse(ranks, &d->ranks, NULL) : -ENOMEM;
 	json_decref(ranks);
 	if (!err)
 		err = coord_driver_create(d);

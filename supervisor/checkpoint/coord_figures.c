@@ -99,9 +99,14 @@ static void on_figures(json_t *outcome, void *arg)
 
 static const struct channel_ops figures_ops = { coord_figures_on_progress, on_figures };
 
+static const struct worker_kind figures_work = {
+	.name = "ckptd-figures",
+	.run = figures_run,
+};
+
 int driver_read_figures(struct coord_driver *d)
 {
-	const struct worker_spec spec = { .name = "ckptd-figures", .run = figures_run, .arg = d };
+	const struct worker_spec spec = { .kind = &figures_work, .arg = d };
 
 	return worker_start(&d->common->workers, &spec, &figures_ops, d, &d->reading);
 }

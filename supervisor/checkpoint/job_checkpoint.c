@@ -14,7 +14,6 @@
 #include <time.h>
 
 #include "supervisor/checkpoint/coord_driver.h"
-#include "supervisor/catalog/history.h"
 #include "supervisor/job/job_dump.h"
 #include "supervisor/job/job_events.h"
 #include "base/clock.h"
@@ -81,21 +80,6 @@ static void settle_state(struct checkpoint *c, bool ok)
 		log_error(&c->common->log, "%s", error.text);
 }
 
-static void job_checkpoint_remember(const struct checkpoint *c, const json_t *result)
-{
-	json_t *row = history_row(result, c->generation, c->taken);
-	int err;
-
-	if (c->automatic)
-		json_object_set_new(row, "auto", json_true());
-	err = history_append(&c->common->catalog, c->job->id, row);
-	if (err)
-		log_warning(&c->common->log,
-			    "job %lld: what generation %lld has cost cannot be written down: %s",
-			    (long long)c->job->id, (long long)c->generation, strerror(-err));
-	json_decref(row);
-}
-
 /*
  * Raise the floor so that the number is never used again, whatever becomes of the generation's
  * directory: levels may have a generation of that number, and a restart takes the newest.
@@ -159,14 +143,14 @@ static void job_checkpoint_succeeded(struct checkpoint *c, json_t *result)
 		return;
 	job_checkpoint_log_watched(c, result);
 	use_up_number(c);
-	job_checkpoint_remember(c, result);
 }
 
 static void job_checkpoint_finish(struct checkpoint *c, json_t *outcome)
 {
-	const struct job_commit commit = {
-		.taken = true, .began_ms = c->began_ms,
-		.incremental = json_object_get(c->args, "base"),
+	struct job_commit commit = {
+		.taken = true, .began_ms = c->began_ms, .taken_s = c->taken,
+		.incremental = json_object_get(c->args, "base"), .automatic = c->automatic,
+		.result = json_object_get(outcome, "result"),
 	};
 	bool ok = outcome_is_ok(outcome);
 
@@ -179,6 +163,7 @@ static void job_checkpoint_finish(struct checkpoint *c, json_t *outcome)
 			    json_string_value(json_object_get(json_object_get(outcome, "error"),
 							      "text")));
 	if (ok && !c->dry_run) {
+		commit.generation = c->generation;
 		job_events_committed(c->job, &commit);
 		if (!commit.incremental)
 			c->job->bad_base = false;
@@ -286,6 +271,8 @@ static struct checkpoint *checkpoint_new(struct job *job, const struct job_check
 	}
 	if (o->any_rights)
 		json_object_set_new(c->args, "any_rights", json_true());
+	json_object_set_new(c->args, "sockets", json_string(o->sockets ? o->sockets :
+							    config->sockets));
 	if (o->files)
 		json_object_set_new(c->args, "files", json_string(o->files));
 	build_upon(c, o);

@@ -13,13 +13,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/sched.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -27,22 +24,14 @@
 #include "base/cleanup.h"
 #include "base/outcome.h"
 #include "base/proc_stat.h"
+#include "launch/order.h"
 #include "supervisor/control/confines_parse.h"
+#include "supervisor/control/launch_link.h"
 
 #define TEXT_MAX	(4 << 20)	/* of mountinfo; nothing else comes near */
 #define PF_EXITING	0x4		/* of the kernel's linux/sched.h */
-#define NO_LOGINUID	"4294967295"
 
-/* Namespaces that a job enters. */
-static const struct {
-	const char *name;
-	int type;
-} entered[] = {
-	{ "net", CLONE_NEWNET }, { "uts", CLONE_NEWUTS }, { "ipc", CLONE_NEWIPC },
-	{ "cgroup", CLONE_NEWCGROUP },
-};
-
-/* Namespaces that have to be ckptd's own. */
+/* Namespaces that have to be the launcher's. */
 static const struct {
 	const char *file, *name;
 } shared[] = {
@@ -54,14 +43,14 @@ struct confines {
 	pid_t pid;
 	char role[32];			/* of @pid, for messages */
 	char group[256];		/* the v2 control group, for messages */
-	int v2;				/* its directory; -1: ckptd's own, or none */
-	int tasks[CONFINES_HIERARCHIES];	/* cgroup.procs of v1 */
+	int v2;				/* its directory; -1: the launcher's own, or none */
+	int tasks[LAUNCH_HIERARCHIES];	/* cgroup.procs of v1 */
 	int nr_tasks;
-	int ns[ARRAY_SIZE(entered)];	/* -1: ckptd's own */
+	int ns[LAUNCH_NS_COUNT];	/* -1: the launcher's own */
 	bool no_new_privs;
 	uint64_t bounding;		/* capability bounding set */
-	char loginuid[16];		/* "": ckptd's own, or the kernel has none */
-	char *apparmor;			/* profile; NULL: ckptd's own, or there is none */
+	char loginuid[16];		/* "": the launcher's own, or the kernel has none */
+	char *apparmor;			/* profile; NULL: the launcher's own, or there is none */
 };
 
 /* ------------------------------------------------------------------ files */
@@ -99,11 +88,11 @@ static char *proc_text(const char *whose, const char *name)
 	return NULL;
 }
 
-static const char *proc_name(pid_t pid, char *buf, size_t size)
-{
-	snprintf(buf, size, "%d", (int)pid);
-	return buf;
-}
+/* The processes that are compared, as names in /proc. */
+struct confines_names {
+	char whose[16];			/* the caller */
+	char own[16];			/* the launcher, of which the job's shim will be a child */
+};
 
 static json_t *confines_refuse(const struct confines_who *who, int err, const char *what)
 {
@@ -148,13 +137,16 @@ static int confines_open_group(struct confines *c, const struct confines_cgroup 
 	return 0;
 }
 
-/* Open the control groups that are not ckptd's own. */
+/*
+ * Open the control groups that are not the launcher's own. Mounts are ckptd's: it opens the
+ * directories, and hands on descriptors.
+ */
 static json_t *confines_take_groups(const struct confines_who *who, struct confines *c,
-				    const char *whose)
+				    const struct confines_names *names)
 {
 	struct confines_cgroup theirs[CONFINES_HIERARCHIES], own[CONFINES_HIERARCHIES];
-	_cleanup_free_ char *text = proc_text(whose, "cgroup");
-	_cleanup_free_ char *own_text = proc_text("self", "cgroup"), *mounts = NULL;
+	_cleanup_free_ char *text = proc_text(names->whose, "cgroup");
+	_cleanup_free_ char *own_text = proc_text(names->own, "cgroup"), *mounts = NULL;
 	int nr = text ? confines_parse_cgroups(text, theirs) : -errno;
 	int nr_own = own_text ? confines_parse_cgroups(own_text, own) : -errno, i, err;
 
@@ -183,16 +175,16 @@ static json_t *confines_take_groups(const struct confines_who *who, struct confi
 
 /* ------------------------------------------------------------- namespaces */
 
-/* Return: 1: @whose namespace @name is not ckptd's; 0: it is; or negative errno. */
-static int confines_ns_differs(const char *whose, const char *name)
+/* Return: 1: the caller's namespace @name is not the launcher's; 0: it is; or negative errno. */
+static int confines_ns_differs(const struct confines_names *names, const char *name)
 {
 	char path[64];
 	struct stat theirs, own;
 
-	snprintf(path, sizeof(path), "/proc/self/ns/%s", name);
+	snprintf(path, sizeof(path), "/proc/%s/ns/%s", names->own, name);
 	if (stat(path, &own))
 		return errno == ENOENT ? 0 : -errno;	/* the kernel has no such namespaces */
-	snprintf(path, sizeof(path), "/proc/%s/ns/%s", whose, name);
+	snprintf(path, sizeof(path), "/proc/%s/ns/%s", names->whose, name);
 	/* A PID namespace for children has no file before its first process. */
 	if (stat(path, &theirs))
 		return errno == ENOENT && strstr(name, "_for_") ? 1 : -errno;
@@ -200,14 +192,15 @@ static int confines_ns_differs(const char *whose, const char *name)
 }
 
 static json_t *confines_take_namespaces(const struct confines_who *who, struct confines *c,
-					const char *whose)
+					const struct confines_names *names)
 {
 	char path[64], what[192];
+	enum launch_ns ns;
 	size_t i;
 	int err;
 
 	for (i = 0; i < ARRAY_SIZE(shared); i++) {
-		err = confines_ns_differs(whose, shared[i].file);
+		err = confines_ns_differs(names, shared[i].file);
 		if (err < 0)
 			return confines_gone(who, err, "ns");
 		snprintf(what, sizeof(what),
@@ -217,34 +210,44 @@ static json_t *confines_take_namespaces(const struct confines_who *who, struct c
 		if (err)
 			return confines_refuse(who, -EPERM, what);
 	}
-	for (i = 0; i < ARRAY_SIZE(entered); i++) {
-		err = confines_ns_differs(whose, entered[i].name);
+	for (ns = 0; ns < LAUNCH_NS_COUNT; ns++) {
+		err = confines_ns_differs(names, launch_ns_name(ns));
 		if (err <= 0) {
 			if (err)
 				return confines_gone(who, err, "ns");
 			continue;
 		}
-		snprintf(path, sizeof(path), "/proc/%s/ns/%s", whose, entered[i].name);
-		c->ns[i] = open(path, O_RDONLY | O_CLOEXEC);
-		if (c->ns[i] < 0)
+		snprintf(path, sizeof(path), "/proc/%s/ns/%s", names->whose, launch_ns_name(ns));
+		c->ns[ns] = open(path, O_RDONLY | O_CLOEXEC);
+		if (c->ns[ns] < 0)
 			return confines_gone(who, -errno, "ns");
 	}
 	return NULL;
 }
 
-/* The caller's root directory has to be ckptd's. Never asks a file system, which may hang. */
-static json_t *confines_check_root(const struct confines_who *who, const char *whose)
+/* Look at a process's root directory. Never asks its file system, which may hang. */
+static int confines_root(const char *whose, struct statx *ret_root)
 {
-	const unsigned int mask = STATX_INO | STATX_MNT_ID;
-	struct statx theirs, own;
 	_cleanup_fd_ int fd = -1;
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/%s/root", whose);
 	fd = open(path, O_PATH | O_CLOEXEC);
-	if (fd < 0 || statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, mask, &theirs) ||
-	    statx(AT_FDCWD, "/", AT_STATX_DONT_SYNC, mask, &own))
-		return confines_gone(who, -errno, "root");
+	return fd < 0 || statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC,
+			       STATX_INO | STATX_MNT_ID, ret_root) ? -errno : 0;
+}
+
+/* The caller's root directory has to be the launcher's. */
+static json_t *confines_check_root(const struct confines_who *who,
+				   const struct confines_names *names)
+{
+	struct statx theirs, own;
+	int err = confines_root(names->whose, &theirs);
+
+	if (!err)
+		err = confines_root(names->own, &own);
+	if (err)
+		return confines_gone(who, err, "root");
 	if (theirs.stx_ino == own.stx_ino && theirs.stx_mnt_id == own.stx_mnt_id)
 		return NULL;
 	return confines_refuse(who, -EPERM,
@@ -255,21 +258,21 @@ static json_t *confines_check_root(const struct confines_who *who, const char *w
 /* ----------------------------------------------------------------- status */
 
 static json_t *confines_take_status(const struct confines_who *who, struct confines *c,
-				    const char *whose)
+				    const struct confines_names *names)
 {
-	_cleanup_free_ char *text = proc_text(whose, "status"), *own_text = NULL;
+	_cleanup_free_ char *text = proc_text(names->whose, "status"), *own_text = NULL;
 	struct confines_status theirs, own;
 	int err = text ? confines_parse_status(text, &theirs) : -errno;
 
 	if (!err) {
-		own_text = proc_text("self", "status");
+		own_text = proc_text(names->own, "status");
 		err = own_text ? confines_parse_status(own_text, &own) : -errno;
 	}
 	if (err)
 		return confines_gone(who, err, "status");
 	if (theirs.uid != who->uid)
 		return confines_refuse(who, -EPERM, "has become another user meanwhile");
-	/* As many filters as ckptd has: both are in one container. */
+	/* As many filters as the launcher has: both are in one container. */
 	if (theirs.seccomp && (theirs.filters < 0 || theirs.filters > own.filters))
 		return confines_refuse(who, -EPERM,
 				       "is under a seccomp filter, which the job would not be: ask "
@@ -280,13 +283,13 @@ static json_t *confines_take_status(const struct confines_who *who, struct confi
 }
 
 static json_t *confines_take_loginuid(const struct confines_who *who, struct confines *c,
-				      const char *whose)
+				      const struct confines_names *names)
 {
-	_cleanup_free_ char *own = proc_text("self", "loginuid"), *theirs = NULL;
+	_cleanup_free_ char *own = proc_text(names->own, "loginuid"), *theirs = NULL;
 
 	if (!own)
 		return NULL;		/* a kernel without audit */
-	theirs = proc_text(whose, "loginuid");
+	theirs = proc_text(names->whose, "loginuid");
 	if (!theirs)
 		return confines_gone(who, -errno, "loginuid");
 	if (strcmp(own, theirs))
@@ -295,13 +298,13 @@ static json_t *confines_take_loginuid(const struct confines_who *who, struct con
 }
 
 static json_t *confines_take_apparmor(const struct confines_who *who, struct confines *c,
-				      const char *whose)
+				      const struct confines_names *names)
 {
-	_cleanup_free_ char *own = proc_text("self", "attr/apparmor/current"), *theirs = NULL;
+	_cleanup_free_ char *own = proc_text(names->own, "attr/apparmor/current"), *theirs = NULL;
 
 	if (!own)
 		return NULL;		/* AppArmor is not in use */
-	theirs = proc_text(whose, "attr/apparmor/current");
+	theirs = proc_text(names->whose, "attr/apparmor/current");
 	if (!theirs)
 		return confines_gone(who, -errno, "attr/apparmor/current");
 	confines_parse_profile(own);
@@ -362,25 +365,36 @@ static json_t *confines_check_alive(const struct confines_who *who, int pidfd)
 	return err ? confines_gone(who, err, "stat") : NULL;
 }
 
+/* Without the launcher there is nothing to compare with, and files of /proc are missing. */
+static json_t *confines_check_launcher(const struct confines_who *who)
+{
+	if (who->launcher > 0 && !kill(who->launcher, 0))
+		return NULL;
+	return outcome_error(-EAGAIN, "%s: the launcher of jobs (ckpt-launch) is not there at the "
+			     "moment: ask again; ckptd's log says more", who->verb);
+}
+
 json_t *confines_take_of(const struct confines_who *who, int pidfd, struct confines **ret_confines)
 {
 	struct confines *c = confines_new(who);
+	struct confines_names names;
 	json_t *outcome;
-	char whose[16];
 
 	if (!c)
 		return outcome_error(-ENOMEM, "out of memory");
-	proc_name(who->pid, whose, sizeof(whose));
-	outcome = confines_check_alive(who, pidfd) ?:
-		  confines_take_namespaces(who, c, whose) ?:
-		  confines_check_root(who, whose) ?:
-		  confines_take_status(who, c, whose) ?:
-		  confines_take_loginuid(who, c, whose) ?:
-		  confines_take_apparmor(who, c, whose) ?:
-		  confines_take_groups(who, c, whose);
-	/* Only now is it sure that all of that was the process's. */
+	snprintf(names.whose, sizeof(names.whose), "%d", (int)who->pid);
+	snprintf(names.own, sizeof(names.own), "%d", (int)who->launcher);
+	outcome = confines_check_launcher(who) ?:
+		  confines_check_alive(who, pidfd) ?:
+		  confines_take_namespaces(who, c, &names) ?:
+		  confines_check_root(who, &names) ?:
+		  confines_take_status(who, c, &names) ?:
+		  confines_take_loginuid(who, c, &names) ?:
+		  confines_take_apparmor(who, c, &names) ?:
+		  confines_take_groups(who, c, &names);
+	/* Only now is it sure that all of that was of these two processes. */
 	if (!outcome)
-		outcome = confines_check_alive(who, pidfd);
+		outcome = confines_check_alive(who, pidfd) ?: confines_check_launcher(who);
 	if (outcome) {
 		confines_free(c);
 		return outcome;
@@ -392,7 +406,7 @@ json_t *confines_take_of(const struct confines_who *who, int pidfd, struct confi
 json_t *confines_take(struct request *request)
 {
 	const struct confines_who who = { request->verb, " of the caller", request->pid,
-					  request->uid };
+					  request->uid, launch_link_pid(request->launch) };
 	_cleanup_fd_ int pidfd = request_pidfd(request);
 	struct confines *c;
 	json_t *outcome;
@@ -424,90 +438,18 @@ void confines_tell(const struct confines *c, json_t *spec)
 		json_object_set_new(spec, "apparmor", json_string(c->apparmor));
 }
 
-/* ------------------------------------------------------------------ enter */
+/* ------------------------------------------------------------------ order */
 
-/* Why the kernel does not let a process into a control group. */
-static const char *group_error(int err)
+void confines_order(const struct confines *c, struct launch_order *order)
 {
-	switch (err) {
-	case EAGAIN:
-		return "it has as many processes as it may have (pids.max)";
-	case ENODEV:
-	case ENOENT:
-		return "it has been removed";
-	case EOPNOTSUPP:
-		return "it is of type threaded";
-	case EBUSY:
-		return "it passes controllers on to groups below it";
-	case ENOSPC:
-		return "it has no processors or no memory nodes (cpuset)";
-	}
-	return strerror(err);
-}
-
-pid_t confines_fork(const struct confines *c, char *why, size_t size)
-{
-	struct clone_args args = {
-		.flags = c->v2 >= 0 ? CLONE_INTO_CGROUP : 0,
-		.exit_signal = SIGCHLD,
-		.cgroup = c->v2 >= 0 ? (uint64_t)c->v2 : 0,
-	};
-	pid_t pid = (pid_t)syscall(SYS_clone3, &args, sizeof(args));
-	int err = errno;
-
-	if (pid < 0)
-		snprintf(why, size, "control group %s of process %d%s: %s", c->group,
-			 (int)c->pid, c->role, group_error(err));
-	errno = err;
-	return pid;
-}
-
-static int confines_set_loginuid(const struct confines *c)
-{
-	_cleanup_fd_ int fd = -1;
-	size_t len = strlen(c->loginuid);
-
-	if (!len)
-		return 0;
-	fd = open("/proc/self/loginuid", O_WRONLY | O_CLOEXEC);
-	/* The kernel may let nobody change an id that is set, but lets it be taken away. */
-	if (fd < 0 || (write(fd, c->loginuid, len) < 0 &&
-		       (write(fd, NO_LOGINUID, strlen(NO_LOGINUID)) < 0 ||
-			write(fd, c->loginuid, len) < 0)))
-		return -errno;
-	return 0;
-}
-
-int confines_enter(const struct confines *c, char *why, size_t size)
-{
-	int i, err;
-
-	for (i = 0; i < c->nr_tasks; i++) {
-		if (write(c->tasks[i], "0", 1) < 0) {
-			err = errno;
-			snprintf(why, size, "a control group (v1) of process %d%s: %s",
-				 (int)c->pid, c->role, group_error(err));
-			return -err;
-		}
-	}
-	for (i = 0; i < (int)ARRAY_SIZE(entered); i++) {
-		if (c->ns[i] >= 0 && setns(c->ns[i], entered[i].type)) {
-			err = errno;
-			snprintf(why, size, "the %s namespace of process %d%s: %s",
-				 entered[i].name, (int)c->pid, c->role, strerror(err));
-			return -err;
-		}
-	}
-	err = confines_set_loginuid(c);
-	if (err) {
-		snprintf(why, size, "the audit id %s of process %d%s: %s", c->loginuid,
-			 (int)c->pid, c->role, strerror(-err));
-		return err;
-	}
-	if (c->no_new_privs && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)) {
-		err = -errno;
-		snprintf(why, size, "no_new_privs: %s", strerror(-err));
-		return err;
-	}
-	return 0;
+	order->text.confined = true;
+	order->text.pid = c->pid;
+	memcpy(order->text.role, c->role, sizeof(c->role));
+	memcpy(order->text.group, c->group, sizeof(c->group));
+	memcpy(order->text.loginuid, c->loginuid, sizeof(c->loginuid));
+	order->text.no_new_privs = c->no_new_privs;
+	order->v2 = c->v2;
+	memcpy(order->tasks, c->tasks, sizeof(c->tasks));
+	order->nr_tasks = (unsigned int)c->nr_tasks;
+	memcpy(order->ns, c->ns, sizeof(c->ns));
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The limits around the calling process of a request, and so around the job that it starts: a job
- * is a child of ckptd, but has to stand where it would as a child of the caller.
+ * is a child of the launcher, but has to stand where it would as a child of the caller.
  *
  *	control groups		of v2, and of each hierarchy of v1
  *	namespaces		network, UTS, IPC, cgroup
@@ -9,8 +9,8 @@
  *	AppArmor profile (of a new job; a restart is refused)
  *
  * All of it is read from the kernel, of the process that connected. A caller that cannot be
- * followed is refused: one in another user, PID, time or mount namespace than ckptd, in a
- * chroot, or under seccomp filters that ckptd has not. That holds for root as well.
+ * followed is refused: one in another user, PID, time or mount namespace than the launcher, in a
+ * chroot, or under seccomp filters that the launcher has not. That holds for root as well.
  *
  * On the other nodes of a job nobody connects; there a process in a batch step of the job's owner
  * takes the caller's place (supervisor/parts/stand.h).
@@ -22,6 +22,8 @@
 #include <sys/types.h>
 
 #include "supervisor/control/request.h"
+
+struct launch_order;
 
 /*
  * confines_take() - read what confines the caller, into request->confines
@@ -39,11 +41,13 @@ json_t *confines_take(struct request *request);
  * @role: follows "process N" in messages: " of the caller"
  * @pid: its number
  * @uid: the effective user that it has to have
+ * @launcher: of which the job's shim will be a child: launch_link_pid()
  */
 struct confines_who {
 	const char *verb, *role;
 	pid_t pid;
 	uid_t uid;
+	pid_t launcher;
 };
 
 /*
@@ -59,21 +63,10 @@ json_t *confines_take_of(const struct confines_who *who, int pidfd,
 void confines_free(struct confines *confines);	/* NULL is fine */
 
 /*
- * confines_fork() - as fork(2), with the child in the caller's control group of v2
- *
- * Call in a process of one thread. Return: -1 and errno, with a text in @why.
+ * Put into @order where its shim stands. The descriptors in it stay those of @confines, which
+ * must live until the order was given.
  */
-pid_t confines_fork(const struct confines *confines, char *why, size_t size);
-
-/*
- * confines_enter() - put this process under all else that confines the caller
- *
- * Call in the child of confines_fork(), as root. It may stand still in here for as long as the
- * caller's control group is frozen, so it must not be ckptd itself.
- *
- * Return: 0, or negative errno with a text in @why: the process has to end.
- */
-int confines_enter(const struct confines *confines, char *why, size_t size);
+void confines_order(const struct confines *confines, struct launch_order *order);
 
 /* Refuse to restart a job where the AppArmor profile is one that no restored process can get. */
 json_t *confines_check_restart(const struct confines *confines, const char *verb);
@@ -81,7 +74,7 @@ json_t *confines_check_restart(const struct confines *confines, const char *verb
 /*
  * confines_tell() - put what the shim gives to the job into its specification (shim/spec.h)
  *
- * "bounding", the capability bounding set, and "apparmor", the profile if it is not ckptd's.
+ * "bounding", the capability bounding set, and "apparmor", the profile if it is not the launcher's.
  */
 void confines_tell(const struct confines *confines, json_t *spec);
 

@@ -25,6 +25,7 @@ struct ctl_options {
 	struct common *common;
 	struct jobs *jobs;
 	struct services *services;
+	struct launch_link *launch;
 	request_fn (*find)(const char *verb);	/* NULL: there is no such verb */
 };
 

@@ -4,7 +4,7 @@
  *
  * A request is answered exactly once, now or later.  Its connection may be gone by then; the
  * code that works for the request need not care.
- * ctl.c makes requests and implements these functions.
+ * request.c makes requests and implements these functions; ctl.c takes the connections.
  */
 #ifndef STILLPOINT_REQUEST_H
 #define STILLPOINT_REQUEST_H
@@ -20,6 +20,7 @@ struct confines;
 struct ctl_connection;
 struct common;
 struct jobs;
+struct launch_link;
 struct services;
 
 struct request {
@@ -27,6 +28,7 @@ struct request {
 	struct common *common;
 	struct jobs *jobs;
 	struct services *services;
+	struct launch_link *launch;
 	struct ctl_connection *connection;	/* NULL: gone */
 	const char *verb;
 	json_t *args;
@@ -37,7 +39,7 @@ struct request {
 	int fds[WIRE_FDS_MAX];	/* sent with it, only of root; -1: taken */
 	unsigned int nr_fds;
 	struct confines *confines;	/* of the caller, by confines_take(); NULL: not taken */
-	struct request *next, **link;	/* list of requests under way; ctl.c owns it */
+	struct request *next, **link;	/* list of requests under way, of struct ctl */
 };
 
 /* Answers the request now, or makes sure that it is answered later. */

@@ -143,10 +143,10 @@ _Noreturn static void worker_main(const struct worker_spec *spec, int report,
 				  pid_t parent, int nice)
 {
 	struct channel_reporter reporter = { .fd = report };
-	bool stays = spec->flags & WORKER_STAYS;
+	bool stays = spec->kind->flags & WORKER_STAYS;
 	json_t *outcome;
 
-	prctl(PR_SET_NAME, spec->name);
+	prctl(PR_SET_NAME, spec->kind->name);
 	worker_default_signals();
 	setsid();
 	priority_set(nice);
@@ -155,11 +155,11 @@ _Noreturn static void worker_main(const struct worker_spec *spec, int report,
 	if (getppid() != parent)
 		_exit(1);
 	close_others(report, spec->keep);
-	outcome = spec->run(&reporter, spec->arg);
+	outcome = spec->kind->run(&reporter, spec->arg);
 	stays = stays && outcome_is_ok(outcome);
 	channel_report_outcome(&reporter, outcome);
 	close(report);
-	_exit(stays ? spec->stay(spec->arg) : 0);
+	_exit(stays ? spec->kind->stay(spec->arg) : 0);
 }
 
 /* ------------------------------------------------------------ the daemon */
@@ -189,9 +189,9 @@ int worker_start(const struct worker_parent *parent, const struct worker_spec *s
 		return err;
 	}
 	w->reactor = parent->reactor;
-	w->name = spec->name;
-	w->killed = spec->killed;
-	w->stays = spec->flags & WORKER_STAYS;
+	w->name = spec->kind->name;
+	w->killed = spec->kind->killed;
+	w->stays = spec->kind->flags & WORKER_STAYS;
 	w->ops = ops;
 	w->arg = ops_arg;
 	err = reactor_child(parent->reactor, w->pid, worker_on_end, w, &w->child);

@@ -25,20 +25,27 @@ struct worker_parent {
 
 #define WORKER_STAYS	(1U << 0)	/* outlives ckptd and its own outcome */
 
-struct worker_spec {
+/*
+ * A kind of work, as a constant of the file that does the work: the event loop's code ends at
+ * this table, and @run begins in another process.
+ */
+struct worker_kind {
 	const char *name;	/* of the process, at most 15 bytes */
 	unsigned int flags;
 	worker_fn run;
 	/* WORKER_STAYS: called after the outcome was reported; returns the exit status */
 	int (*stay)(void *arg);
-	void *arg;		/* argument of run and stay; copied with the process's memory */
-	const int *keep;	/* descriptors that the worker needs, ended by -1 */
 	/*
 	 * Text for people about the state after the worker was killed: whether some of its work
-	 * stays done, and how to see which. Must outlive the worker. NULL: the work changes
-	 * nothing before its outcome.
+	 * stays done, and how to see which. NULL: the work changes nothing before its outcome.
 	 */
 	const char *killed;
+};
+
+struct worker_spec {
+	const struct worker_kind *kind;	/* must outlive the worker */
+	void *arg;		/* argument of run and stay; copied with the process's memory */
+	const int *keep;	/* descriptors that the worker needs, ended by -1 */
 };
 
 /*

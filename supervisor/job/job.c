@@ -23,11 +23,13 @@
 #include "base/atomic_json.h"
 #include "shim/identity.h"
 #include "shim/proto.h"
+#include "base/clock.h"
 #include "base/outcome.h"
 #include "supervisor/job/job_events.h"
 #include "supervisor/job/rank_record.h"
 
 #define LOOK_AGAIN_MS	2000	/* until a job whose state is not known is looked at again */
+#define KILLED_MS	300000	/* from a signal of a request to an end that it has caused */
 
 /* A request that waits for the end of a job. */
 struct job_waiter {
@@ -64,6 +66,26 @@ json_t *job_check_free(const struct job *job, const char *what)
 			     what, (long long)job->id, job->busy);
 }
 
+/* Refuse to do to @job what only a running job can have done to it; say what can be done. */
+static json_t *job_refuse_over(const struct job *job)
+{
+	long long id = (long long)job->id;
+	char log[PATH_MAX];
+	struct stat st;
+
+	if (job->state == JOB_SAVED || job->state == JOB_LOST)
+		return outcome_error(-ESRCH,
+				     "job %lld does not run: it is %s; ckptctl restart %lld starts "
+				     "it again", id, job_state_name(job->state), id);
+	snprintf(log, sizeof(log), "%s/stdout", job->image_dir);
+	if (!lstat(log, &st) && S_ISREG(st.st_mode))
+		return outcome_error(-ESRCH,
+				     "job %lld does not run: it is %s; its output is in %s", id,
+				     job_state_name(job->state), log);
+	return outcome_error(-ESRCH, "job %lld does not run: it is %s", id,
+			     job_state_name(job->state));
+}
+
 json_t *job_check_running(const struct job *job)
 {
 	bool away = job->node_index;
@@ -74,8 +96,7 @@ json_t *job_check_running(const struct job *job)
 		return outcome_error(-ESRCH, "job %lld runs on node %s: ask there",
 				     (long long)job->id,
 				     job_record_node(&job->record));
-	return outcome_error(-ESRCH, "job %lld does not run: it is %s",
-			     (long long)job->id, job_state_name(job->state));
+	return job_refuse_over(job);
 }
 
 static const struct log *job_log(const struct job *job)
@@ -134,12 +155,20 @@ int job_raise_floor(struct job *job, int64_t top, struct ckpt_error *error)
 	return job->floor_noted ? job_save(job, error) : 0;
 }
 
+/* True if the job ends because a request wanted it to: not of a signal that it survived. */
+static bool job_was_killed(const struct job *job)
+{
+	return !job_is_alive(job) && job->kill_signal &&
+	       clock_monotonic_ms() < job->killed_ms + KILLED_MS;
+}
+
 int job_set_state(struct job *job, enum job_state state, struct ckpt_error *error)
 {
 	const struct common *common = jobs_common(job->jobs);
 	struct job_change *change = &job->record.change;
 
 	job->state = state;
+	change->kill_signal = job_was_killed(job) ? job->kill_signal : 0;
 	change->state = state;
 	change->status = job->status;
 	change->since = time(NULL);
@@ -528,6 +557,7 @@ json_t *job_describe(const struct job *job)
 	static const char *const fields[] = {
 		"job", "name", "user", "uid", "argv", "cwd", "stdio", "host_ns",
 		"created", "since", "node", "generation", "ranks", "failed_rank",
+		"kill_signal",
 	};
 	json_t *silent = job->parts ? job->ops->parts_silent(job->parts) : NULL;
 	json_t *automatic = job->ops->describe_auto(job);

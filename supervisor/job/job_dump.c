@@ -29,6 +29,7 @@
 #include "supervisor/job/job_namespaces.h"
 #include "supervisor/job/job_externals.h"
 #include "supervisor/job/job_exclude.h"
+#include "supervisor/job/rank_record.h"
 #include "engine/op/op.h"
 #include "base/outcome.h"
 #include "supervisor/control/worker.h"
@@ -126,7 +127,7 @@ static long long log_size(const struct job *job, unsigned int node, int i)
 static void note_old_logs(struct job_dump *d)
 {
 	const json_t *ranks = d->job->record.ranks;
-	unsigned int node = (unsigned int)json_array_size(json_object_get(ranks, "map"));
+	unsigned int node = (unsigned int)json_array_size(rank_record_map(ranks));
 	unsigned int last = node + OLD_LOGS_MAX;
 	size_t n = 0;
 
@@ -258,7 +259,7 @@ static json_t *dump_run(struct channel_reporter *reporter, void *arg)
 		.hold_arg = d,
 		.memory = jobs_common(d->job->jobs)->config.pipeline_memory,
 		.files_max = jobs_common(d->job->jobs)->config.files_max,
-		.nr_nodes = (unsigned int)json_array_size(json_object_get(ranks, "nodes")),
+		.nr_nodes = (unsigned int)json_array_size(rank_record_nodes(ranks)),
 		.note = d->note,
 	};
 	json_t *outcome = job_namespaces_enter(d->job) ?:
@@ -397,16 +398,18 @@ void job_dump_abort(struct job_dump *d)
 
 static const struct channel_ops worker_ops = { job_dump_on_progress, job_dump_on_outcome };
 
+static const struct worker_kind dump_work = {
+	.name = "ckptd-dump",
+	.run = dump_run,
+	.killed = "if the generation was complete by then it stays (ckptctl list), and "
+		  "with --kill the job may have ended (ckptctl ps --all)",
+};
+
 int job_dump_start(struct job *job, const struct job_dump_options *options,
 		   const struct job_dump_ops *ops, void *arg, struct job_dump **ret_dump)
 {
 	struct common *common = jobs_common(job->jobs);
-	struct worker_spec spec = {
-		.name = "ckptd-dump",
-		.run = dump_run,
-		.killed = "if the generation was complete by then it stays (ckptctl list), and "
-			  "with --kill the job may have ended (ckptctl ps --all)",
-	};
+	struct worker_spec spec = { .kind = &dump_work };
 	struct job_dump *d = calloc(1, sizeof(*d));
 	int keep[2] = { -1, -1 }, err = 0;
 

@@ -46,6 +46,16 @@ void job_events_checkpoint(struct job *job)
 	}
 }
 
+void job_events_claimed(struct job *job)
+{
+	const struct job_events_subscriber *s;
+
+	for (s = job_events_first(job); s; s = s->next) {
+		if (s->events->claimed)
+			s->events->claimed(job, s->arg);
+	}
+}
+
 void job_events_committed(struct job *job, const struct job_commit *commit)
 {
 	const struct job_events_subscriber *s;

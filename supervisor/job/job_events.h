@@ -10,6 +10,7 @@
 #ifndef STILLPOINT_JOB_EVENTS_H
 #define STILLPOINT_JOB_EVENTS_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -21,12 +22,22 @@ struct job_commit {
 	bool taken;		/* by a checkpoint that was begun on this node and has just ended */
 	int64_t began_ms;	/* start of that checkpoint, by clock_monotonic_ms() */
 	bool incremental;	/* that checkpoint needs a base */
+	/* these are of a checkpoint that was taken only */
+	bool automatic;		/* the schedule asked for it, not a request */
+	int64_t generation;
+	int64_t taken_s;	/* start, seconds since 1970 */
+	const json_t *result;	/* what the request for the checkpoint is answered with */
 };
 
 /* Callbacks may be NULL. */
 struct job_events {
 	/* A checkpoint of @job begins, which is no dry run. */
 	void (*checkpoint)(struct job *job, void *arg);
+	/*
+	 * A restart or a removal needs the images of @job as they are: background work on these
+	 * images ends now; a request that waits for that work is answered.
+	 */
+	void (*claimed)(struct job *job, void *arg);
 	/* A generation of @job was committed; this node may have only a part of it. */
 	void (*committed)(const struct job_commit *commit, struct job *job, void *arg);
 	/* @job was read from the catalog, or its state has changed. */
@@ -49,6 +60,7 @@ void job_events_subscribe(struct jobs *jobs, struct job_events_subscriber *subsc
 void job_events_unsubscribe(struct jobs *jobs, struct job_events_subscriber *subscriber);
 
 void job_events_checkpoint(struct job *job);
+void job_events_claimed(struct job *job);
 void job_events_committed(struct job *job, const struct job_commit *commit);
 void job_events_changed(struct job *job);
 void job_events_tombstoned(struct job *job);

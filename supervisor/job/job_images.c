@@ -6,6 +6,7 @@
  * and checked to be of the right job, generation and node; their notes are put together.
  */
 #include "supervisor/job/job_images.h"
+#include "supervisor/job/rank_record.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -98,7 +99,7 @@ static void add_image(const struct gathering *g, unsigned int part, json_t *root
 /* Read the lengths of the logs of node @node. NULL, or an outcome. */
 static json_t *read_logs(const struct gathering *g, unsigned int node, json_t **ret_pair)
 {
-	size_t nr = g->was ? json_array_size(json_object_get(g->was, "map")) : 1;
+	size_t nr = g->was ? json_array_size(rank_record_map(g->was)) : 1;
 	json_t *failure, *pair;
 	const json_t *note;
 
@@ -118,7 +119,7 @@ static json_t *read_logs(const struct gathering *g, unsigned int node, json_t **
 /* Note the lengths of this node's logs, and at home of the logs that no node continues. */
 static json_t *gather_logs(const struct gathering *g)
 {
-	const json_t *is = json_object_get(g->job->record.ranks, "map");
+	const json_t *is = rank_record_map(g->job->record.ranks);
 	size_t nr = json_array_size(is), had = 1;
 	json_t *pair = NULL, *old, *failure = read_logs(g, g->node, &pair);
 	const json_t *note;
@@ -132,7 +133,7 @@ static json_t *gather_logs(const struct gathering *g)
 		return NULL;
 	failure = read_note(g, 0, &note);
 	if (g->was)
-		had = json_array_size(json_object_get(g->was, "map"));
+		had = json_array_size(rank_record_map(g->was));
 	had += json_array_size(json_object_get(note, "logs"));
 	old = json_array();
 	for (; nr < had && !failure; nr++) {
@@ -208,7 +209,7 @@ static json_t *check_pids(const struct gathering *g, const json_t *pids)
 
 static json_t *gather_ranks(const struct gathering *g, const json_t *is)
 {
-	json_t *sources = rank_sources(json_object_get(g->was, "map"), is, g->node);
+	json_t *sources = rank_sources(rank_record_map(g->was), is, g->node);
 	json_t *pids = json_array(), *failure = NULL;
 	const json_t *source;
 	size_t i, k;
@@ -246,7 +247,7 @@ static json_t *gather_alone(struct gathering *g)
 json_t *job_images(const struct job *job, unsigned int node, const json_t *args,
 		   const struct op_env *env)
 {
-	const json_t *is = json_object_get(job->record.ranks, "map");
+	const json_t *is = rank_record_map(job->record.ranks);
 	struct gathering g = {
 		.job = job, .node = node, .args = args, .env = env, .notes = json_object(),
 		.generation = json_integer_value(json_object_get(args, "generation")),

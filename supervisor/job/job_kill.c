@@ -19,6 +19,7 @@
 
 #include "shim/identity.h"
 #include "shim/proto.h"
+#include "base/clock.h"
 #include "base/outcome.h"
 #include "base/proc_stat.h"
 
@@ -115,6 +116,19 @@ static json_t *kill_starting(struct job *job)
 		   : NULL;
 }
 
+/* True if @signo means the end to programs that do not know better. */
+static bool signal_ends(int signo)
+{
+	return signo == SIGKILL || signo == SIGTERM || signo == SIGINT || signo == SIGHUP ||
+	       signo == SIGQUIT || signo == SIGABRT;
+}
+
+static void job_note_kill(struct job *job, int signo)
+{
+	job->kill_signal = signo;
+	job->killed_ms = clock_monotonic_ms();
+}
+
 json_t *job_kill(struct job *job, int signo)
 {
 	struct shim_msg msg = { .type = SHIM_SIGNAL, .number = (uint64_t)signo };
@@ -126,6 +140,8 @@ json_t *job_kill(struct job *job, int signo)
 	outcome = job_check_running(job);
 	if (outcome)
 		return outcome;
+	if (signal_ends(signo))
+		job_note_kill(job, signo);
 	err = job->shim < 0 ? -ENOTCONN : shim_send(job->shim, &msg, NULL, 0, NULL, 0);
 	if (job->parts)
 		job->ops->parts_signal(job->parts, signo);

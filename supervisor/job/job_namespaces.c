@@ -20,25 +20,32 @@
 
 json_t *job_namespaces_enter(const struct job *job)
 {
-	static const char *const names[] = { "net", "uts", "cgroup" };
+	/* with types: a system call filter allows no call that does not name one */
+	static const struct {
+		const char *name;
+		int type;
+	} entered[] = {
+		{ "net", CLONE_NEWNET }, { "uts", CLONE_NEWUTS }, { "cgroup", CLONE_NEWCGROUP },
+	};
 	struct stat own, theirs;
 	char path[64];
 	size_t i;
 
-	for (i = 0; job->init && i < ARRAY_SIZE(names); i++) {
+	for (i = 0; job->init && i < ARRAY_SIZE(entered); i++) {
 		_cleanup_fd_ int fd = -1;
 
-		snprintf(path, sizeof(path), "/proc/self/ns/%s", names[i]);
+		snprintf(path, sizeof(path), "/proc/self/ns/%s", entered[i].name);
 		if (stat(path, &own))
 			continue;
-		snprintf(path, sizeof(path), "/proc/%d/ns/%s", (int)job->init, names[i]);
+		snprintf(path, sizeof(path), "/proc/%d/ns/%s", (int)job->init,
+			 entered[i].name);
 		fd = open(path, O_RDONLY | O_CLOEXEC);
 		/* The job is over: the dump itself finds that out. */
 		if (fd < 0 || fstat(fd, &theirs))
 			continue;
-		if (theirs.st_ino != own.st_ino && setns(fd, 0))
-			return outcome_error(-errno, "the %s namespace of job %lld: %s", names[i],
-					     (long long)job->id, strerror(errno));
+		if (theirs.st_ino != own.st_ino && setns(fd, entered[i].type))
+			return outcome_error(-errno, "the %s namespace of job %lld: %s",
+					     entered[i].name, (long long)job->id, strerror(errno));
 	}
 	return NULL;
 }

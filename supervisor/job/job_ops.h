@@ -33,6 +33,7 @@ struct job_checkpoint_options {
 	int max_pause_ms;	/* -1: as configured */
 	int quiesce_ms;		/* 0: as configured */
 	const char *files;	/* NULL: the default */
+	const char *sockets;	/* engine/core/sock_rules.h; NULL: as configured */
 };
 
 struct job_checkpoint_ops {

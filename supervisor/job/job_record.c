@@ -58,7 +58,7 @@ static const struct {
 };
 
 /* Integers of a smaller range, each with a case of its own. */
-enum { SMALL_UID, SMALL_GID, SMALL_STATUS, SMALL_RANK };
+enum { SMALL_UID, SMALL_GID, SMALL_STATUS, SMALL_RANK, SMALL_KILL };
 
 static const struct {
 	const char *name;
@@ -68,6 +68,7 @@ static const struct {
 	[SMALL_GID] = { "gid", 0, UINT32_MAX - 1LL },
 	[SMALL_STATUS] = { "status", INT_MIN, INT_MAX },
 	[SMALL_RANK] = { "failed_rank", 0, INT_MAX },
+	[SMALL_KILL] = { "kill_signal", 0, 64 },
 };
 
 static const struct {
@@ -110,8 +111,16 @@ static const struct {
 	size_t offset;
 } json_fields[] = {
 	{ "ranks", offsetof(struct job_record, ranks) },
-	{ "auto", offsetof(struct job_record, automatic) },
 	{ "unwanted", offsetof(struct job_record, tombstones) },
+};
+
+static const struct {
+	const char *name;
+	size_t offset;
+} automatic_fields[] = {
+	{ "every_ms", offsetof(struct job_automatic, every_ms) },
+	{ "mtbf_ms", offsetof(struct job_automatic, mtbf_ms) },
+	{ "node_mtbf_ms", offsetof(struct job_automatic, node_mtbf_ms) },
 };
 
 static const char *const needed_fields[] = { "uuid", "name", "uid", "host_ns", "state" };
@@ -156,8 +165,10 @@ static int decode_number(struct job_record *record, const char *name, const json
 		record->gid = (gid_t)number;
 	else if (i == SMALL_STATUS)
 		record->change.status = (int)number;
-	else
+	else if (i == SMALL_RANK)
 		record->change.failed_rank = (int)number;
+	else
+		record->change.kill_signal = (int)number;
 	return 0;
 }
 
@@ -215,6 +226,51 @@ static int decode_launch(struct job_record *record, const char *name, json_t *va
 	return 0;
 }
 
+/* One field of "auto". */
+static int decode_automatic(struct job_automatic *automatic, const char *name, json_t *value,
+			    struct ckpt_error *error)
+{
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(automatic_fields); i++) {
+		if (strcmp(name, automatic_fields[i].name))
+			continue;
+		if (!json_is_integer(value))
+			return error_set(error, -EBADMSG,
+					 "its field \"auto\" is damaged: its \"%s\" is no integer",
+					 name);
+		*MEMBER(automatic, automatic_fields[i].offset, int64_t) =
+			json_integer_value(value);
+		return 0;
+	}
+	if (!automatic->other)
+		automatic->other = json_object();
+	return json_object_set(automatic->other, name, value) ?
+	       error_set(error, -ENOMEM, "out of memory") : 0;
+}
+
+int job_automatic_decode(const json_t *json, struct job_automatic *ret_automatic,
+			 struct ckpt_error *error)
+{
+	struct job_automatic automatic = { .on = true };
+	const char *name;
+	json_t *value;
+	int err;
+
+	*ret_automatic = (struct job_automatic) { 0 };
+	if (!json_is_object(json))
+		return job_record_bad(error, "auto", "an object");
+	json_object_foreach((json_t *)json, name, value) {
+		err = decode_automatic(&automatic, name, value, error);
+		if (err) {
+			job_automatic_done(&automatic);
+			return err;
+		}
+	}
+	*ret_automatic = automatic;
+	return 0;
+}
+
 static int decode_json(struct job_record *record, const char *name, json_t *value,
 		       struct ckpt_error *error)
 {
@@ -240,6 +296,8 @@ static int decode_field(struct job_record *record, const char *name, json_t *val
 		record->host_ns = json_is_true(value);
 		return json_is_boolean(value) ? 0 : job_record_bad(error, name, "true or false");
 	}
+	if (!strcmp(name, "auto"))
+		return job_automatic_decode(value, &record->automatic, error);
 	err = decode_number(record, name, value, error);
 	if (err == NOT_MINE)
 		err = decode_string(record, name, value, error);
@@ -307,6 +365,9 @@ static int encode_numbers(const struct job_record *record, json_t *json)
 	if (record->change.failed_rank >= 0)
 		err |= json_object_set_new(json, "failed_rank",
 					   json_integer(record->change.failed_rank));
+	if (record->change.kill_signal)
+		err |= json_object_set_new(json, "kill_signal",
+					   json_integer(record->change.kill_signal));
 	return err;
 }
 
@@ -331,6 +392,28 @@ static int encode_strings(const struct job_record *record, json_t *json)
 					 json_string(job_state_name(record->change.state)));
 }
 
+json_t *job_automatic_encode(const struct job_automatic *automatic)
+{
+	json_t *json = automatic->on ? json_object() : NULL;
+	int err = 0;
+	size_t i;
+
+	for (i = 0; json && i < ARRAY_SIZE(automatic_fields); i++) {
+		int64_t number = *MEMBER(automatic, automatic_fields[i].offset, const int64_t);
+
+		if (number)
+			err |= json_object_set_new(json, automatic_fields[i].name,
+						   json_integer(number));
+	}
+	if (json && automatic->other)
+		err |= json_object_update(json, automatic->other);
+	if (err) {
+		json_decref(json);
+		return NULL;
+	}
+	return json;
+}
+
 json_t *job_record_encode(const struct job_record *record)
 {
 	json_t *json = json_object();
@@ -346,6 +429,8 @@ json_t *job_record_encode(const struct job_record *record)
 		if (value)
 			err = json_object_set(json, json_fields[i].name, value);
 	}
+	if (!err && record->automatic.on)
+		err = json_object_set_new(json, "auto", job_automatic_encode(&record->automatic));
 	if (!err && record->launch)
 		err = json_object_update(json, record->launch);
 	if (!err && record->other)
@@ -359,6 +444,12 @@ json_t *job_record_encode(const struct job_record *record)
 
 /* --------------------------------------------------------------- members */
 
+void job_automatic_done(struct job_automatic *automatic)
+{
+	json_decref(automatic->other);
+	*automatic = (struct job_automatic) { 0 };
+}
+
 void job_record_done(struct job_record *record)
 {
 	size_t i;
@@ -367,6 +458,7 @@ void job_record_done(struct job_record *record)
 		free(*MEMBER(record, string_fields[i].offset, char *));
 	for (i = 0; i < ARRAY_SIZE(json_fields); i++)
 		json_decref(*MEMBER(record, json_fields[i].offset, json_t *));
+	job_automatic_done(&record->automatic);
 	json_decref(record->launch);
 	json_decref(record->other);
 	*record = (struct job_record) { 0 };

@@ -7,10 +7,12 @@
  * the record is loaded or received; job_record_encode() makes it when the record is saved or sent.
  * In between the record is this struct. Both are pure: no I/O, no clock.
  *
- * Four members are JSON still, each with one reader that knows its fields: @launch, @ranks,
- * @automatic and @tombstones. A field that this release does not know is kept in @other and
- * written back, so that a node of a later release loses nothing. Every field that a record of an
- * earlier release may lack is optional; an optional field of a wrong type is an error.
+ * Three members are JSON still. @launch goes to the shim as it is, and no room reads a field of
+ * it. @ranks is read by the functions of rank_record.h alone, @tombstones by those of tombstone.h;
+ * both are sent to workers and to other nodes as they are. A field that this release does not know
+ * is kept in @other and written back, so that a node of a later release loses nothing. Every field
+ * that a record of an earlier release may lack is optional; an optional field of a wrong type is
+ * an error.
  */
 #ifndef STILLPOINT_JOB_RECORD_H
 #define STILLPOINT_JOB_RECORD_H
@@ -45,6 +47,7 @@ bool job_state_parse(const char *name, enum job_state *ret_state);
  * @node: "node" that wrote the change; "": not in the record
  * @boot: "boot" of that node; "": not in the record
  * @failed_rank: "failed_rank", the first rank that failed; -1: none
+ * @kill_signal: "kill_signal", by which a request ended the job (job_kill()); 0: none
  */
 struct job_change {
 	enum job_state state;
@@ -53,6 +56,23 @@ struct job_change {
 	char node[JOB_NODE_MAX];
 	char boot[JOB_BOOT_MAX];
 	int failed_rank;
+	int kill_signal;
+};
+
+/**
+ * struct job_automatic - "auto": which checkpoints ckptd takes by itself (auto/schedule.h)
+ * @on: false: none, and the other members are 0
+ * @every_ms: "every_ms", the interval; 0: it follows from the cost of checkpoints
+ * @mtbf_ms: "mtbf_ms", the time between failures of the job; 0: not given
+ * @node_mtbf_ms: "node_mtbf_ms", of one of its nodes; 0: not given
+ * @other: object of the fields that this release does not know; NULL: none
+ */
+struct job_automatic {
+	bool on;
+	int64_t every_ms;
+	int64_t mtbf_ms;
+	int64_t node_mtbf_ms;
+	json_t *other;
 };
 
 /**
@@ -73,7 +93,7 @@ struct job_change {
  * @launch: object of argv, env, cwd, umask, limits, groups, stdio, window and sched, each with the
  *	type that the shim's specification wants (shim/spec.h); some may be missing
  * @ranks: object, see rank_record.h; NULL: the job has no ranks
- * @automatic: "auto", object, see schedule.h; NULL: no automatic checkpoints
+ * @automatic: "auto"
  * @tombstones: "unwanted", see tombstone.h: generations that were removed from a level and are not
  *	copied there again; NULL: none
  * @other: object of the fields that this release does not know
@@ -94,7 +114,7 @@ struct job_record {
 	bool hidden;
 	json_t *launch;
 	json_t *ranks;
-	json_t *automatic;
+	struct job_automatic automatic;
 	json_t *tombstones;
 	json_t *other;
 };
@@ -118,6 +138,16 @@ int job_record_decode(const json_t *json, struct job_record *ret_record, struct 
  * Return: a new object; NULL: out of memory
  */
 json_t *job_record_encode(const struct job_record *record);
+
+/*
+ * The settings "auto" from and to JSON. Decoding returns 0, -ENOMEM, or -EBADMSG and the field's
+ * name in @error; job_automatic_done() frees the result. Encoding returns a new object; NULL: out
+ * of memory, or not @on.
+ */
+int job_automatic_decode(const json_t *json, struct job_automatic *ret_automatic,
+			 struct ckpt_error *error);
+json_t *job_automatic_encode(const struct job_automatic *automatic);
+void job_automatic_done(struct job_automatic *automatic);
 
 /* Free what @record owns, and empty it. */
 void job_record_done(struct job_record *record);

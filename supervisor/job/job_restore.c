@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "supervisor/job/job_images.h"
+#include "supervisor/job/job_writes.h"
 #include "supervisor/job/launch.h"
 #include "engine/op/op.h"
 #include "base/outcome.h"
@@ -107,42 +108,58 @@ static json_t *job_restore_launch(struct job_restore *r, const json_t *note)
 	r->attach = -1;
 	err = launch_start(r->job, spec, attach, r->confines, &launch_ops, r, &r->channel);
 	json_decref(spec);
-	return err ? outcome_error(err, "the job's shim cannot be started: %s", strerror(-err)) :
-	       NULL;
+	return err ? outcome_error(err, "the job's shim cannot be started: %s",
+				   launch_strerror(err)) : NULL;
+}
+
+/* ----------------------------------------------------------------- a try */
+
+/* Add up what the images would give. */
+static void job_restore_on_tried(json_t *outcome, void *arg)
+{
+	const json_t *tried = json_object_get(json_object_get(outcome, "result"), "tried"), *one;
+	json_t *sum = NULL;
+	size_t i;
+
+	json_array_foreach(tried, i, one) {
+		if (sum)
+			job_restore_add_figures(sum, one);
+		else
+			sum = json_deep_copy(one);
+	}
+	if (!outcome)
+		outcome = outcome_error(-ECHILD, "the dry run ended without a word; nothing was "
+					"changed");
+	if (outcome_is_ok(outcome)) {
+		json_decref(outcome);
+		outcome = outcome_ok(sum);
+	}
+	job_restore_finish(arg, outcome);
+}
+
+static const struct channel_ops try_ops = { job_restore_on_progress, job_restore_on_tried };
+
+/*
+ * A dry run is a child of the launcher as well: whether a restore would succeed depends on the
+ * capabilities and namespaces there, and not on those of ckptd.
+ */
+static json_t *job_restore_try(struct job_restore *r)
+{
+	const struct config *config = &jobs_common(r->job->jobs)->config;
+	json_t *spec = json_pack("{s:O, s:b, s:b, s:s, s:s*, s:O*}", "try", r->images,
+				 "host_ns", r->job->host_ns, "any_rights", r->any_rights,
+				 "key", config->key, "encryption_key", config->encryption_key,
+				 "asker", r->asker);
+	int err = spec ? launch_start(r->job, spec, -1, NULL, &try_ops, r, &r->channel) : -ENOMEM;
+
+	json_decref(spec);
+	return err ? outcome_error(err, "the dry run cannot be started: %s",
+				   launch_strerror(err)) : NULL;
 }
 
 /* ----------------------------------------------------------------- check */
 
-/* Try to restore each image in turn, and add up the figures. */
-static json_t *try_images(const struct job_restore *r, const struct op_env *env)
-{
-	json_t *outcome = NULL, *one, *args;
-	unsigned int nr_roots;
-	pid_t roots[OP_ROOTS_MAX];
-	size_t i;
-
-	json_array_foreach(r->images, i, args) {
-		/* The pids are free in the new namespace that the job would get. */
-		if (!r->job->host_ns)
-			json_object_set_new(args, "pidns", json_string("new"));
-		json_object_set_new(args, "dry_run", json_true());
-		one = op_restore(env, args, roots, &nr_roots);
-		if (!outcome_is_ok(one)) {
-			json_decref(outcome);
-			return one;
-		}
-		if (outcome) {
-			job_restore_add_figures(json_object_get(outcome, "result"),
-						json_object_get(one, "result"));
-			json_decref(one);
-		} else {
-			outcome = one;
-		}
-	}
-	return outcome;
-}
-
-/* In the worker: read the manifests; for a dry run check all else, too. */
+/* In the worker: read the manifests. */
 static json_t *job_restore_check_run(struct channel_reporter *reporter, void *arg)
 {
 	struct job_restore *r = arg;
@@ -154,14 +171,15 @@ static json_t *job_restore_check_run(struct channel_reporter *reporter, void *ar
 		.any_rights = r->any_rights,
 		.asker = r->asker,
 	};
-	json_t *outcome = job_images(r->job, r->node, r->args, &env);
+	char path[4096];
 
-	if (!r->dry_run || !outcome_is_ok(outcome))
-		return outcome;
-	json_decref(r->images);
-	r->images = json_incref(json_object_get(json_object_get(outcome, "result"), "images"));
-	json_decref(outcome);
-	return try_images(r, &env);
+	if (job_writes_has(r->job)) {
+		/* After an error the restart says that the last changes are not known. */
+		job_writes_keep_ended(r->job);
+		json_object_set_new(r->args, "writes",
+				    json_string(job_writes_path(r->job, path, sizeof(path))));
+	}
+	return job_images(r->job, r->node, r->args, &env);
 }
 
 static void job_restore_on_checked(json_t *outcome, void *arg)
@@ -170,16 +188,17 @@ static void job_restore_on_checked(json_t *outcome, void *arg)
 	const json_t *result = json_object_get(outcome, "result");
 	json_t *failure = NULL;
 
-	if (!outcome_is_ok(outcome) || r->dry_run) {
+	if (!outcome_is_ok(outcome)) {
 		job_restore_finish(r, outcome);
 		return;
 	}
 	json_decref(r->images);
 	r->images = json_incref(json_object_get(result, "images"));
-	if (r->ops->checked)
+	if (r->ops->checked && !r->dry_run)
 		failure = r->ops->checked(r->arg);
 	if (!failure)
-		failure = job_restore_launch(r, json_object_get(result, "note"));
+		failure = r->dry_run ? job_restore_try(r) :
+			  job_restore_launch(r, json_object_get(result, "note"));
 	json_decref(outcome);
 	if (failure)
 		job_restore_finish(r, failure);
@@ -225,11 +244,16 @@ static struct job_restore *job_restore_parse(struct job *job, const json_t *how)
 	return NULL;
 }
 
+static const struct worker_kind job_restore_check_work = {
+	.name = "ckptd-check",
+	.run = job_restore_check_run,
+};
+
 int job_restore_start(struct job *job, const json_t *how, int attach,
 		      const struct confines *confines,
 		      const struct job_restore_ops *ops, void *arg)
 {
-	struct worker_spec spec = { .name = "ckptd-check", .run = job_restore_check_run };
+	struct worker_spec spec = { .kind = &job_restore_check_work };
 	struct job_restore *r = job_restore_parse(job, how);
 	int err = r ? 0 : -EINVAL;
 

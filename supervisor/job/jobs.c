@@ -224,7 +224,8 @@ static bool has_key(struct jobs *jobs)
 json_t *jobs_refuse(struct jobs *jobs, int64_t id, int err, const char *why)
 {
 	if (err == -ENOENT && has_key(jobs))
-		return outcome_error(err, "there is no job %lld", (long long)id);
+		return outcome_error(err, "there is no job %lld: ckptctl ps -a shows those of this "
+				     "node", (long long)id);
 	return outcome_error(err, "%s", why);
 }
 
@@ -358,4 +359,11 @@ void jobs_close(struct jobs *jobs)
 	job_table_done(&jobs->table);
 	json_decref(jobs->unreadable);
 	free(jobs);
+}
+
+int jobs_worker_start(struct jobs *jobs, const struct worker_spec *spec,
+		      const struct channel_ops *ops, void *arg, struct worker **ret_worker)
+{
+	jobs->no_images = jobs->ops->has_images(jobs->common, &jobs->no_images_error);
+	return worker_start(&jobs->common->workers, spec, ops, arg, ret_worker);
 }

@@ -23,6 +23,9 @@
 #include "supervisor/job/job_ops.h"
 #include "supervisor/job/job_record.h"
 
+struct channel_ops;
+struct worker;
+struct worker_spec;
 struct schedule_entry;
 struct coord_driver;
 struct job_waiter;
@@ -54,6 +57,8 @@ struct job {
 	struct reactor_source *shim_source;
 	struct reactor_source *init_source;	/* or the timer until init is looked for again */
 	struct reactor_source *last_resort;	/* timer of job_kill.c */
+	int kill_signal;	/* the last one that was to end this run, of job_kill(); 0: none */
+	int64_t killed_ms;	/* clock_monotonic_ms() of it */
 	struct parts *parts;	/* if the ranks are on several nodes (parts.h); else NULL */
 	unsigned int node_index; /* of this node among the job's while parts is set; 0: home */
 	const char *busy;	/* "checkpoint", "restart": one operation at a time; NULL: none */
@@ -226,5 +231,13 @@ void job_answer_waiters(struct job *job);
 
 /* The description of the job for ps, a new reference. */
 json_t *job_describe(const struct job *job);
+
+/*
+ * jobs_worker_start() - worker_start() of a worker that calls jobs_read_all() (jobs_read.h)
+ *
+ * Whether the image directory may be used can be found out in the event loop only.
+ */
+int jobs_worker_start(struct jobs *jobs, const struct worker_spec *spec,
+		      const struct channel_ops *ops, void *arg, struct worker **ret_worker);
 
 #endif /* STILLPOINT_JOBS_H */

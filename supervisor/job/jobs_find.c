@@ -143,11 +143,15 @@ static void jobs_on_survey(json_t *outcome, void *arg)
 	json_decref(outcome);
 }
 
+static const struct worker_kind jobs_survey_work = {
+	.name = "ckptd-survey",
+	.run = jobs_survey_run,
+};
+
 void jobs_find_again(struct jobs *jobs)
 {
 	static const struct channel_ops ops = { jobs_on_survey_progress, jobs_on_survey };
-	const struct worker_spec spec = { .name = "ckptd-survey", .run = jobs_survey_run,
-		.arg = jobs };
+	const struct worker_spec spec = { .kind = &jobs_survey_work, .arg = jobs };
 	struct ckpt_error error = {};
 	int err;
 

@@ -122,13 +122,6 @@ static int64_t *jobs_numbers(struct jobs *jobs, size_t *ret_nr)
 	return all;
 }
 
-int jobs_worker_start(struct jobs *jobs, const struct worker_spec *spec,
-		      const struct channel_ops *ops, void *arg, struct worker **ret_worker)
-{
-	jobs->no_images = jobs->ops->has_images(jobs->common, &jobs->no_images_error);
-	return worker_start(&jobs->common->workers, spec, ops, arg, ret_worker);
-}
-
 const json_t *jobs_unreadable(const struct jobs *jobs)
 {
 	return jobs->unreadable;

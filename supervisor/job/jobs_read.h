@@ -50,14 +50,6 @@ static inline struct jobs_wanted jobs_wanted_of(uid_t uid)
 	return (struct jobs_wanted) { .uid = uid, .everybody = uid == 0 };
 }
 
-/*
- * jobs_worker_start() - worker_start() of a worker that calls jobs_read_all()
- *
- * Whether the image directory may be used can be found out in the event loop only.
- */
-int jobs_worker_start(struct jobs *jobs, const struct worker_spec *spec,
-		      const struct channel_ops *ops, void *arg, struct worker **ret_worker);
-
 typedef void (*jobs_read_fn)(const struct job *job, void *arg);
 
 /*

@@ -80,13 +80,13 @@ json_t *rank_record_check_auto(const json_t *record)
 
 json_t *rank_record_check_env(const json_t *record, const json_t *env)
 {
+	struct ckpt_error error;
 	enum ranks_mpi mpi;
-	char why[256];
 
 	if (!env)
 		return NULL;
-	if (ranks_env_check(env, why, sizeof(why)))
-		return outcome_usage("restart: env: %s", why);
+	if (ranks_env_check(env, &error))
+		return outcome_usage("restart: env: %s", error.text);
 	if (has_glue(record, &mpi))
 		return NULL;
 	return outcome_usage("the environment of a restart is for the MPI library, and this job "
@@ -242,11 +242,10 @@ static json_t *check_map(json_t *map, size_t nr_nodes, unsigned int n)
 	bool *has = calloc(nr_nodes, sizeof(*has));
 	struct ranks ranks = { 0 };
 	size_t i, filled = 0;
-	char why[128] = "";
 	bool good;
 
 	good = has && json_array_size(map) == nr_nodes &&
-	       !ranks_parse(spec, &ranks, why, sizeof(why)) && ranks.size == n && !ranks.rank[0];
+	       !ranks_parse(spec, &ranks, NULL) && ranks.size == n && !ranks.rank[0];
 	for (i = 0; good && i < n; i++) {
 		filled += !has[ranks.node_of[i]];
 		has[ranks.node_of[i]] = true;
@@ -274,19 +273,20 @@ json_t *rank_record_make(const json_t *request, const struct config *config,
 			 json_t **ret_outcome)
 {
 	int keep_going = 0, direct = 0, label = 0, interruptible = 0;
-	json_t *nodes = NULL, *map = NULL, *programs = NULL, *record;
+	json_t *nodes = NULL, *map = NULL, *programs = NULL, *bind = NULL, *record;
 	const char *name = "none", *library = NULL;	/* rank_record_library() */
+	struct binding binding;
+	struct ckpt_error error;
 	json_error_t why;
-	char text[128];
 	size_t nr_nodes;
 	json_int_t n;
 
 	if (json_unpack_ex((json_t *)request, &why, 0,
-			   "{s:I, s?s, s?s, s?b, s?b, s?b, s?b, s?o, s?o, s?o !}",
+			   "{s:I, s?s, s?s, s?b, s?b, s?b, s?b, s?o, s?o, s?o, s?o !}",
 			   "n", &n, "mpi", &name, "library", &library, "label", &label,
 			   "keep_going", &keep_going, "direct", &direct,
 			   "interruptible", &interruptible, "nodes", &nodes, "map", &map,
-			   "programs", &programs)) {
+			   "programs", &programs, "bind", &bind)) {
 		*ret_outcome = outcome_usage("run: ranks: %s", why.text);
 		return NULL;
 	}
@@ -298,8 +298,10 @@ json_t *rank_record_make(const json_t *request, const struct config *config,
 	if (!*ret_outcome)
 		*ret_outcome = check_size(n, nr_nodes);
 	if (!*ret_outcome && programs &&
-	    ranks_programs_check(programs, (unsigned int)n, text, sizeof(text)))
-		*ret_outcome = outcome_usage("run: ranks: %s", text);
+	    ranks_programs_check(programs, (unsigned int)n, &error))
+		*ret_outcome = outcome_usage("run: ranks: %s", error.text);
+	if (!*ret_outcome && bind && binding_parse(bind, &binding))
+		*ret_outcome = outcome_usage("run: ranks: this is no binding to processors");
 	if (*ret_outcome)
 		return NULL;
 	map = map ? json_incref(map) : ranks_map_even((unsigned int)n, (unsigned int)nr_nodes);
@@ -309,6 +311,7 @@ json_t *rank_record_make(const json_t *request, const struct config *config,
 	if (nr_nodes > 1)
 		json_object_set(record, "nodes", nodes);
 	json_object_set(record, "programs", programs);
+	json_object_set(record, "bind", bind);
 	place_images(record, config);
 	*ret_outcome = check_map(map, nr_nodes, (unsigned int)n);
 	if (!*ret_outcome)
@@ -396,6 +399,7 @@ json_t *rank_record_spec(const json_t *record, unsigned int node,
 	/* json_object_set() ignores NULL: a job on one node. */
 	json_object_set(spec, "nodes", json_object_get(record, "nodes"));
 	json_object_set(spec, "programs", json_object_get(record, "programs"));
+	json_object_set(spec, "bind", json_object_get(record, "bind"));
 	/* The file is beside the directory of the glue: in build/lib or /usr/lib/stillpoint. */
 	snprintf(path, sizeof(path), "%s/../libckpt-pmix.so", config->mpi_dir);
 	json_object_set_new(spec, "pmix", json_string(path));
@@ -412,16 +416,15 @@ json_t *rank_record_spec(const json_t *record, unsigned int node,
 
 unsigned int rank_record_size(const json_t *record)
 {
-	const json_t *map = json_object_get(record, "map");
+	const json_t *map = rank_record_map(record);
 	struct ranks ranks = { 0 };
 	json_t *spec;
-	char why[64];
 	unsigned int size = 0;
 
 	if (!map)
 		return 0;
 	spec = json_pack("{s:O}", "map", map);
-	if (!ranks_parse(spec, &ranks, why, sizeof(why)))
+	if (!ranks_parse(spec, &ranks, NULL))
 		size = ranks.size;
 	ranks_done(&ranks);
 	json_decref(spec);
@@ -430,7 +433,7 @@ unsigned int rank_record_size(const json_t *record)
 
 int rank_record_node_index(const json_t *record, const char *name)
 {
-	const json_t *names = json_object_get(record, "nodes");
+	const json_t *names = rank_record_nodes(record);
 	size_t i;
 
 	for (i = 0; i < json_array_size(names); i++) {
@@ -440,4 +443,26 @@ int rank_record_node_index(const json_t *record, const char *name)
 			return (int)i;
 	}
 	return -1;
+}
+
+json_t *rank_record_nodes(const json_t *record)
+{
+	return json_object_get(record, "nodes");
+}
+
+json_t *rank_record_map(const json_t *record)
+{
+	return json_object_get(record, "map");
+}
+
+bool rank_record_keeps_going(const json_t *record)
+{
+	return json_is_true(json_object_get(record, "keep_going"));
+}
+
+bool rank_record_has_mpi(const json_t *record)
+{
+	const char *mpi = json_string_value(json_object_get(record, "mpi"));
+
+	return mpi && strcmp(mpi, "none") != 0;
 }

@@ -5,7 +5,7 @@
  *
  *	request	"ranks": {"n": 4, "nodes": ["n1", "n2"], "map": ["0-1", "2-3"], "mpi": "mpich",
  *		"library": "/usr/lib/.../libmpich.so.12", "label": false, "keep_going": false,
- *		"direct": false, "interruptible": false, "programs": as shim/ranks.h}
+ *		"direct": false, "interruptible": false, "programs", "bind": as shim/ranks.h}
  *	record	"ranks": {"map": ["0-3"], "nodes": [...], "mpi": ..., and the same,
  *		"library": ["/usr/lib/.../libmpich.so.12", "libmpich.so.12.2.2"],
  *		"apart": true if each of its nodes has an image directory of its own}
@@ -70,6 +70,15 @@ json_t *rank_record_check_env(const json_t *record, const json_t *env);
  * nodes.
  */
 int rank_record_node_index(const json_t *record, const char *name);
+/*
+ * The fields of @record, which may be NULL: the names of the job's nodes (NULL: it has one node),
+ * the ranks of each node, whether a failed rank ends the others, and whether the ranks have an MPI
+ * library. The JSON is the record's.
+ */
+json_t *rank_record_nodes(const json_t *record);
+json_t *rank_record_map(const json_t *record);
+bool rank_record_keeps_going(const json_t *record);
+bool rank_record_has_mpi(const json_t *record);
 /* Number of ranks of the whole job; 0: a job without ranks. */
 unsigned int rank_record_size(const json_t *record);
 

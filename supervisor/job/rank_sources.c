@@ -16,8 +16,7 @@
 static int rank_sources_parse(const json_t *map, unsigned int node, struct ranks *ret_ranks)
 {
 	json_t *spec = json_pack("{s:O, s:i}", "map", map, "node", (int)node);
-	char why[128];
-	int err = spec ? ranks_parse(spec, ret_ranks, why, sizeof(why)) : -EINVAL;
+	int err = spec ? ranks_parse(spec, ret_ranks, NULL) : -EINVAL;
 
 	json_decref(spec);
 	return err;

@@ -59,7 +59,7 @@ struct nodes {
 	struct levels_node *list;	/* the same, for levels */
 	struct probe *probes;
 	uint64_t last_probe;
-	char problem[512];
+	struct ckpt_error problem;	/* its text is empty: none */
 };
 
 /* API number of the loaded module; 0: no module is loaded. */
@@ -296,14 +296,29 @@ static void add_check(json_t *checks, json_t *found, json_t *advice)
 	json_array_append_new(checks, entry);
 }
 
-bool nodes_check(const struct nodes *nodes, json_t *checks)
+json_t *nodes_silent(const struct nodes *nodes)
 {
-	bool well = !nodes->problem[0];
+	json_t *silent = json_object();
 	struct peer_node node;
 	unsigned int i;
 
-	if (nodes->problem[0])
-		add_check(checks, json_string(nodes->problem),
+	for (i = 0; nodes->peer && i < nodes->hosts.nr; i++) {
+		peer_node(nodes->peer, i, &node);
+		/* its last answer may be fresh still, and the node gone since */
+		if (i != peer_self(nodes->peer) && (node.state != PEER_UP || !is_fresh(nodes, i)))
+			json_object_set_new(silent, node.name, json_true());
+	}
+	return silent;
+}
+
+bool nodes_check(const struct nodes *nodes, json_t *checks)
+{
+	bool well = !nodes->problem.text[0];
+	struct peer_node node;
+	unsigned int i;
+
+	if (nodes->problem.text[0])
+		add_check(checks, json_string(nodes->problem.text),
 			  json_string("this node is on its own until ckptd is restarted with that "
 				      "put right"));
 	for (i = 0; nodes->peer && i < nodes->hosts.nr; i++) {
@@ -327,40 +342,33 @@ bool nodes_check(const struct nodes *nodes, json_t *checks)
 
 /* ----------------------------------------------------------------- whole */
 
-/* The index of this node in the hosts file, or negative errno with a text in @problem. */
+/* The index of this node in the hosts file, or negative errno. */
 static int nodes_load(const struct nodes_options *options, struct hosts *hosts,
-		      struct node_key *key, char *problem, size_t size)
+		      struct node_key *key, struct ckpt_error *error)
 {
-	struct ckpt_error error = {};
-	int err, self;
+	int self, err = hosts_load(options->hosts, hosts, error);
 
-	err = hosts_load(options->hosts, hosts, problem, size);
 	if (err)
 		return err;
 	self = hosts_find(hosts, options->node);
-	if (self < 0) {
-		snprintf(problem, size,
-			 "%s has no node %s, the name of this one: add the line that ckptctl "
-			 "keygen --show prints, or set node in ckptd.conf",
-			 options->hosts, options->node);
-		return self;
-	}
-	err = node_key_load(options->node_key, key, &error);
-	if (err) {
-		snprintf(problem, size, "%s", error.text);
+	if (self < 0)
+		return error_set(error, self,
+				 "%s has no node %s, the name of this one: add the line that "
+				 "ckptctl keygen --show prints, or set node in ckptd.conf",
+				 options->hosts, options->node);
+	err = node_key_load(options->node_key, key, error);
+	if (err)
 		return err;
-	}
 	if (!memcmp(hosts->host[self].key, key->public, sizeof(key->public)))
 		return self;
 	node_key_wipe(key);
-	snprintf(problem, size,
-		 "%s has another public key for this node than the one of %s: put in the "
-		 "line that ckptctl keygen --show prints",
-		 options->hosts, options->node_key);
-	return -EKEYREJECTED;
+	return error_set(error, -EKEYREJECTED,
+			 "%s has another public key for this node than the one of %s: put in the "
+			 "line that ckptctl keygen --show prints",
+			 options->hosts, options->node_key);
 }
 
-int nodes_check_files(const struct nodes_options *options, char *problem, size_t size)
+int nodes_check_files(const struct nodes_options *options, struct ckpt_error *error)
 {
 	struct hosts hosts = {};
 	struct node_key key;
@@ -368,7 +376,7 @@ int nodes_check_files(const struct nodes_options *options, char *problem, size_t
 
 	if (access(options->hosts, F_OK) && errno == ENOENT)
 		return 0;
-	self = nodes_load(options, &hosts, &key, problem, size);
+	self = nodes_load(options, &hosts, &key, error);
 	if (self >= 0)
 		node_key_wipe(&key);
 	hosts_done(&hosts);
@@ -402,11 +410,9 @@ static int nodes_start_asking(struct nodes *nodes, const struct node_key *key, u
 		err = peer_zmq_open(&config, &nodes->peer);
 	} while (leftover_wait(err, &waited_ms));
 	if (err)
-		snprintf(nodes->problem, sizeof(nodes->problem),
-			 "cannot listen for other nodes on %s, port %u: %s", options->listen,
-			 nodes->hosts.host[self].port, strerror(-err));
-	if (err)
-		return err;
+		return error_set(&nodes->problem, err,
+				 "cannot listen for other nodes on %s, port %u: %s",
+				 options->listen, nodes->hosts.host[self].port, strerror(-err));
 	nodes->health = calloc(nodes->hosts.nr, sizeof(*nodes->health));
 	err = nodes->health ? make_list(nodes) : -ENOMEM;
 	if (!err)
@@ -432,14 +438,15 @@ int nodes_open(const struct nodes_options *options, struct nodes **ret_nodes)
 	*ret_nodes = nodes;
 	if (access(options->hosts, F_OK) && errno == ENOENT)
 		return 0;
-	self = nodes_load(options, &nodes->hosts, &key, nodes->problem, sizeof(nodes->problem));
+	self = nodes_load(options, &nodes->hosts, &key, &nodes->problem);
 	if (self >= 0) {
 		if (nodes_start_asking(nodes, &key, (unsigned int)self) == -ENOMEM)
 			return -ENOMEM;
 		node_key_wipe(&key);
 	}
-	if (nodes->problem[0])
-		log_error(options->log, "%s; this node is on its own", nodes->problem);
+	if (nodes->problem.text[0])
+		log_error(options->log, "%s; this node is on its own",
+			  nodes->problem.text);
 	return 0;
 }
 
@@ -491,5 +498,5 @@ struct peer_asks *nodes_asks(struct nodes *nodes)
 
 const char *nodes_problem(const struct nodes *nodes)
 {
-	return nodes->problem[0] ? nodes->problem : NULL;
+	return nodes->problem.text[0] ? nodes->problem.text : NULL;
 }

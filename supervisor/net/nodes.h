@@ -42,9 +42,9 @@ struct nodes_options {
 int nodes_open(const struct nodes_options *options, struct nodes **ret_nodes);
 /*
  * Check hosts file and key as nodes_open() loads them, of @options "node", "hosts" and
- * "node_key". 0, also without a hosts file; negative errno with a text in @problem.
+ * "node_key". 0, also without a hosts file; negative errno otherwise.
  */
-int nodes_check_files(const struct nodes_options *options, char *problem, size_t size);
+int nodes_check_files(const struct nodes_options *options, struct ckpt_error *error);
 void nodes_close(struct nodes *nodes);		/* NULL is fine */
 
 struct peer *nodes_peer(struct nodes *nodes);	/* NULL: this node is alone */
@@ -68,6 +68,11 @@ int nodes_probe(struct nodes *nodes, nodes_fn fn, void *arg);
  * "domain"}...], "partner": the node that keeps copies of this node's images}
  */
 json_t *nodes_describe(const struct nodes *nodes);
+/*
+ * {NAME: true} of the nodes that have not answered a probe in the last seconds, or are not
+ * connected; a new reference.
+ */
+json_t *nodes_silent(const struct nodes *nodes);
 /* Append the same as checks for ckptctl doctor to @checks; false: some nodes have a problem. */
 bool nodes_check(const struct nodes *nodes, json_t *checks);
 

@@ -18,6 +18,7 @@
 #include "supervisor/net/nodes.h"
 #include "supervisor/net/peer_ask.h"
 #include "supervisor/control/confines.h"
+#include "supervisor/control/launch_link.h"
 #include "supervisor/parts/may_run_user.h"
 #include "supervisor/parts/part_bounds.h"
 #include "supervisor/parts/stand.h"
@@ -145,7 +146,8 @@ static json_t *may_run_place(const struct check *c, const struct stand_process *
 	if (c->what == MAY_RUN_FETCH)
 		return NULL;
 	bounds = json_object();
-	no = stand_take(process, c->user.uid, bounds, &confines);
+	no = stand_take(process, c->user.uid, launch_link_pid(c->may->common->launch), bounds,
+			&confines);
 	if (!no && confines && c->what == MAY_RUN_RESTART)
 		no = confines_check_restart(confines, "restart");
 	if (!no && !c->user.trusted)
@@ -227,11 +229,16 @@ static json_t *may_run_work(struct channel_reporter *reporter, void *arg)
 					      "start", (json_int_t)process.start));
 }
 
+static const struct worker_kind may_run_work_kind = {
+	.name = "ckptd-may-run",
+	.run = may_run_work,
+};
+
 /* Return: NULL if may_run_on_outcome() will be called with @c, or an outcome. */
 static json_t *may_run_begin(struct check *c)
 {
 	static const struct channel_ops ops = { may_run_on_progress, may_run_on_outcome };
-	struct worker_spec spec = { .name = "ckptd-may-run", .run = may_run_work, .arg = c };
+	const struct worker_spec spec = { .kind = &may_run_work_kind, .arg = c };
 	int err = worker_start(&c->may->common->workers, &spec, &ops, c, &c->worker);
 
 	if (err)
@@ -277,6 +284,18 @@ static bool may_run_again(struct may_run *may, const struct check *c, json_t **r
 	return false;
 }
 
+/* The purpose that a credential has to have. Return: NULL, or an outcome. */
+static json_t *may_run_purpose(struct check *c, const json_t *how)
+{
+	if (!c->may->common->config.munge || c->user.trusted || c->what == MAY_RUN_FETCH)
+		return NULL;
+	if (how)
+		credential_for_restart(c->user.job, c->user.purpose);
+	else if (credential_for_start(c->record, c->user.purpose))
+		return outcome_error(-ENOMEM, "out of memory");
+	return NULL;
+}
+
 void may_run_check(struct may_run *may, struct peer_question *question, enum may_run_what what,
 		   json_t *record, json_t *how, may_run_fn fn, void *arg)
 {
@@ -292,9 +311,13 @@ void may_run_check(struct may_run *may, struct peer_question *question, enum may
 		no = outcome_error(-EPROTO, "the record does not say whose job it is");
 	c.user.job = json_integer_value(json_object_get(args, "job"));
 	c.user.home = home.name;
+	c.user.launcher = launch_link_pid(may->common->launch);
 	c.user.trusted = home.root;
 	c.user.any_step = what != MAY_RUN_START;
 	c.user.asker = json_object_get(how, "asker");
+	c.user.credential = json_string_value(json_object_get(how ? how : args, "credential"));
+	if (!no)
+		no = may_run_purpose(&c, how);
 	if (!no)
 		no = may_run_check_root(&c.user, how, &may->common->config);
 	if (!no && c.user.uid && !may_run_again(may, &c, &no, &confines)) {

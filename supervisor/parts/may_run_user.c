@@ -136,9 +136,10 @@ static const char *may_run_batch_job(const json_t *env)
 
 json_t *may_run_user_question(const struct may_run_user *user)
 {
-	return json_pack("{s:I, s:I, s:I, s:s, s:b, s:b, s:o*, s:o*}", "uid",
+	return json_pack("{s:I, s:I, s:I, s:s, s:s, s:s*, s:b, s:b, s:o*, s:o*}", "uid",
 			 (json_int_t)user->uid, "gid", (json_int_t)user->gid, "job", user->job,
-			 "batch_job", may_run_batch_job(user->env), "any_step", user->any_step,
+			 "batch_job", may_run_batch_job(user->env), "purpose", user->purpose,
+			 "credential", user->credential, "any_step", user->any_step,
 			 "trusted", user->trusted, "groups", json_deep_copy(user->groups), "asker",
 			 json_deep_copy(user->asker));
 }
@@ -247,6 +248,21 @@ static json_t *may_run_hook(const struct may_run_user *user, const char *name, c
 			     reason[0] ? reason : "no reason given");
 }
 
+/* Has the user himself asked for this? Return: NULL, or an outcome. */
+static json_t *may_run_prove(const struct may_run_user *user, const char *name,
+			     const struct config *config)
+{
+	if (!user->purpose[0])
+		return NULL;
+	if (!user->credential)
+		return outcome_error(-EPERM,
+				     "node %s wants a munge credential of user %s, and none came "
+				     "with the request: ask by ckptrun or ckptctl where munged "
+				     "runs, or give %s root=yes in the hosts file",
+				     config->node, name, user->home);
+	return credential_check(user->credential, user->uid, user->purpose);
+}
+
 /* Why a user is refused whom neither a setting nor a step lets in. */
 static json_t *may_run_no_step(const struct may_run_user *user, const char *name,
 			       enum stand_result result, const struct config *config)
@@ -276,13 +292,16 @@ json_t *may_run_user_check(const struct may_run_user *user, const struct config 
 		return outcome_error(-EPERM, "user %u of the job is not known here",
 				     (unsigned int)user->uid);
 	no = user->trusted ? NULL : may_run_check_groups(user, account);
+	if (!no)
+		no = may_run_prove(user, account->pw_name, config);
 	if (!no && config->may_run)
 		no = may_run_hook(user, account->pw_name, config->may_run);
 	if (no)
 		return no;
 	allowed = config->may_run || may_run_is_listed(account, config);
 	*ret_process = (struct stand_process) { 0 };
-	result = stand_find(user->uid, user->env, user->any_step, ret_process, &why);
+	result = stand_find(user->uid, user->launcher, user->env, user->job, user->any_step,
+			    ret_process, &why);
 	if (result == STAND_REFUSED)
 		return why;
 	if (result == STAND_FOUND || allowed)

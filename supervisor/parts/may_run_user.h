@@ -10,6 +10,8 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "hosts/credential.h"
+
 struct config;
 struct stand_process;
 
@@ -20,18 +22,24 @@ struct stand_process;
  * @groups: his further groups, by the record; borrowed, NULL: none
  * @env: environment of the job, borrowed; NULL: not known
  * @asker: of a restart: who asks for it (op_asker.h), borrowed; NULL: no restart, or root asks
+ * @launcher: parent of the shims here (launch_link.h)
  * @any_step: a batch step of any Slurm job will do (stand.h)
  * @trusted: the node that asks has root=yes
  * @home: name of the node that asks
  * @job: number of the job
+ * @purpose: that @credential has to have (hosts/credential.h); "": none is needed
+ * @credential: that came with the question, borrowed; NULL: none
  */
 struct may_run_user {
 	uid_t uid;
 	gid_t gid;
 	const json_t *groups, *env, *asker;
+	pid_t launcher;
 	bool any_step, trusted;
 	const char *home;
 	json_int_t job;
+	char purpose[CREDENTIAL_TEXT];
+	const char *credential;
 };
 
 /*
@@ -40,9 +48,9 @@ struct may_run_user {
 int may_run_user_parse(const json_t *record, struct may_run_user *ret_user);
 
 /*
- * All that a decision depends on, as a new reference: user, groups, job, batch job, and who asks
- * for a restart. Two questions that are equal have the same answer. NULL: out of memory, which
- * equals nothing.
+ * All that a decision depends on, as a new reference: user, groups, job, batch job, credential and
+ * its purpose, and who asks for a restart. Two questions that are equal have the same answer.
+ * NULL: out of memory, which equals nothing.
  */
 json_t *may_run_user_question(const struct may_run_user *user);
 

@@ -4,7 +4,7 @@
  *
  * Owns struct parts: the numbers of the nodes, the timer, and this node's own part with its
  * shim's messages and its end.  parts_home.c acts for the home only, parts_away.c for the other
- * nodes only, parts_fence.c passes fences.
+ * nodes only, parts_fence.c passes fences, parts_lease.c has the leases.
  *
  * The tick is the only timer: every message that may be lost is repeated from it.
  */
@@ -23,7 +23,7 @@
 
 static const json_t *node_names(const struct job *job)
 {
-	return json_object_get(job->record.ranks, "nodes");
+	return rank_record_nodes(job->record.ranks);
 }
 
 const char *parts_name(const struct parts *p, unsigned int node)
@@ -181,9 +181,11 @@ static int parts_join(struct parts *p, struct ckpt_error *error)
 static void parts_release(struct parts *p)
 {
 	parts_fence_close(p);
+	parts_lease_close(p);
 	reactor_remove(p->tick);
 	json_decref(p->failure);
 	json_decref(p->restore);
+	json_decref(p->credential);
 	json_decref(p->figures);
 	free(p->part);
 	free(p);
@@ -205,8 +207,7 @@ int parts_open(struct job *job, bool fresh, struct ckpt_error *error)
 						       common->config.node);
 	p->nr = (unsigned int)json_array_size(node_names(job));
 	p->run = (uint64_t)job->record.run;
-	p->keep_going = json_is_true(json_object_get(job->record.ranks,
-						     "keep_going"));
+	p->keep_going = rank_record_keeps_going(job->record.ranks);
 	p->part = calloc(p->nr, sizeof(*p->part));
 	for (i = 0; p->part && i < p->nr; i++)
 		p->part[i] = (struct part) {
@@ -214,6 +215,7 @@ int parts_open(struct job *job, bool fresh, struct ckpt_error *error)
 			.end = { .rank = -1 },
 		};
 	p->starting = fresh && !p->node;
+	p->lease_ms = -1;
 	err = p->part ? parts_join(p, error) : -ENOMEM;
 	if (err) {
 		parts_release(p);

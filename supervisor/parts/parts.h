@@ -36,8 +36,11 @@
  *	signal	{"job": J, "run": R, "signal": N}: send the signal to the ranks there
  *	end	see peer_ask.h
  *	part	{"job": J, "run": R, "node": k, "state": "restoring" | "running" | "ended",
- *		"status": S, "rank": r (-1), "failed_ns": T, "lost": false}, to the home.
- *		{"over": B, "restoring": does any other node still read its image}
+ *		"status": S, "rank": r (-1), "failed_ns": T, "lost": false,
+ *		"lease_ms": length of the lease that the part holds}, to the home.
+ *		{"over": B, "restoring": does any other node still read its image,
+ *		"lease_ms": of the lease that is granted, from the moment of the question; 0:
+ *		none (parts_lease.c)}
  *	over	{"job": J, "run": R}, from the home: forget the part
  */
 #ifndef STILLPOINT_PARTS_H
@@ -105,12 +108,15 @@ bool parts_lost(const struct parts *parts);
 
 /*
  * parts_start() - have the other nodes start their parts; home only, its own part runs
- * @restore: start from images, in the form of job_restore.h; NULL: start anew
+ * @restore: start from images, in the form of job_restore.h, with "credential" if there is one;
+ *	NULL: start anew
+ * @credential: of a new start: that of the user (hosts/credential.h); NULL: none
  * @fn: called once with the outcome, which @fn owns.  After a failure no part of the job is
  *	left.  After a restore the outcome has the other nodes' figures of op_restore()
  */
 typedef void (*parts_started_fn)(json_t *outcome, void *arg);
-void parts_start(struct parts *parts, const json_t *restore, parts_started_fn fn, void *arg);
+void parts_start(struct parts *parts, const json_t *restore, const json_t *credential,
+		 parts_started_fn fn, void *arg);
 /* The start failed on this node because of @why: end the parts of all nodes. */
 void parts_cancel(struct parts *parts, json_t *why);
 /*

@@ -73,6 +73,8 @@ static void parts_away_on_told(const json_t *outcome, void *arg)
 		part->parts->part[0].heard_ms = clock_monotonic_ms();
 		part->parts->others_restore = json_is_true(
 			json_object_get(json_object_get(outcome, "result"), "restoring"));
+		parts_lease_take(part->parts, part->asked_ns,
+				 json_object_get(outcome, "result"));
 	}
 	if (outcome_is_ok(outcome) &&
 	    json_is_true(json_object_get(json_object_get(outcome, "result"), "over")))
@@ -94,6 +96,8 @@ static void parts_away_tell(struct parts *p)
 	json_object_set_new(args, "node", json_integer(p->node));
 	json_object_set_new(args, "state", json_string(part->ended ? "ended" : state));
 	json_object_set_new(args, "starting", json_boolean(p->job->busy));
+	json_object_set_new(args, "lease_ms", json_integer(p->lease_ms > 0 ? p->lease_ms : 0));
+	part->asked_ns = clock_boottime_ns();
 	peer_ask(nodes_asks(p->common->nodes), (unsigned int)home, "part", args, PARTS_ASK_MS,
 		 parts_away_on_told, part, &part->cookie);
 }

@@ -48,7 +48,7 @@ static void add_number(json_t *numbers, size_t number)
  */
 static json_t *parts_fetch_wanted(const json_t *was, const json_t *is, unsigned int node)
 {
-	const json_t *had = json_object_get(was, "map"), *has = json_object_get(is, "map"), *source;
+	const json_t *had = rank_record_map(was), *has = rank_record_map(is), *source;
 	size_t i, nr = had ? json_array_size(had) : 1;
 	json_t *sources = rank_sources(had, has, node), *numbers;
 
@@ -256,7 +256,7 @@ void parts_fetch(const struct job *job, const struct parts_fetch *how, parts_fet
 		 void *arg)
 {
 	const json_t *ranks = job->record.ranks;
-	json_t *names = json_object_get(ranks, "nodes"), *own = NULL;
+	json_t *names = rank_record_nodes(ranks), *own = NULL;
 	struct gathering *g;
 	unsigned int i;
 	int64_t token;
@@ -359,7 +359,7 @@ static json_int_t run_here(const struct jobs *jobs, int64_t id, const json_t *re
 static int begin_fetch(struct away_fetch *f, const json_t *args)
 {
 	struct common *common = f->fetches->common;
-	const json_t *names = json_object_get(json_object_get(f->record, "ranks"), "nodes");
+	const json_t *names = rank_record_nodes(json_object_get(f->record, "ranks"));
 	struct fetching_options options = {
 		.flusher = f->fetches->services->flusher,
 		.id = f->job, .parts = f->wanted, .ranks = f->was,

@@ -210,12 +210,15 @@ static void parts_forget_on_progress(json_t *progress, void *arg)
 
 static const struct channel_ops ops = { parts_forget_on_progress, on_forget_ended };
 
+static const struct worker_kind forget_work = {
+	.name = "ckptd-forget",
+	.run = forget_run,
+	.killed = "what it had removed by then is gone there",
+};
+
 static void parts_forget_on_held(void *arg)
 {
-	struct worker_spec spec = {
-		.name = "ckptd-forget", .run = forget_run, .arg = arg,
-		.killed = "what it had removed by then is gone there",
-	};
+	const struct worker_spec spec = { .kind = &forget_work, .arg = arg };
 	struct forgetting *f = arg;
 	int err = worker_start(&f->common->workers, &spec, &ops, f, &f->worker);
 

@@ -169,8 +169,8 @@ static void parts_home_finish(struct parts *p)
 		return;
 	if (first)
 		end = first->end;
-	/* An abandoned job has lost nodes: it has no status, whatever other parts reported. */
-	if (p->abandoned)
+	/* A job that has lost nodes has no status, whatever other parts reported. */
+	if (p->abandoned || p->lost)
 		end = (struct job_end) { .rank = -1 };
 	if (!p->starting)
 		err = note_end(p, &end);
@@ -281,6 +281,7 @@ void parts_home_tick(struct parts *p)
 		parts_home_started(p);
 		return;
 	}
+	parts_lease_tick(p);
 	if (p->ending && p->ticks % AGAIN_TICKS == 0) {
 		parts_end_here(p, p->end_code, NULL);
 		ask_to_end(p);
@@ -353,10 +354,10 @@ static int ask_to_start(struct parts *p, unsigned int node)
 
 	json_object_set_new(args, "node", json_integer(node));
 	json_object_set_new(args, "record", job_record_encode(&p->job->record));
-	json_object_set(args, "nodes",
-			json_object_get(p->job->record.ranks, "nodes"));
+	json_object_set(args, "nodes", rank_record_nodes(p->job->record.ranks));
 	/* json_object_set() of NULL sets nothing. */
 	json_object_set(args, "restore", p->restore);
+	json_object_set(args, "credential", p->credential);
 	first_key_name(&jobs_common(p->job->jobs)->catalog, key);
 	json_object_set_new(args, "key", json_string(key));
 	err = parts_home_ask(p, node, "start", args, start_ms(p), parts_home_on_start,
@@ -432,11 +433,13 @@ static bool ask_again(struct parts *p)
 	return failed;
 }
 
-void parts_start(struct parts *p, const json_t *restore, parts_started_fn fn, void *arg)
+void parts_start(struct parts *p, const json_t *restore, const json_t *credential,
+		 parts_started_fn fn, void *arg)
 {
 	unsigned int i;
 
 	p->restore = json_incref((json_t *)restore);
+	p->credential = json_incref((json_t *)credential);
 	p->figures = json_object();
 	p->fn = fn;
 	p->arg = arg;
@@ -567,8 +570,9 @@ static void on_part(struct peer_question *q, void *arg)
 	if (part->start)
 		hear_of_start(part, args);
 	/* A part that reports during the start may belong to a start that has already failed. */
-	peer_question_answer(q, outcome_ok(json_pack("{s:b, s:b}", "over", 0, "restoring",
-						     (int)parts_restoring(p))));
+	peer_question_answer(q, outcome_ok(json_pack("{s:b, s:b, s:I}", "over", 0, "restoring",
+						     (int)parts_restoring(p), "lease_ms",
+						     parts_lease_grant(part, args))));
 	parts_check(p);
 }
 

@@ -16,6 +16,7 @@
 #include "base/cleanup.h"
 #include "base/outcome.h"
 #include "supervisor/catalog/pin.h"
+#include "supervisor/job/rank_record.h"
 
 #define ANSWER_MS	15000
 
@@ -114,9 +115,8 @@ json_t *parts_pin_nodes(const struct job *job, int64_t generation)
 
 	if (!common->config.image_dir_shared &&
 	    !catalog_generation_parts(&common->catalog, job->id, generation, &parts, &error)) {
-		parts_pin_add_names(names, json_object_get(parts, "nodes"), common->config.node);
-		parts_pin_add_names(names,
-				    json_object_get(job->record.ranks, "nodes"),
+		parts_pin_add_names(names, rank_record_nodes(parts), common->config.node);
+		parts_pin_add_names(names, rank_record_nodes(job->record.ranks),
 				    common->config.node);
 	}
 	json_decref(parts);

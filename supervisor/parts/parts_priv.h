@@ -10,6 +10,8 @@
 #include "coord/fence_tree.h"
 #include "supervisor/job/jobs.h"
 #include "supervisor/net/nodes.h"
+#include "supervisor/parts/fence_command.h"
+#include "supervisor/parts/lease_rule.h"
 #include "supervisor/parts/parts.h"
 
 #define PARTS_TICK_MS	250
@@ -36,6 +38,11 @@ struct part {
 	int64_t start_until;	/* the start fails if the node is silent until then;
 				 * 0: it was not asked yet */
 	bool restoring;		/* as far as known, the node reads its image */
+	uint64_t asked_ns;	/* elsewhere: CLOCK_BOOTTIME of the open question "part" */
+	/* home: parts_lease.c */
+	struct lease_grant lease;
+	struct fence_command fence;
+	bool fenced;		/* in this silence the fence command was run */
 };
 
 /* A block of fence data that is received or sent in pieces. */
@@ -57,11 +64,13 @@ struct parts {
 	struct reactor_source *tick;
 	unsigned int ticks;
 	bool abandoned;		/* end all parts, also parts that are heard of later */
+	bool lost;		/* home: a node was lost, so the job has no status */
 	struct parts_block in, out;	/* fences from and to our shim */
 	struct parts_block last;	/* the last answer, as the shim kept it */
 	/* used by the home */
 	bool starting, ending;
 	json_t *restore;	/* how to restore (job_restore.h); NULL: anew */
+	json_t *credential;	/* of the user, for a start anew; NULL: none */
 	int end_code;		/* code that ended the parts; 0: killed at once */
 	unsigned int starts;	/* open questions "start" */
 	json_t *figures;	/* sums of the other nodes' restores */
@@ -78,6 +87,8 @@ struct parts {
 	bool gone;		/* the part has no processes any more */
 	unsigned int gone_ticks;
 	unsigned int alone_ticks;	/* ticks since the home is silent too long */
+	int64_t lease_ms;	/* length of the lease held here; 0: none; -1: not known */
+	bool lease_refused;	/* the log has said that there is none */
 	struct peer_question *ends[PARTS_QUESTIONS];
 	unsigned int nr_ends;
 };
@@ -109,6 +120,15 @@ void parts_away_tick(struct parts *parts);	/* may free @parts */
 /* The part has no processes and no more output; may free @parts. */
 void parts_away_gone(struct parts *parts);
 int parts_away_register(struct jobs *jobs);
+
+/* parts_lease.c */
+/* A part: take the lease that the home's @answer to a report grants. */
+void parts_lease_take(struct parts *parts, uint64_t asked_ns, const json_t *answer);
+/* The home: note the lease of a part that reports. Return: the "lease_ms" of the answer. */
+json_int_t parts_lease_grant(struct part *part, const json_t *report);
+/* The home: find parts whose lease has run out, and fence nodes. */
+void parts_lease_tick(struct parts *parts);
+void parts_lease_close(struct parts *parts);
 
 /* Forget the part, which the home does not need any more; frees the job, too. */
 void parts_drop(struct job *job);

@@ -171,7 +171,7 @@ static json_t *parts_start_launch(struct job *job, struct peer_question *q, cons
 		return NULL;
 	}
 	start_free(start);
-	return outcome_error(err, "the job's shim cannot be started: %s", strerror(-err));
+	return outcome_error(err, "the job's shim cannot be started: %s", launch_strerror(err));
 }
 
 /* End the part here if its run is older than that of @record; true if so. */
@@ -234,7 +234,7 @@ static json_t *parts_start_enter(struct jobs *jobs, json_int_t id, const json_t 
 bool parts_is_home(const struct common *common, const struct peer_question *q,
 		   const json_t *record, int node)
 {
-	const json_t *names = json_object_get(json_object_get(record, "ranks"), "nodes");
+	const json_t *names = rank_record_nodes(json_object_get(record, "ranks"));
 	const char *home = json_string_value(json_array_get(names, 0));
 
 	return home && node > 0 && rank_record_node_index(json_object_get(record, "ranks"),

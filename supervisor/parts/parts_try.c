@@ -132,7 +132,7 @@ static json_t *parts_try_ask(struct common *common, const struct job *job, const
 void parts_try(const struct job *job, const json_t *how, json_t *own, parts_tried_fn fn, void *arg)
 {
 	struct common *common = jobs_common(job->jobs);
-	json_t *names = json_object_get(job->record.ranks, "nodes");
+	json_t *names = rank_record_nodes(job->record.ranks);
 	unsigned int i, nr = (unsigned int)json_array_size(names);
 	struct try *t = nr ? calloc(1, sizeof(*t) + nr * sizeof(t->node[0])) : NULL;
 

@@ -251,12 +251,16 @@ static void ask_for_all(struct stale_run *stale_run)
 	stale_run->looks++;
 }
 
+static const struct worker_kind stale_run_look_work = {
+	.name = "ckptd-stale",
+	.run = stale_run_look,
+};
+
 static void stale_run_on_time(void *arg)
 {
 	static const struct channel_ops ops = { stale_run_on_progress, on_looked };
 	struct stale_run *stale_run = arg;
-	const struct worker_spec spec = { .name = "ckptd-stale", .run = stale_run_look,
-		.arg = stale_run };
+	const struct worker_spec spec = { .kind = &stale_run_look_work, .arg = stale_run };
 	struct job *job = NULL;
 	bool some = false;
 

@@ -24,6 +24,7 @@
 #include "base/outcome.h"
 #include "base/proc_stat.h"
 #include "base/scheduling.h"
+#include "shim/ranks.h"
 #include "supervisor/control/confines.h"
 
 #define LINE_SIZE	4096
@@ -104,6 +105,25 @@ int stand_env_names(const json_t *env, int64_t job)
 	return found;
 }
 
+bool stand_key_names(const char *value, const json_t *env, int64_t job)
+{
+	static const char name[] = RANKS_STEP_KEY "=";
+	char numbered[32];
+	const json_t *one;
+	size_t i;
+
+	snprintf(numbered, sizeof(numbered), "job %lld", (long long)job);
+	if (!strcmp(value, numbered))
+		return true;
+	json_array_foreach(env, i, one) {
+		const char *text = json_string_value(one);
+
+		if (*value && text && !strncmp(text, name, sizeof(name) - 1))
+			return !strcmp(text + sizeof(name) - 1, value);
+	}
+	return false;
+}
+
 /* ---------------------------------------------------------------- reading */
 
 static FILE *stand_file(pid_t pid, const char *name)
@@ -143,6 +163,25 @@ static int64_t stand_job_of(pid_t pid, uid_t uid)
 	if (file)
 		fclose(file);
 	return job;
+}
+
+/* True if the process has the RANKS_STEP_KEY of the job. */
+static bool stand_is_for(pid_t pid, const json_t *env, int64_t job)
+{
+	static const char name[] = RANKS_STEP_KEY "=";
+	FILE *file = stand_file(pid, "environ");
+	char *one = NULL;
+	size_t size = 0;
+	bool is_for = false;
+
+	while (file && !is_for && getdelim(&one, &size, '\0', file) > 0) {
+		if (!strncmp(one, name, sizeof(name) - 1))
+			is_for = stand_key_names(one + sizeof(name) - 1, env, job);
+	}
+	free(one);
+	if (file)
+		fclose(file);
+	return is_for;
 }
 
 static int stand_oom(pid_t pid, json_int_t *ret_adj)
@@ -238,10 +277,11 @@ static bool stand_is_same(const struct stand_process *process, uid_t uid)
 	       stand_job_of(process->pid, uid) >= 0;
 }
 
-json_t *stand_take(const struct stand_process *process, uid_t uid, json_t *bounds,
-		   struct confines **ret_confines)
+json_t *stand_take(const struct stand_process *process, uid_t uid, pid_t launcher,
+		   json_t *bounds, struct confines **ret_confines)
 {
-	const struct confines_who who = { "start", " of the batch step", process->pid, uid };
+	const struct confines_who who = { "start", " of the batch step", process->pid, uid,
+					  launcher };
 	struct confines *confines = NULL;
 	_cleanup_fd_ int pidfd = -1;
 	json_t *outcome;
@@ -272,7 +312,7 @@ json_t *stand_take(const struct stand_process *process, uid_t uid, json_t *bound
 /* ------------------------------------------------------------------- find */
 
 /* Can the process be followed? Return: NULL: yes; else why not, with -ESRCH if it has ended. */
-static json_t *stand_try(pid_t pid, uid_t uid, struct stand_process *ret_process)
+static json_t *stand_try(pid_t pid, uid_t uid, pid_t launcher, struct stand_process *ret_process)
 {
 	struct confines *confines = NULL;
 	json_t *bounds = json_object(), *no;
@@ -283,7 +323,7 @@ static json_t *stand_try(pid_t pid, uid_t uid, struct stand_process *ret_process
 		no = stand_gone(ret_process);
 	} else {
 		*ret_process = (struct stand_process) { pid, stat.start };
-		no = stand_take(ret_process, uid, bounds, &confines);
+		no = stand_take(ret_process, uid, launcher, bounds, &confines);
 	}
 	confines_free(confines);
 	json_decref(bounds);
@@ -293,36 +333,43 @@ static json_t *stand_try(pid_t pid, uid_t uid, struct stand_process *ret_process
 /* A search for the best process of one user. */
 struct stand_search {
 	uid_t uid;
+	pid_t launcher;
 	const json_t *env;
+	int64_t job;
 	bool any, other;
 	struct stand_process process;
+	int worth;		/* of @process; 0: there is none */
 	json_t *why;
 };
+
+enum { WORTH_ANY = 1, WORTH_NAMED, WORTH_FOR_JOB };
 
 /* Return: true if nothing better can be found. */
 static bool stand_look(struct stand_search *s, pid_t pid)
 {
 	struct stand_process process;
-	int64_t job;
-	int names;
+	int64_t batch_job;
+	int names, worth;
 	json_t *no;
 
 	if (stand_owner(pid) != (int64_t)s->uid)
 		return false;
-	job = stand_job_of(pid, s->uid);
-	if (job < 0)
+	batch_job = stand_job_of(pid, s->uid);
+	if (batch_job < 0)
 		return false;
-	names = stand_env_names(s->env, job);
+	names = stand_env_names(s->env, batch_job);
 	if (!names && !s->any) {
 		s->other = true;
 		return false;
 	}
-	if (!names && s->process.pid)
+	worth = stand_is_for(pid, s->env, s->job) ? WORTH_FOR_JOB : names ? WORTH_NAMED : WORTH_ANY;
+	if (worth <= s->worth)
 		return false;
-	no = stand_try(pid, s->uid, &process);
+	no = stand_try(pid, s->uid, s->launcher, &process);
 	if (!no) {
 		s->process = process;
-		return names;
+		s->worth = worth;
+		return worth == WORTH_FOR_JOB;
 	}
 	if (outcome_errno(no) == -ESRCH || s->why)
 		json_decref(no);
@@ -331,10 +378,12 @@ static bool stand_look(struct stand_search *s, pid_t pid)
 	return false;
 }
 
-enum stand_result stand_find(uid_t uid, const json_t *env, bool any,
+enum stand_result stand_find(uid_t uid, pid_t launcher, const json_t *env, int64_t job, bool any,
 			     struct stand_process *ret_process, json_t **ret_why)
 {
-	struct stand_search s = { .uid = uid, .env = env, .any = any };
+	struct stand_search s = {
+		.uid = uid, .launcher = launcher, .env = env, .job = job, .any = any,
+	};
 	_cleanup_(cleanup_dir) DIR *dir = opendir("/proc");
 	const struct dirent *entry;
 

@@ -96,8 +96,8 @@ json_t *precheck_place(const struct common *common, const struct job *job, int64
 		return NULL;
 	*ret_outcome = rank_record_place(ranks, nodes, map, &common->config);
 	if (!*ret_outcome)
-		*ret_outcome = parts_check_names(common, json_object_get(ranks, "nodes"));
-	if (!*ret_outcome && (json_object_get(ranks, "nodes") ||
+		*ret_outcome = parts_check_names(common, rank_record_nodes(ranks));
+	if (!*ret_outcome && (rank_record_nodes(ranks) ||
 			      !json_equal(ranks, job->record.ranks)))
 		return ranks;
 	json_decref(ranks);
@@ -120,8 +120,8 @@ json_t *precheck_choose(const struct catalog *catalog, const struct job *job,
 		return NULL;
 	return *generation ? outcome_error(-ENOENT, "job %lld has no generation %lld",
 					   (long long)job->id, (long long)*generation) :
-	       outcome_error(-ENOENT, "job %lld has no checkpoint to restart from",
-			     (long long)job->id);
+	       outcome_error(-ENOENT, "job %lld has no checkpoint to restart from: ckptctl list "
+			     "shows the jobs that have one", (long long)job->id);
 }
 
 /* ------------------------------------------------------ a job without a node */

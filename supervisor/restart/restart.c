@@ -68,7 +68,7 @@ struct restart {
 
 static bool is_of_nodes(const struct job *job)
 {
-	return json_object_get(job->record.ranks, "nodes");
+	return rank_record_nodes(job->record.ranks);
 }
 
 static bool restart_is_dry_run(const struct restart *r)
@@ -297,7 +297,7 @@ static void on_restored(json_t *outcome, void *arg)
 		r->waits--;
 	if (job->parts) {
 		r->waits++;
-		parts_start(job->parts, r->how, on_parts, r);
+		parts_start(job->parts, r->how, NULL, on_parts, r);
 	}
 	restart_settle(r);
 }
@@ -457,16 +457,18 @@ static struct restart *restart_parse(struct request *request, struct job *job, j
 	int accept = 0, dry_run = 0, node_lost = 0, attach = 0;
 	json_t *nodes = NULL, *map = NULL, *env = NULL, *paths = NULL, *ranks;
 	json_int_t id, generation = 0;
-	const char *files = NULL;
+	const char *files = NULL, *credential = NULL;
 	struct restart *r;
 	json_error_t why;
 
 	if (json_unpack_ex(request->args, &why, 0,
-			   "{s:I, s?I, s?b, s?b, s?b, s?b, s?s, s?o, s?o, s?o, s?o !}", "job", &id,
+			   "{s:I, s?I, s?b, s?b, s?b, s?b, s?s, s?o, s?o, s?o, s?o, s?s !}",
+			   "job", &id,
 			   "generation", &generation, "accept_changed", &accept,
 			   "dry_run", &dry_run, "node_lost", &node_lost,
 			   "attach", &attach, "files", &files, "nodes", &nodes,
-			   "map", &map, "env", &env, "map_path", &paths)) {
+			   "map", &map, "env", &env, "map_path", &paths,
+			   "credential", &credential)) {
 		*ret_outcome = outcome_usage("restart: bad arguments: %s",
 					     why.text);
 		return NULL;
@@ -489,6 +491,8 @@ static struct restart *restart_parse(struct request *request, struct job *job, j
 			   "accept_changed", accept, "any_rights", request->uid == 0,
 			   "dry_run", dry_run);
 	json_object_set(r->how, "asker", asker);
+	if (credential)
+		json_object_set_new(r->how, "credential", json_string(credential));
 	if (files)
 		json_object_set_new(r->how, "files", json_string(files));
 	json_object_set(r->how, "env", env);

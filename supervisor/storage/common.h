@@ -16,6 +16,7 @@
 #include "supervisor/control/worker.h"
 #include "supervisor/storage/config.h"
 
+struct launch_link;
 struct nodes;
 
 struct common {
@@ -26,6 +27,7 @@ struct common {
 	struct reactor *reactor;
 	struct worker_parent workers;
 	struct nodes *nodes;
+	struct launch_link *launch;	/* who forks shims */
 	char boot[40];
 	/* lock on this node's name in the image directory (name_lock.h) */
 	int name_lock;

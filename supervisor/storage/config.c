@@ -25,17 +25,20 @@
 #include "base/duration.h"
 #include "hosts/hosts.h"
 #include "supervisor/control/access.h"
+#include "engine/core/sock_rules.h"
 #include "engine/op/op_args.h"
 
 #define FILE_MAX	65536
 #define OF_LEVELS	"level."
 #define SECONDS_MAX	(100LL * 365 * 24 * 3600)
 #define MS_MAX		3600000
+#define LEASE_MIN	10	/* seconds: some reports of a part (parts_away.c) */
+#define LEASE_MAX	3600
 
 /* Kinds whose values are strings come first: config_done() frees all below NUMBER. */
 enum kind {
-	PATH, NAME, ADDRESS, KEY, USERS, GROUPS, GROUP, NUMBER, MILLISECONDS, BASES, LEVEL, SECONDS,
-	INTERVAL, SIZE, MEMORY, PORT, SWITCH, MODE
+	PATH, NAME, ADDRESS, KEY, USERS, GROUPS, GROUP, SOCKETS, NUMBER, MILLISECONDS, BASES, LEVEL,
+	SECONDS, INTERVAL, LEASE, SIZE, MEMORY, PORT, SWITCH, MODE, NOTIFY
 };
 
 static const struct setting {
@@ -62,12 +65,19 @@ static const struct setting {
 	{ "node_key", PATH, offsetof(struct config, node_key), NODE_KEY_DEFAULT },
 	{ "listen", ADDRESS, offsetof(struct config, listen), "*" },
 	{ "may_run", PATH, offsetof(struct config, may_run), NULL },
+	{ "munge", SWITCH, offsetof(struct config, munge), "no" },
+	{ "lease", LEASE, offsetof(struct config, lease_s), "0" },
+	{ "fence_command", PATH, offsetof(struct config, fence_command), NULL },
 	{ "log_level", LEVEL, offsetof(struct config, log_level), "info" },
 	{ "idle_timeout_ms", MILLISECONDS, offsetof(struct config, idle_timeout_ms), "300000" },
 	{ "max_pause_ms", MILLISECONDS, offsetof(struct config, max_pause_ms), "0" },
 	{ "freeze_timeout_ms", MILLISECONDS, offsetof(struct config, freeze_timeout_ms), "0" },
+	{ "sockets", SOCKETS, offsetof(struct config, sockets), "refuse" },
 	{ "quiesce_timeout_ms", MILLISECONDS, offsetof(struct config, quiesce_timeout_ms), "0" },
 	{ "node_mtbf", SECONDS, offsetof(struct config, node_mtbf_s), "1y" },
+	{ "diagnose", NOTIFY, offsetof(struct config, diagnose), "off" },
+	{ "diagnose_every", SECONDS, offsetof(struct config, diagnose_every_s), "1m" },
+	{ "diagnose_patience", SECONDS, offsetof(struct config, diagnose_patience_s), "10m" },
 	{ "pipeline_memory", MEMORY, offsetof(struct config, pipeline_memory), "64M" },
 	{ "files_max", SIZE, offsetof(struct config, files_max), "1G" },
 	{ "incremental", BASES, offsetof(struct config, incremental), "0" },
@@ -94,16 +104,19 @@ static const char *const allowed[] = {
 	[USERS] = "* or users of this machine, as alice,1002",
 	[GROUPS] = "* or groups of this machine, as hpc,2000",
 	[GROUP] = "a group of this machine, or its number",
+	[SOCKETS] = SOCK_RULES_SYNTAX,
 	[NUMBER] = "a number, at most 4294967295",
 	[MILLISECONDS] = "milliseconds, at most 3600000",
 	[BASES] = "a number, at most 15",
 	[LEVEL] = "error, warning, info or debug",
 	[SECONDS] = "a duration as 90d or 2y, from 1s to 100y",
 	[INTERVAL] = "0, or a duration as 30s or 5m, at most 100y",
+	[LEASE] = "0, or a duration as 60s or 5m, from 10s to 1h",
 	[SIZE] = "bytes, as 500, 10M or 2T",
 	[MEMORY] = "bytes, as 48M, at least 32M",
 	[PORT] = "a number, at most 65535",
 	[SWITCH] = "yes or no",
+	[NOTIFY] = "off or notify",
 	[MODE] = "an octal mode, as 0660: read and write alone",
 };
 
@@ -136,6 +149,14 @@ static int set_switch(bool *field, const char *value)
 	if (strcmp(value, "yes") && strcmp(value, "no"))
 		return -EINVAL;
 	*field = !strcmp(value, "yes");
+	return 0;
+}
+
+static int set_notify(bool *field, const char *value)
+{
+	if (strcmp(value, "off") && strcmp(value, "notify"))
+		return -EINVAL;
+	*field = !strcmp(value, "notify");
 	return 0;
 }
 
@@ -176,6 +197,17 @@ static int set_seconds(unsigned int *field, const char *value)
 	if (duration_parse(value, &ms) || ms < 1000 || ms > SECONDS_MAX * 1000)
 		return -EINVAL;
 	*field = (unsigned int)(ms / 1000);
+	return 0;
+}
+
+static int set_lease(unsigned int *field, const char *value)
+{
+	unsigned int seconds = 0;
+	int err = strcmp(value, "0") ? set_seconds(&seconds, value) : 0;
+
+	if (err || (seconds && seconds < LEASE_MIN) || seconds > LEASE_MAX)
+		return -EINVAL;
+	*field = seconds;
 	return 0;
 }
 
@@ -238,6 +270,8 @@ int config_set(struct config *config, const char *name, const char *value)
 		return set_users(field, value, ACCESS_GROUPS);
 	case GROUP:
 		return set_group(field, value);
+	case SOCKETS:
+		return sock_rules_valid(value) ? set_string(field, value) : -EINVAL;
 	case NUMBER:
 		return set_number(field, value, UINT32_MAX);
 	case MILLISECONDS:
@@ -250,6 +284,8 @@ int config_set(struct config *config, const char *name, const char *value)
 		return set_seconds(field, value);
 	case INTERVAL:
 		return strcmp(value, "0") ? set_seconds(field, value) : set_number(field, "0", 0);
+	case LEASE:
+		return set_lease(field, value);
 	case SIZE:
 		return op_size_parse(value, field);
 	case MEMORY:
@@ -258,6 +294,8 @@ int config_set(struct config *config, const char *name, const char *value)
 		return set_number(field, value, UINT16_MAX);
 	case SWITCH:
 		return set_switch(field, value);
+	case NOTIFY:
+		return set_notify(field, value);
 	case MODE:
 		return set_mode(field, value);
 	}
@@ -281,46 +319,45 @@ static const char *allowed_of_level(const char *name)
 	return !strcmp(dot, ".limit") || !strcmp(dot, ".max_size") ? allowed[SIZE] : NULL;
 }
 
-static void explain_level(const struct level_configs *levels, const char *name, const char *value,
-			  int err, char *why, size_t size)
+static int explain_level(const struct level_configs *levels, const char *name, const char *value,
+			 int err, struct ckpt_error *error)
 {
 	int len = (int)strcspn(name, ".");
 	char of[LEVEL_CONFIG_NAME_MAX + 1];
 
 	snprintf(of, sizeof(of), "%.*s", len, name);
 	if (err == -EINVAL && !name[len])
-		snprintf(why, size,
-			 "level.%.40s: %.100s is no level (posix:DIRECTORY, partner, partner:NODE "
-			 "or erasure:K+M; its name of letters, digits, '_' and '-', not L1)",
-			 name, value);
-	else if (err == -EINVAL)
-		snprintf(why, size, "level.%.40s: %.100s is no value for it (%s)", name, value,
-			 allowed_of_level(name));
-	else if (allowed_of_level(name) && level_configs_find(levels, of) < 0)
-		snprintf(why, size,
-			 "level.%.40s: there is no level %.40s yet: level.%.40s = PLACE has to "
-			 "come first",
-			 name, of, of);
-	else
-		snprintf(why, size, "level.%.40s: no such setting", name);
+		return error_set(error, err,
+				 "level.%.40s: %.100s is no level (posix:DIRECTORY, partner, "
+				 "partner:NODE or erasure:K+M; its name of letters, digits, '_' "
+				 "and '-', not L1)",
+				 name, value);
+	if (err == -EINVAL)
+		return error_set(error, err, "level.%.40s: %.100s is no value for it (%s)", name,
+				 value, allowed_of_level(name));
+	if (allowed_of_level(name) && level_configs_find(levels, of) < 0)
+		return error_set(error, err,
+				 "level.%.40s: there is no level %.40s yet: level.%.40s = PLACE "
+				 "has to come first",
+				 name, of, of);
+	return error_set(error, err, "level.%.40s: no such setting", name);
 }
 
-void config_explain(const struct config *config, const char *name, const char *value, int err,
-		    char *why, size_t size)
+int config_explain(const struct config *config, const char *name, const char *value, int err,
+		   struct ckpt_error *error)
 {
 	const struct setting *s = config_find(name);
 
 	if (err == -E2BIG)
-		snprintf(why, size, "%.40s: too many levels, there may be %d", name,
-			 LEVEL_CONFIGS_MAX);
-	else if (err != -ENOENT && err != -EINVAL)
-		snprintf(why, size, "%.40s: %s", name, strerror(-err));
-	else if (!strncmp(name, OF_LEVELS, strlen(OF_LEVELS)))
-		explain_level(&config->levels, name + strlen(OF_LEVELS), value, err, why, size);
-	else if (!s)
-		snprintf(why, size, "%.40s: no such setting", name);
-	else
-		snprintf(why, size, "%.40s: %.100s is no value for it (%s)", name, value,
+		return error_set(error, err, "%.40s: too many levels, there may be %d", name,
+				 LEVEL_CONFIGS_MAX);
+	if (err != -ENOENT && err != -EINVAL)
+		return error_set(error, err, "%.40s: %s", name, strerror(-err));
+	if (!strncmp(name, OF_LEVELS, strlen(OF_LEVELS)))
+		return explain_level(&config->levels, name + strlen(OF_LEVELS), value, err, error);
+	if (!s)
+		return error_set(error, err, "%.40s: no such setting", name);
+	return error_set(error, err, "%.40s: %.100s is no value for it (%s)", name, value,
 			 allowed[s->kind]);
 }
 
@@ -426,8 +463,8 @@ static unsigned int seen_before(json_t *seen, const char *name, unsigned int lin
 	return (unsigned int)before;
 }
 
-static int parse_line(struct config *config, char *line, json_t *seen,
-		      struct config_mistake *mistake)
+static int parse_line(struct config *config, char *line, json_t *seen, unsigned int number,
+		      struct ckpt_error *error)
 {
 	char *comment = strchr(line, '#');
 	char *equals, *name, *value;
@@ -444,25 +481,17 @@ static int parse_line(struct config *config, char *line, json_t *seen,
 		*equals = '\0';
 	name = config_trim(line);
 	value = equals ? config_trim(equals + 1) : "";
-	if (!*value) {
-		snprintf(mistake->text, sizeof(mistake->text), "%.100s: NAME = VALUE is expected",
-			 name);
-		return -EINVAL;
-	}
+	if (!*value)
+		return error_set(error, -EINVAL, "%.100s: NAME = VALUE is expected", name);
 	err = config_set(config, name, value);
-	if (err) {
-		config_explain(config, name, value, err, mistake->text, sizeof(mistake->text));
-		return err;
-	}
-	before = seen_before(seen, name, mistake->line);
-	if (!before)
-		return 0;
-	snprintf(mistake->text, sizeof(mistake->text), "%s is there twice (line %u)", name, before);
-	return -EEXIST;
+	if (err)
+		return config_explain(config, name, value, err, error);
+	before = seen_before(seen, name, number);
+	return before ? error_set(error, -EEXIST, "%s is there twice (line %u)", name, before) : 0;
 }
 
 static int parse_lines(struct config *config, const char *text, size_t len, json_t *seen,
-		       struct config_mistake *mistake)
+		       unsigned int *number, struct ckpt_error *error)
 {
 	char line[PATH_MAX];
 	int err = 0;
@@ -471,14 +500,13 @@ static int parse_lines(struct config *config, const char *text, size_t len, json
 		const char *end = memchr(text, '\n', len);
 		size_t n = end ? (size_t)(end - text) : len;
 
-		mistake->line++;
+		++*number;
 		if (n < sizeof(line) && !memchr(text, '\0', n)) {
 			memcpy(line, text, n);
 			line[n] = '\0';
-			err = parse_line(config, line, seen, mistake);
+			err = parse_line(config, line, seen, *number, error);
 		} else {
-			strcpy(mistake->text, "the line is too long, or is not text");
-			err = -EINVAL;
+			err = error_set(error, -EINVAL, "the line is too long, or is not text");
 		}
 		n += end ? 1 : 0;
 		text += n;
@@ -487,38 +515,33 @@ static int parse_lines(struct config *config, const char *text, size_t len, json
 	return err;
 }
 
-int config_parse(struct config *config, const char *text, size_t len,
-		 struct config_mistake *ret_mistake)
+int config_parse(struct config *config, const char *text, size_t len, unsigned int *ret_line,
+		 struct ckpt_error *error)
 {
 	json_t *seen = json_object();
 	int err;
 
-	*ret_mistake = (struct config_mistake) { .line = 0 };
-	err = parse_lines(config, text, len, seen, ret_mistake);
+	*ret_line = 0;
+	err = parse_lines(config, text, len, seen, ret_line, error);
 	json_decref(seen);
 	return err;
 }
 
-int config_load(struct config *config, const char *path, char *why, size_t size)
+int config_load(struct config *config, const char *path, struct ckpt_error *error)
 {
 	_cleanup_free_ char *text = malloc(FILE_MAX);
 	_cleanup_fd_ int fd = open(path, O_RDONLY | O_CLOEXEC);
-	struct config_mistake mistake;
+	struct ckpt_error cause;
+	unsigned int line;
 	ssize_t n;
 	int err;
 
-	if (fd < 0) {
-		err = -errno;
-		snprintf(why, size, "%s: %s", path, strerror(-err));
-		return err;
-	}
+	if (fd < 0)
+		return error_set(error, -errno, "%s: %s", path, strerror(errno));
 	n = text ? read(fd, text, FILE_MAX) : -1;
-	if (n < 0 || n == FILE_MAX) {
-		snprintf(why, size, "%s: cannot be read, or is too long", path);
-		return -EINVAL;
-	}
-	err = config_parse(config, text, (size_t)n, &mistake);
-	if (err)
-		snprintf(why, size, "%s:%u: %s", path, mistake.line, mistake.text);
-	return err == -ENOENT ? -EINVAL : err;
+	if (n < 0 || n == FILE_MAX)
+		return error_set(error, -EINVAL, "%s: cannot be read, or is too long", path);
+	err = config_parse(config, text, (size_t)n, &line, &cause);
+	return err ? error_set(error, err == -ENOENT ? -EINVAL : err, "%s:%u: %s",
+			       error_path_tail(path), line, cause.text) : 0;
 }

@@ -21,6 +21,12 @@
  *	listen = ADDRESS			for other nodes; default *: all addresses
  *	may_run = PATH				program that says who of other nodes may run
  *						jobs here (may_run.h); default: none
+ *	munge = yes|no				yes: users of other nodes need a credential
+ *						(hosts/credential.h)
+ *	lease = DURATION			of a job's processes on other nodes than its
+ *						home (parts_lease.c); 0: none
+ *	fence_command = PATH			program that makes sure that a node is off
+ *						(fence_command.h); default: none
  *	store = DIR				keep copies of other nodes' images there
  *						(partner_server.h); default: none
  *	store_max = SIZE			limit of these copies; 0: as many as fit
@@ -31,8 +37,12 @@
  *	idle_timeout_ms = N			0: never close an idle connection; 300000
  *	max_pause_ms = N			0: as long as the module allows
  *	freeze_timeout_ms = N
+ *	sockets = RULES				refuse, close or reset: sock_rules.h
  *	quiesce_timeout_ms = N			0: 30000
  *	node_mtbf = DURATION			mean time between failures of one node; 1y
+ *	diagnose = off | notify			log jobs that hang: diagnose/hang_watch.h; off
+ *	diagnose_every = DURATION		from one look to the next; 1m
+ *	diagnose_patience = DURATION		shorter waits may be work; 10m
  *	pipeline_memory = SIZE			buffers of a dump that writes its image; 64M
  *	files_max = SIZE			kept of files that are written in place; 1G
  *	incremental = N				most bases that a generation may have; 0: full
@@ -54,6 +64,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/error.h"
 #include "base/log.h"
 #include "supervisor/catalog/retention.h"
 #include "supervisor/storage/level_config.h"
@@ -79,12 +90,19 @@ struct config {
 	char *node_key;
 	char *listen;
 	char *may_run;			/* NULL: none */
+	bool munge;			/* users of other nodes have to prove that they ask */
+	unsigned int lease_s;		/* 0: none */
+	char *fence_command;		/* NULL: none */
 	enum log_level log_level;
 	unsigned int idle_timeout_ms;
 	unsigned int max_pause_ms;
 	unsigned int freeze_timeout_ms;
+	char *sockets;			/* engine/core/sock_rules.h */
 	unsigned int quiesce_timeout_ms;
 	unsigned int node_mtbf_s;
+	bool diagnose;			/* notify */
+	unsigned int diagnose_every_s;
+	unsigned int diagnose_patience_s;
 	uint64_t pipeline_memory;
 	uint64_t files_max;
 	unsigned int incremental;
@@ -108,20 +126,18 @@ void config_done(struct config *config);
 
 /* Apply one setting of a line or an option; -EINVAL (value), -ENOENT (name), -E2BIG (levels). */
 int config_set(struct config *config, const char *name, const char *value);
-/* Explain why config_set() refused a setting, and which values are allowed. */
-void config_explain(const struct config *config, const char *name, const char *value, int err,
-		    char *why, size_t size);
+/*
+ * Explain in @error why config_set() refused a setting with @err, and which values are allowed.
+ * Return: @err
+ */
+int config_explain(const struct config *config, const char *name, const char *value, int err,
+		   struct ckpt_error *error);
 
-struct config_mistake {
-	unsigned int line;
-	char text[400];
-};
+/* Parse a file's text, with each setting at most once. @ret_line: the line that @error is about. */
+int config_parse(struct config *config, const char *text, size_t len, unsigned int *ret_line,
+		 struct ckpt_error *error);
 
-/* Parse a file's text, with each setting at most once; @ret_mistake is filled on failure. */
-int config_parse(struct config *config, const char *text, size_t len,
-		 struct config_mistake *ret_mistake);
-
-/* -ENOENT: no such file; for other errors @why has a message. */
-int config_load(struct config *config, const char *path, char *why, size_t size);
+/* -ENOENT: there is no such file. */
+int config_load(struct config *config, const char *path, struct ckpt_error *error);
 
 #endif /* STILLPOINT_CONFIG_H */

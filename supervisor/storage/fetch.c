@@ -2,16 +2,14 @@
 /*
  * Fetching a generation into L1 to restart from; see fetch.h.
  *
- * Order: generations from the newest to the oldest, or only the one that the caller names.
- * For each image of a generation L1 is tried first, then the levels in the order of the
- * configuration. If an image is good nowhere, the next older generation is tried, unless
- * the caller named one. "steps" of the result reports each failed attempt and each fetch.
+ * Owns the choice of the generation: from the newest to the oldest, or only the one that the
+ * caller names. If a generation cannot be had (fetch_generation.c), the next older one is tried,
+ * unless the caller named one. "steps" of the result reports each failed attempt and each fetch.
  *
  * Invariants: nothing in L1 is removed before its replacement is in L1, whole and checked,
- * under another name. A generation of several nodes becomes a generation (parts.json) after
- * its last image is there, and a job gets its record after its generation. A fetch that is
- * cut off at any instant leaves L1 with what it had, or more, and with temporary names that
- * the next dump of the job sweeps away.
+ * under another name. A job gets its record after its generation. A fetch that is cut off at any
+ * instant leaves L1 with what it had, or more, and with temporary names that the next dump of the
+ * job sweeps away.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -25,198 +23,7 @@
 #include "supervisor/storage/fetch_record.h"
 #include "supervisor/storage/inventory.h"
 #include "base/outcome.h"
-#include "supervisor/storage/level_config_group.h"
 #include "supervisor/storage/tombstone.h"
-
-/* --------------------------------------------------------------- one generation */
-
-/* The highest part number that any level has; -1: none, or the generation is one image. */
-static int last_part(const struct fetch_attempt *r)
-{
-	const json_t *held = inventory_of(r->scan, r->label, r->generation), *images, *image;
-	json_int_t last = -1;
-	const char *level;
-	size_t i;
-
-	json_object_foreach((json_t *)held, level, images) {
-		json_array_foreach(images, i, image) {
-			json_int_t part = json_integer_value(json_object_get(image, "part"));
-
-			if (!json_object_get(image, "error") && part > last)
-				last = part;
-		}
-	}
-	return (int)last;
-}
-
-/* The node names in the record of image @part, which is brought into L1 for that; or NULL. */
-static json_t *nodes_by(struct fetch_attempt *r, int part)
-{
-	_cleanup_free_ char *dir = fetch_place(r, part);
-	json_t *record, *nodes;
-	bool have;
-
-	r->all = true;
-	have = fetch_have_image(r, part);
-	r->all = false;
-	if (!have)
-		return NULL;
-	record = fetch_record_read(dir, r->key, NULL);
-	nodes = json_incref(json_object_get(json_object_get(record, "ranks"), "nodes"));
-	json_decref(record);
-	if (!nodes)
-		fetch_step(r, ": its images do not say of how many nodes it is");
-	return nodes;
-}
-
-/* Find the nodes whose images make up the generation: from L1, or else from any image. */
-static bool find_nodes(struct fetch_attempt *r)
-{
-	json_t *outcome;
-	int part, last, err;
-
-	if (r->f->ranks) {
-		r->nodes = json_incref(json_object_get(r->f->ranks, "nodes"));
-		r->parted = r->nodes;
-		return true;
-	}
-	outcome = inventory_nodes(r->f->catalog, r->f->job, r->generation, &r->nodes);
-	err = outcome ? outcome_errno(outcome) : 0;
-	json_decref(outcome);
-	/* An error of reading does not mean that the generation is gone. */
-	if (err && !fetch_is_lost(err)) {
-		fetch_note_failure(r, err);
-		return false;
-	}
-	r->parted = r->nodes;
-	if (r->nodes)
-		return true;
-	last = last_part(r);
-	if (last < 0)
-		return true;
-	r->parted = true;
-	/* A dry run looks no further: reading the node names would need a copy of an image. */
-	for (part = 0; part <= last && !r->nodes && !r->f->dry_run; part++)
-		r->nodes = nodes_by(r, part);
-	return r->nodes || r->f->dry_run;
-}
-
-static bool is_in_l1(const struct fetch_attempt *r, int part)
-{
-	_cleanup_free_ char *dir = fetch_place(r, part);
-
-	return dir && !access(dir, F_OK);
-}
-
-/*
- * Parity rebuilds an image only with most of the other images of its group. Images of the
- * generation that are missing from L1 are therefore fetched from the other levels first.
- * Return: true if L1 has gained an image.
- */
-static bool fetch_gather(struct fetch_attempt *r, int missing)
-{
-	size_t i, nr = json_array_size(r->nodes);
-	bool more = false;
-	unsigned int t;
-
-	for (t = 0; t < r->f->levels->nr && !level_config_is_group(&r->f->levels->conf[t]);)
-		t++;
-	if (t == r->f->levels->nr || r->f->dry_run)
-		return false;
-	r->all = true;
-	for (i = 0; i < nr; i++) {
-		if ((int)i != missing && !is_in_l1(r, (int)i))
-			more = fetch_have_image(r, (int)i) || more;
-	}
-	return more;
-}
-
-static bool have_part(struct fetch_attempt *r, int part)
-{
-	bool have = fetch_have_image(r, part) ||
-		    (fetch_gather(r, part) && fetch_have_image(r, part));
-
-	r->all = false;
-	return have;
-}
-
-/* With f->ranks the first node has checked that all exist: levels asked by all nodes are busy. */
-static bool have_parts(struct fetch_attempt *r)
-{
-	size_t i, nr = json_array_size(r->nodes);
-
-	for (i = 0; i < nr; i++) {
-		if (r->f->ranks && !fetch_is_wanted(r, (int)i))
-			continue;
-		if (!have_part(r, (int)i)) {
-			char of[128];
-
-			fetch_step(r, "%s: no good one is left anywhere",
-				   fetch_of_part(r, (int)i, of, sizeof(of)));
-			return false;
-		}
-	}
-	return true;
-}
-
-/* All images are in L1: write parts.json, which makes them a generation. */
-static bool commit_parts(struct fetch_attempt *r)
-{
-	json_t *ranks = json_incref((json_t *)r->f->ranks), *record, *parts = NULL;
-	_cleanup_free_ char *dir = fetch_place(r, 0);
-	struct ckpt_error error = {};
-	bool same;
-	int err;
-
-	err = catalog_generation_parts(r->f->catalog, r->f->job, r->generation, &parts,
-				       &error);
-	same = !err && (!ranks || json_equal(ranks, parts));
-	json_decref(parts);
-	if (same) {
-		json_decref(ranks);
-		return true;
-	}
-	if (!ranks) {
-		record = fetch_record_read(dir, r->key, NULL);
-		ranks = json_incref(json_object_get(record, "ranks"));
-		json_decref(record);
-	}
-	err = ranks ? catalog_generation_commit(r->f->catalog, r->f->job, r->generation, ranks,
-						&error) : -EBADMSG;
-	json_decref(ranks);
-	if (err) {
-		fetch_note_failure(r, err);
-		fetch_step(r, ": %s", error.text[0] ? error.text : strerror(-err));
-	}
-	return !err;
-}
-
-static bool have_generation(struct fetch_attempt *r, int64_t generation)
-{
-	_cleanup_free_ char *dir = catalog_image_dir(r->f->catalog, r->f->job, generation);
-
-	r->fresh = dir && access(dir, F_OK) && errno == ENOENT;
-	json_decref(r->nodes);
-	r->nodes = NULL;
-	r->generation = generation;
-	r->remote = false;
-	r->err = 0;
-	r->has_run = r->f->of_run;
-	r->run = json_integer_value(r->f->of_run);
-	if (!find_nodes(r))
-		return false;
-	if (r->parted && !r->nodes) {
-		r->remote = true;
-		fetch_step(r, ": would be fetched, as far as its images are on the levels");
-		return true;
-	}
-	if (r->parted)
-		return have_parts(r) && (r->f->dry_run || commit_parts(r));
-	if (fetch_have_image(r, -1))
-		return true;
-	fetch_step(r, ": no good one is left anywhere");
-	return false;
-}
 
 /* --------------------------------------------------------------------- which */
 
@@ -231,7 +38,7 @@ static int fetch_descending(const void *a, const void *b)
 static size_t fetch_candidates(const struct fetch_attempt *r, int64_t **ret_all)
 {
 	json_t *in_l1 = catalog_generations(r->f->catalog, r->f->job), *number;
-	json_t *of_job = json_object_get(json_object_get(r->scan, "jobs"), r->label);
+	json_t *of_job = inventory_of_job(r->scan, r->label);
 	size_t i, n = 0, nr = json_array_size(in_l1) + json_object_size(of_job);
 	int64_t *all = calloc(nr + 2, sizeof(*all));
 	const char *name;
@@ -302,7 +109,7 @@ static bool is_of_job(const struct fetch_attempt *r, const char *node)
 
 	if (!*node || (r->f->label && !strcmp(node, r->f->node)))
 		return true;
-	json_object_foreach(json_object_get(json_object_get(r->scan, "jobs"), r->label), number,
+	json_object_foreach(inventory_of_job(r->scan, r->label), number,
 			    held) {
 		json_object_foreach((json_t *)held, level, images) {
 			json_array_foreach(images, i, image) {
@@ -468,7 +275,7 @@ static json_t *try_all(struct fetch_attempt *r)
 		no = not_silently(r, all[i], !i);
 		if (no)
 			return no;
-		if (!have_generation(r, all[i]))
+		if (!fetch_have_generation(r, all[i]))
 			continue;
 		if (is_given_up(r)) {
 			fetch_drop(r);
@@ -541,7 +348,7 @@ static json_t *fetch_check_owner(const struct fetch_attempt *r)
 
 	if (r->f->label || !r->f->uid)
 		return NULL;
-	json_object_foreach(json_object_get(json_object_get(r->scan, "jobs"), r->label), number,
+	json_object_foreach(inventory_of_job(r->scan, r->label), number,
 			    held) {
 		for (t = 0; t < r->f->levels->nr && !outcome; t++) {
 			const struct level_config *conf = &r->f->levels->conf[t];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Shared by fetch.c (choosing the generation) and fetch_image.c (one image of it), and
- * nobody else.
+ * Shared by fetch.c (choosing the generation), fetch_generation.c (one generation) and
+ * fetch_image.c (one image of it), and nobody else.
  * One struct fetch_attempt lives for one fetch_run(); fetch.c owns it.
  */
 #ifndef STILLPOINT_SUPERVISOR_FETCH_PRIV_H
@@ -52,5 +52,10 @@ char *fetch_place(const struct fetch_attempt *r, int part);
 const char *fetch_of_part(const struct fetch_attempt *r, int part, char *buf, size_t size);
 /* True if the image is whole in L1, or was fetched; or, if not needed in L1, exists somewhere. */
 bool fetch_have_image(struct fetch_attempt *r, int part);
+/*
+ * True if all images of @generation that this node needs are in L1, and the others exist. In a dry
+ * run: if they could be had, as far as looking tells. Otherwise r->steps and r->err say why.
+ */
+bool fetch_have_generation(struct fetch_attempt *r, int64_t generation);
 
 #endif /* STILLPOINT_SUPERVISOR_FETCH_PRIV_H */

@@ -148,6 +148,16 @@ void group_survey_done(struct group_survey *survey)
 
 /* -------------------------------------------------------------------- list */
 
+/* Bit i: the i-th holder has a piece. */
+static unsigned int holders_of(const struct group_set *s)
+{
+	unsigned int i, holders = 0;
+
+	for (i = 0; i < s->set.m; i++)
+		holders |= s->have & 1u << i ? 1u << s->at[i] : 0;
+	return holders;
+}
+
 static int list_set(const struct group_set *s, const char *prefix, level_item_fn fn, void *arg)
 {
 	char name[LEVEL_NAME_MAX + 1];
@@ -161,6 +171,7 @@ static int list_set(const struct group_set *s, const char *prefix, level_item_fn
 			.generation = s->set.generation, .created_ns = s->created_ns,
 			.bytes = m->layout.bytes, .of = s->set.m,
 			.have = (unsigned int)__builtin_popcount(s->have),
+			.coded = s->set.k, .holders = holders_of(s),
 		};
 
 		memcpy(item.id, m->id, sizeof(item.id));

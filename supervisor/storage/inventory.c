@@ -120,6 +120,10 @@ static int inventory_on_item(const struct level_item *item, void *arg)
 				    json_integer((json_int_t)(item->created_ns / 1000000000)));
 		if (item->have < item->of)
 			json_object_set_new(image, "short", json_true());
+		if (item->of) {
+			json_object_set_new(image, "coded", json_integer(item->coded));
+			json_object_set_new(image, "holders", json_integer(item->holders));
+		}
 	}
 	snprintf(number, sizeof(number), "%" PRId64, generation);
 	of_generation = object_at(object_at(s->jobs, label), number);
@@ -212,12 +216,17 @@ json_t *inventory_scan(const struct inventory_scope *scope)
 	return json_pack("{s:o, s:o, s:o}", "jobs", s.jobs, "errors", s.errors, "silent", s.silent);
 }
 
+json_t *inventory_of_job(const json_t *scan, const char *label)
+{
+	return json_object_get(json_object_get(scan, "jobs"), label);
+}
+
 json_t *inventory_of(const json_t *scan, const char *label, int64_t generation)
 {
 	char number[24];
 
 	snprintf(number, sizeof(number), "%" PRId64, generation);
-	return json_object_get(json_object_get(json_object_get(scan, "jobs"), label), number);
+	return json_object_get(inventory_of_job(scan, label), number);
 }
 
 /* ------------------------------------------------------------------- state */

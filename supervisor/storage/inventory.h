@@ -47,12 +47,16 @@ struct inventory_scope {
  *	{"jobs": {LABEL: {"GENERATION": {LEVEL: [image, ...]}}}, "errors": {LEVEL: text},
  *	 "silent": {LEVEL: {NODE or "" (all): text}}}
  *	image	{"node", "part" (-1: one image), "bytes", "created", "name"}; an unusable image has
- *		"error" and "errno"; "short": true if some of its parity is missing
+ *		"error" and "errno"; "short": true if some of its parity is missing. On an erasure
+ *		level "node" is the coder, "coded" the number of images that the parity covers, and
+ *		"holders" a bitmask of the coder's level_config_holder()s that have a piece
  *
  * A level that cannot be asked is in "errors". Return: a new reference.
  */
 json_t *inventory_scan(const struct inventory_scope *scope);
 
+/* The generations of one job: {N: inventory_of()}, borrowed; NULL: there are none. */
+json_t *inventory_of_job(const json_t *scan, const char *label);
 /* The images of one generation: {LEVEL: [...]}, borrowed; NULL: there are none. */
 json_t *inventory_of(const json_t *scan, const char *label, int64_t generation);
 

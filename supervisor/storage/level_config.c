@@ -337,6 +337,21 @@ int level_config_check(const struct level_config *conf, struct ckpt_error *error
 					       level_config_dir(conf), strerror(ENOTDIR));
 }
 
+const char *level_config_holder(const struct level_config *conf, const char *owner, unsigned int i)
+{
+	int index;
+
+	if (level_config_is_group(conf))
+		return level_config_group_holder(conf, owner, i);
+	if (level_config_is_dir(conf) || i)
+		return NULL;
+	if (partner_node(conf->place))
+		return partner_node(conf->place);
+	index = conf->site ? partner_choose(conf->site->nodes, conf->site->nr_nodes, owner, NULL) :
+			     -ENOENT;
+	return index < 0 ? NULL : conf->site->nodes[index].name;
+}
+
 int level_config_nodes(const struct level_config *conf, const json_t *hosts,
 	       int (*fn)(const char *node, void *arg), void *arg)
 {

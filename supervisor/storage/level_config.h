@@ -149,6 +149,15 @@ const char *level_config_dir(const struct level_config *conf);
 int level_config_check(const struct level_config *conf, struct ckpt_error *error);
 
 /*
+ * level_config_holder() - the @i-th node that keeps what the level has of @owner's images
+ *
+ * A partner level has the partner, an erasure level the holders of the parity that @owner codes.
+ * NULL: there are no more, the level is a directory, or @owner is not in the hosts file. The name
+ * lives as long as the configuration and the hosts file.
+ */
+const char *level_config_holder(const struct level_config *conf, const char *owner, unsigned int i);
+
+/*
  * level_config_nodes() - call @fn for each node that has a directory on the level, in no
  *	order
  * @hosts: {NAME: anything}: all nodes, for a level that cannot list its own; NULL: none

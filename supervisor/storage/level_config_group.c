@@ -123,6 +123,21 @@ const char *level_config_owner(const struct level_config *conf, const json_t *no
 	return owner;
 }
 
+const char *level_config_group_holder(const struct level_config *conf, const char *coder,
+				      unsigned int i)
+{
+	const struct levels_group *group;
+	const char *name = NULL;
+	struct ckpt_error unread;
+	struct levels_grouping all;
+
+	if (i < conf->m && !find_group(conf, coder, &all, &group, &unread))
+		name = conf->site->nodes[group->holders[i]].name;
+	if (i < conf->m)
+		levels_groups_done(&all);
+	return name;
+}
+
 /* --------------------------------------------------------------------- ways */
 
 /* Wait for another user of the store, as level_config_open_patiently() does. */

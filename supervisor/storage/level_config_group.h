@@ -36,6 +36,10 @@ int level_config_group_check(const struct level_config *conf, struct ckpt_error 
 char *level_image_dir(const struct catalog *catalog, const char *label, int64_t generation,
 		      int part);
 
+/* level_config_holder() of an erasure level. */
+const char *level_config_group_holder(const struct level_config *conf, const char *coder,
+				      unsigned int i);
+
 /* Called by level_config_open() for erasure levels. */
 int level_config_group_open(const struct level_config *conf, const struct level_user *user,
 		    struct level **ret_level, struct ckpt_error *error);

@@ -118,7 +118,7 @@ static void remove_images(struct run *r, const struct level_config *conf, const 
 
 static void levels_remove_all(struct run *r)
 {
-	const json_t *of_job = json_object_get(json_object_get(r->scan, "jobs"), r->o->label);
+	const json_t *of_job = inventory_of_job(r->scan, r->o->label);
 	const json_t *held;
 	const char *number;
 	unsigned int t;
@@ -170,7 +170,7 @@ static bool levels_remove_covers(const struct run *r, const json_t *images, cons
 /* The number of a generation that would be lost everywhere; 0: none. */
 static int64_t only_here(const struct run *r)
 {
-	const json_t *of_job = json_object_get(json_object_get(r->scan, "jobs"), r->o->label);
+	const json_t *of_job = inventory_of_job(r->scan, r->o->label);
 	const json_t *held, *images;
 	const char *number, *level;
 
@@ -214,7 +214,7 @@ static bool levels_remove_has_part(const struct run *r, const char *number, cons
 /* The most consecutive parts, from the first on, that any generation has; INT_MAX: one image. */
 static int most_parts(const struct run *r, bool to_go)
 {
-	const json_t *of_job = json_object_get(json_object_get(r->scan, "jobs"), r->o->label);
+	const json_t *of_job = inventory_of_job(r->scan, r->o->label);
 	const char *number;
 	const json_t *held;
 	int most = 0;

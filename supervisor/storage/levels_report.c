@@ -126,7 +126,7 @@ static void add_to_job(const struct level_configs *levels, const json_t *scan, c
 		snprintf(text, sizeof(text), "%lld", (long long)n);
 		json_object_set_new(seen, text, json_true());
 	}
-	json_object_foreach(json_object_get(json_object_get(scan, "jobs"), label), number, held) {
+	json_object_foreach(inventory_of_job(scan, label), number, held) {
 		if (json_object_get(seen, number))
 			continue;
 		row = row_elsewhere(atoll(number), held);

@@ -280,14 +280,17 @@ static void partner_server_on_outcome(json_t *outcome, void *arg)
 
 static const struct channel_ops ops = { partner_server_on_progress, partner_server_on_outcome };
 
+static const struct worker_kind session_work = {
+	.name = "ckptd-store",
+	.run = session_run,
+	.killed = "what it had stored or removed by then stays so",
+};
+
 /* The session takes over the ticket, the hello and @fd. */
 static void session_start(struct partner_server *store, const struct ticket *ticket, int fd,
 			  const struct partner_hello *hello)
 {
-	struct worker_spec spec = {
-		.name = "ckptd-store", .run = session_run,
-		.killed = "what it had stored or removed by then stays so",
-	};
+	struct worker_spec spec = { .kind = &session_work };
 	struct peer_node who;
 	struct session *s = store->sessions;
 	const int keep[] = { fd, -1 };
@@ -368,11 +371,16 @@ static void on_swept(json_t *outcome, void *arg)
 	json_decref(outcome);
 }
 
+static const struct worker_kind sweep_work = {
+	.name = "ckptd-sweep",
+	.run = sweep_run,
+};
+
 /* Remove leftovers of sessions killed with the last ckptd: their owners may never come again. */
 static void partner_server_sweep(struct partner_server *store)
 {
 	static const struct channel_ops sweep_ops = { partner_server_on_progress, on_swept };
-	const struct worker_spec spec = { .name = "ckptd-sweep", .run = sweep_run, .arg = store };
+	const struct worker_spec spec = { .kind = &sweep_work, .arg = store };
 	int err = worker_start(&store->common->workers, &spec, &sweep_ops, store, &store->sweeper);
 
 	if (err)

@@ -184,10 +184,10 @@ static json_t *prune_remove_all(const struct prune *prune, struct retention_item
 			 (json_int_t)freed);
 }
 
-static json_t *prune_skipped(const struct prune *prune, int err, const char *text)
+static json_t *prune_skipped(const struct prune *prune, const struct ckpt_error *error)
 {
-	return json_pack("{s:I, s:s, s:i}", "job", (json_int_t)prune->listing.job, "skipped", text,
-			 "errno", -err);
+	return json_pack("{s:I, s:s, s:i}", "job", (json_int_t)prune->listing.job, "skipped",
+			 error->text, "errno", -error->err);
 }
 
 json_t *prune_job(const struct prune *prune)
@@ -195,26 +195,28 @@ json_t *prune_job(const struct prune *prune)
 	size_t nr = json_array_size(prune->generations);
 	_cleanup_free_ struct retention_item *items = NULL;
 	_cleanup_fd_ int lock = -1;
-	char holder[80], why[160];
+	struct ckpt_error error;
 	json_t *missed, *entry;
+	char holder[80];
 	int err = 0;
 
 	if (restarted_elsewhere(prune, holder, sizeof(holder))) {
-		snprintf(why, sizeof(why), "it is being restarted on node %s", holder);
-		return prune_skipped(prune, -EBUSY, why);
+		error_set(&error, -EBUSY, "it is being restarted on node %s", holder);
+		return prune_skipped(prune, &error);
 	}
 	items = prune_collect(prune, nr);
-	if (!items)
-		return prune_skipped(prune, -ENOMEM, "out of memory");
+	if (!items) {
+		error_set(&error, -ENOMEM, "out of memory");
+		return prune_skipped(prune, &error);
+	}
 	missed = prune_ask_levels(prune, items, nr, prune_decide);
 	/* Manifests and levels may be slow, so they are read before the lock is taken. */
 	if (!prune->dry_run)
 		err = catalog_lock(prune->listing.catalog, prune->listing.job, &lock);
 	if (err) {
-		entry = prune_skipped(prune, err,
-				      err == -EBUSY ? "its generations are being removed or pinned "
-						      "just now"
-						    : strerror(-err));
+		error_set(&error, err, "%s", err == -EBUSY ?
+			  "its generations are being removed or pinned just now" : strerror(-err));
+		entry = prune_skipped(prune, &error);
 	} else {
 		prune_decide(prune, items, nr);
 		entry = prune_remove_all(prune, items, nr, missed);

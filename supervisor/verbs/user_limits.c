@@ -9,18 +9,16 @@
 #include "supervisor/verbs/user_limits.h"
 
 #include <errno.h>
-#include <fts.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/types.h>
 
 #include "base/clock.h"
 #include "base/outcome.h"
 #include "supervisor/control/worker.h"
 #include "supervisor/job/jobs.h"
 #include "supervisor/job/jobs_read.h"
+#include "supervisor/job/user_size.h"
 
 /* ---------------------------------------------------------------- deciding */
 
@@ -62,15 +60,7 @@ json_t *user_limits_check_disk(const struct config *config, enum user_act act,
 				     "that a user may have; remove jobs that are over (ckptctl ps "
 				     "--all, ckptctl rm JOB)",
 				     figures->records, config->user_max_records);
-	if (act != USER_RESTARTS && config->user_max_size &&
-	    figures->bytes >= config->user_max_size)
-		return outcome_error(-EDQUOT,
-				     "user_max_size: your jobs take %" PRIu64 " bytes of the image "
-				     "directory, of %" PRIu64 " that a user may take; remove "
-				     "generations (ckptctl list, ckptctl prune --keep N, ckptctl "
-				     "rm JOB)",
-				     figures->bytes, config->user_max_size);
-	return NULL;
+	return act != USER_RESTARTS ? user_size_check(config, figures->bytes) : NULL;
 }
 
 /* ---------------------------------------------------------------- counting */
@@ -92,23 +82,6 @@ static struct user_figures user_limits_count(struct jobs *jobs, uid_t uid)
 	return figures;
 }
 
-/* In the worker: the bytes that are allocated at @dir and below. */
-static uint64_t user_limits_bytes(const char *dir)
-{
-	char *const roots[] = { (char *)(uintptr_t)dir, NULL };
-	FTS *walk = fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
-	const FTSENT *entry;
-	uint64_t bytes = 0;
-
-	while (walk && (entry = fts_read(walk))) {
-		if (entry->fts_info == FTS_F || entry->fts_info == FTS_D)
-			bytes += 512 * (uint64_t)entry->fts_statp->st_blocks;
-	}
-	if (walk)
-		fts_close(walk);
-	return bytes;
-}
-
 struct user_gate {
 	struct request *request;
 	enum user_act act;
@@ -123,7 +96,7 @@ static void user_gate_add(const struct job *job, void *arg)
 
 	gate->figures.records++;
 	if (gate->request->common->config.user_max_size)
-		gate->figures.bytes += user_limits_bytes(job->image_dir);
+		gate->figures.bytes += user_size_of(job);
 }
 
 static json_t *user_gate_run(struct channel_reporter *reporter, void *arg)
@@ -168,10 +141,15 @@ static void user_gate_on_outcome(json_t *outcome, void *arg)
 		request_answer(gate.request, outcome);
 }
 
+static const struct worker_kind user_gate_work = {
+	.name = "ckptd-limits",
+	.run = user_gate_run,
+};
+
 static void user_gate_start(struct request *request, enum user_act act, request_fn go)
 {
 	static const struct channel_ops ops = { user_gate_on_progress, user_gate_on_outcome };
-	struct worker_spec spec = { .name = "ckptd-limits", .run = user_gate_run };
+	struct worker_spec spec = { .kind = &user_gate_work };
 	struct user_gate *gate = calloc(1, sizeof(*gate));
 	int err = -ENOMEM;
 

@@ -23,6 +23,8 @@ void verb_auto(struct request *request);
 void verb_restart(struct request *request);
 void verb_list(struct request *request);
 void verb_rm(struct request *request);
+/* verbs_recover.c */
+void verb_recover(struct request *request);
 /* verbs_stats.c */
 void verb_stats(struct request *request);
 void verb_interval(struct request *request);
@@ -37,6 +39,8 @@ void verb_fsck(struct request *request);
 /* verbs_ranks.c */
 void verb_ranks(struct request *request);
 int verb_ranks_register(struct jobs *jobs);	/* answer the question "ranks" of other nodes */
+/* verbs_diagnose.c */
+void verb_diagnose(struct request *request);
 /* verbs_tree.c */
 void verb_dump(struct request *request);
 void verb_restore(struct request *request);

@@ -15,6 +15,7 @@
 #include "supervisor/job/jobs.h"
 #include "base/clock.h"
 #include "base/outcome.h"
+#include "engine/core/sock_rules.h"
 #include "supervisor/job/rank_record.h"
 #include "supervisor/parts/parts.h"
 #include "supervisor/auto/schedule.h"
@@ -44,14 +45,18 @@ static json_t *verb_checkpoint_parse(const struct request *request,
 	json_int_t id;
 
 	o->max_pause_ms = -1;
-	if (json_unpack_ex(request->args, &why, 0, "{s:I, s?b, s?b, s?b, s?i, s?i, s?s, s?b !}",
+	if (json_unpack_ex(request->args, &why, 0,
+			   "{s:I, s?b, s?b, s?b, s?i, s?i, s?s, s?b, s?s !}",
 			   "job", &id, "kill", &kill, "dry_run", &dry_run,
 			   "stop_and_copy", &copy, "max_pause_ms", &o->max_pause_ms,
 			   "quiesce_timeout_ms", &o->quiesce_ms, "files", &o->files,
-			   "incremental", &incremental) ||
+			   "incremental", &incremental, "sockets", &o->sockets) ||
 	    o->quiesce_ms < 0)
 		return outcome_usage("checkpoint: bad arguments: %s",
 				     o->quiesce_ms < 0 ? "quiesce_timeout_ms" : why.text);
+	if (o->sockets && !sock_rules_valid(o->sockets))
+		return outcome_usage("checkpoint: sockets is %s, not %s", SOCK_RULES_SYNTAX,
+				     o->sockets);
 	o->kill = kill;
 	o->dry_run = dry_run;
 	o->stop_and_copy = copy;
@@ -100,24 +105,27 @@ static json_t *verb_checkpoint_check_place(const struct job *job)
 	return job->state == JOB_ELSEWHERE || away ? job_check_running(job) : NULL;
 }
 
-/* NULL or an outcome. */
-static json_t *verb_checkpoint_set(struct job *job, bool on, json_t *settings)
+/* Give @job new settings, which this takes over. NULL or an outcome. */
+static json_t *verb_checkpoint_set(struct job *job, struct job_automatic *settings)
 {
-	json_t *before = json_incref(job->record.automatic), *outcome = NULL;
+	struct job_automatic before = job->record.automatic;
 	struct ckpt_error error = {};
+	json_t *outcome = NULL;
 	int err;
 
-	job_record_replace(&job->record.automatic, on ? json_incref(settings) : NULL);
+	job->record.automatic = *settings;
+	*settings = (struct job_automatic) { 0 };
 	err = job_save(job, &error);
 	if (err) {
 		outcome = outcome_error(err, "%s", error.text);
-		job_record_replace(&job->record.automatic, json_incref(before));
+		job_automatic_done(&job->record.automatic);
+		job->record.automatic = before;
 	} else {
 		log_info(&jobs_common(job->jobs)->log, "job %lld: checkpoints by itself: %s",
-			 (long long)job->id, on ? "on" : "off");
+			 (long long)job->id, schedule_is_on(job) ? "on" : "off");
+		job_automatic_done(&before);
 		schedule_changed(job);
 	}
-	json_decref(before);
 	return outcome;
 }
 
@@ -125,6 +133,7 @@ void verb_auto(struct request *request)
 {
 	json_t *outcome = NULL, *settings = NULL;
 	struct job *job = jobs_reconcile_for(request, &outcome);
+	struct job_automatic automatic = { 0 };
 	json_error_t why;
 	json_int_t id;
 	int on = -1;
@@ -137,16 +146,15 @@ void verb_auto(struct request *request)
 			   "settings", &settings) || (settings && on != 1))
 		outcome = outcome_usage("auto: bad arguments");
 	else if (settings)
-		outcome = schedule_check(settings);
+		outcome = schedule_parse(settings, &automatic);
+	automatic.on = on == 1;
 	if (!outcome && on == 1)
 		outcome = rank_record_check_auto(job->record.ranks);
 	if (!outcome && on >= 0)
 		outcome = verb_checkpoint_check_place(job);
-	if (!outcome && on >= 0) {
-		settings = settings ? json_incref(settings) : json_object();
-		outcome = verb_checkpoint_set(job, on, settings);
-		json_decref(settings);
-	}
+	if (!outcome && on >= 0)
+		outcome = verb_checkpoint_set(job, &automatic);
+	job_automatic_done(&automatic);
 	if (!outcome)
 		outcome = outcome_ok(json_pack("{s:I, s:b, s:o*}", "job", (json_int_t)job->id,
 					       "on", schedule_is_on(job), "auto",

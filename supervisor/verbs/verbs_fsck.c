@@ -129,12 +129,15 @@ static json_t *verb_fsck_parse(struct request *request, struct fsck_request *f)
 	return NULL;
 }
 
+static const struct worker_kind fsck_work = {
+	.name = "ckptd-fsck",
+	.run = fsck_run,
+	.killed = "what it had repaired by then is (--repair): run it again",
+};
+
 void verb_fsck(struct request *request)
 {
-	struct worker_spec spec = {
-		.name = "ckptd-fsck", .run = fsck_run,
-		.killed = "what it had repaired by then is (--repair): run it again",
-	};
+	struct worker_spec spec = { .kind = &fsck_work };
 	struct fsck_request *f = calloc(1, sizeof(*f));
 	json_t *outcome;
 	int err;

@@ -61,9 +61,14 @@ static void verb_image_on_outcome(json_t *outcome, void *arg)
 
 static const struct channel_ops ops = { verb_image_on_progress, verb_image_on_outcome };
 
+static const struct worker_kind image_work = {
+	.name = "ckptd-image",
+	.run = image_run,
+};
+
 static void verb_image_start(struct request *request, json_t *args, image_fn op)
 {
-	struct worker_spec spec = { .name = "ckptd-image", .run = image_run };
+	struct worker_spec spec = { .kind = &image_work };
 	struct image_request *r = calloc(1, sizeof(*r));
 	int err = -ENOMEM;
 

@@ -124,16 +124,18 @@ static json_t *parse_run(struct request *request, bool *ret_attach, json_t **ret
 	const char *err = SPEC_PIPE;
 	int host_ns = 0, tty = 0, window = 0, mask = 022, attach = 0;
 	json_t *argv, *env, *record, *ranks = NULL, *settings = NULL, *mempolicy = NULL;
+	const char *credential = NULL;	/* goes to other nodes, and not into the record */
 	json_error_t why;
 	char user[64];
 
 	if (json_unpack_ex(request->args, &why, 0,
 			   "{s:o, s:o, s:s, s?s, s?b, s?b, s?s, s?s, s?s, s?i, s?i, s?b, s?o, s?o, "
-			   "s?o !}",
+			   "s?o, s?s !}",
 			   "argv", &argv, "env", &env, "cwd", &cwd, "name", &name, "host_ns",
 			   &host_ns, "tty", &tty, "stdin", &in, "stdout", &out, "stderr", &err,
 			   "window", &window, "umask", &mask, "attach", &attach, "ranks", &ranks,
-			   "auto", &settings, "mempolicy", &mempolicy)) {
+			   "auto", &settings, "mempolicy", &mempolicy, "credential",
+			   &credential)) {
 		*ret_outcome = verb_job_bad(why.text);
 		return NULL;
 	}
@@ -152,7 +154,7 @@ static json_t *parse_run(struct request *request, bool *ret_attach, json_t **ret
 	else if (!stream_ok(in) || !stream_ok(out) || !stream_ok(err))
 		*ret_outcome = verb_job_bad("files for input and output are absolute paths");
 	else if (settings)
-		*ret_outcome = schedule_check(settings);
+		*ret_outcome = schedule_parse(settings, NULL);
 	if (*ret_outcome)
 		return NULL;
 	if (!name)
@@ -249,7 +251,9 @@ static void on_run_outcome(json_t *outcome, void *arg)
 	if (outcome_is_ok(outcome) && job->parts) {
 		json_decref(outcome);
 		job_take(job);
-		parts_start(job->parts, NULL, on_parts_started, run);
+		parts_start(job->parts, NULL,
+			    json_object_get(run->request->args, "credential"), on_parts_started,
+			    run);
 		return;
 	}
 	job->busy = NULL;
@@ -313,14 +317,14 @@ static void verb_run_begin(struct request *request)
 	err = jobs_create(request->jobs, record, &run->job, &error);
 	if (!err) {
 		run->job->busy = "start";
-		if (json_object_get(run->job->record.ranks, "nodes"))
+		if (rank_record_nodes(run->job->record.ranks))
 			err = parts_open(run->job, true, &error);
 		if (!err) {
 			err = verb_job_start(run, attach);
 			if (!err)
 				return;
 			error_set(&error, err, "the job's shim cannot be started: %s",
-				  strerror(-err));
+				  launch_strerror(err));
 		}
 		verb_job_discard(run->job);
 	}
@@ -365,11 +369,15 @@ static void verb_ps_on_outcome(json_t *outcome, void *arg)
 	request_answer(arg, outcome);
 }
 
+static const struct worker_kind verb_ps_work = {
+	.name = "ckptd-ps",
+	.run = verb_ps_run,
+};
+
 static void verb_ps_all(struct request *request)
 {
 	static const struct channel_ops ops = { verb_ps_on_progress, verb_ps_on_outcome };
-	const struct worker_spec spec = { .name = "ckptd-ps", .run = verb_ps_run,
-		.arg = request };
+	const struct worker_spec spec = { .kind = &verb_ps_work, .arg = request };
 	struct worker *worker;
 	int err = jobs_worker_start(request->jobs, &spec, &ops, request, &worker);
 

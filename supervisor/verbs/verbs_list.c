@@ -17,7 +17,7 @@
 #include "supervisor/job/jobs.h"
 #include "supervisor/job/jobs_read.h"
 #include "supervisor/auto/pruner.h"
-#include "supervisor/auto/merger.h"
+#include "supervisor/job/job_events.h"
 #include "supervisor/auto/services.h"
 #include "supervisor/storage/levels_remove.h"
 #include "supervisor/storage/levels_report.h"
@@ -120,9 +120,14 @@ static json_t *drop_index(const struct request *request)
 	return err ? outcome_error(err, "%s: %s", path ? path : "the index", strerror(-err)) : NULL;
 }
 
+static const struct worker_kind list_work = {
+	.name = "ckptd-list",
+	.run = list_run,
+};
+
 void verb_list(struct request *request)
 {
-	struct worker_spec spec = { .name = "ckptd-list", .run = list_run };
+	struct worker_spec spec = { .kind = &list_work };
 	struct list *list = calloc(1, sizeof(*list));
 	json_t *outcome = NULL;
 	struct job *draft = NULL;
@@ -536,17 +541,18 @@ static struct rm *parse_rm(struct request *request, struct job *job, bool *ret_d
 	return rm;
 }
 
+static const struct worker_kind rm_work = {
+	.name = "ckptd-rm",
+	.run = rm_run,
+	.killed = "what it had removed by then is gone: ckptctl list shows what is left, "
+		  "and removing it again is harmless",
+};
+
 /* The job's flushes have stopped: start the worker. */
 static void rm_start(void *arg)
 {
 	struct rm *rm = arg;
-	struct worker_spec spec = {
-		.name = "ckptd-rm",
-		.run = rm_run,
-		.arg = rm,
-		.killed = "what it had removed by then is gone: ckptctl list shows what is left, "
-			  "and removing it again is harmless",
-	};
+	const struct worker_spec spec = { .kind = &rm_work, .arg = rm };
 	int err = worker_start(&rm->request->common->workers, &spec, &rm_ops, rm, &rm->worker);
 
 	if (err)
@@ -574,8 +580,7 @@ void verb_rm(struct request *request)
 	if (rm && !dry_run && !outcome)
 		outcome = tombstone_write(rm);
 	if (rm && !outcome) {
-		pruner_stop(request->services->pruner, job->id);
-		merger_stop(request->services->merger, job->id, true);
+		job_events_claimed(job);
 		job->busy = "removal";
 		if (flusher_hold(request->services->flusher, rm_start, rm))
 			rm_start(rm);

@@ -226,15 +226,16 @@ static void verb_partner_on_abandon(struct request *request, void *arg)
 		worker_kill(r->worker, SIGKILL);
 }
 
+static const struct worker_kind store_work = {
+	.name = "ckptd-copy",
+	.run = store_run,
+	.killed = "what it had done by then stays done: ckptctl store shows what is on the "
+		  "other node",
+};
+
 static void verb_partner_on_ticket(const struct partner_ticket *ticket, json_t *no, void *arg)
 {
-	struct worker_spec spec = {
-		.name = "ckptd-copy",
-		.run = store_run,
-		.arg = arg,
-		.killed = "what it had done by then stays done: ckptctl store shows what is on the "
-			  "other node",
-	};
+	const struct worker_spec spec = { .kind = &store_work, .arg = arg };
 	struct store_request *r = arg;
 	int err;
 

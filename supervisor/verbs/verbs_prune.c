@@ -299,10 +299,15 @@ static void prune_on_survey(json_t *outcome, void *arg)
 	free(survey);
 }
 
+static const struct worker_kind prune_survey_work = {
+	.name = "ckptd-survey",
+	.run = prune_survey_run,
+};
+
 static void prune_all(struct request *request, const struct retention_rule *rule, bool dry_run)
 {
 	static const struct channel_ops ops = { prune_on_survey_progress, prune_on_survey };
-	struct worker_spec spec = { .name = "ckptd-survey", .run = prune_survey_run };
+	struct worker_spec spec = { .kind = &prune_survey_work };
 	struct prune_survey *survey = calloc(1, sizeof(*survey));
 	int err = -ENOMEM;
 

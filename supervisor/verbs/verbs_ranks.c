@@ -254,10 +254,15 @@ static void ask_nodes(struct asked *a, const struct job *job)
 	}
 }
 
+static const struct worker_kind ranks_work = {
+	.name = "ckptd-ranks",
+	.run = ranks_run,
+};
+
 /* Start the worker, and ask the other nodes. Takes over @a. NULL or an outcome. */
 static json_t *verb_ranks_begin(struct asked *a, const struct job *job)
 {
-	struct worker_spec spec = { .name = "ckptd-ranks", .run = ranks_run, .arg = a };
+	const struct worker_spec spec = { .kind = &ranks_work, .arg = a };
 	struct common *common = jobs_common(job->jobs);
 	int err;
 

@@ -22,14 +22,14 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "image/reader.h"
 #include "supervisor/auto/fetching.h"
 #include "supervisor/control/confines.h"
 #include "supervisor/auto/services.h"
 #include "supervisor/job/jobs.h"
-#include "supervisor/auto/pruner.h"
-#include "supervisor/auto/merger.h"
+#include "supervisor/job/job_events.h"
 #include "base/clock.h"
 #include "base/outcome.h"
 #include "supervisor/restart/precheck.h"
@@ -90,6 +90,24 @@ static void attempt_answer(struct attempt *a, json_t *outcome, int fd)
 
 /* ---------------------------------------------------------------- the restart */
 
+/*
+ * NULL, or an outcome: another node is removing generations of the job. A pruner looks for a
+ * claim once it has the catalog's lock, so one of the two sees the other.
+ */
+static json_t *check_not_pruned(const struct common *common, int64_t id)
+{
+	int lock = -1, err;
+
+	err = catalog_lock(&common->catalog, id, &lock);
+	if (!err)
+		close(lock);
+	return err == -EBUSY ? outcome_error(err,
+					     "generations of job %lld are being removed just now; "
+					     "try again",
+					     (long long)id)
+			     : NULL;
+}
+
 /* Claim the job, so that no other node restarts it; *@job becomes the job as it is then. */
 static json_t *take_claim(struct request *request, struct job **job)
 {
@@ -109,8 +127,8 @@ static json_t *take_claim(struct request *request, struct job **job)
 				     (long long)id, holder);
 	if (err)
 		return outcome_error(err, "%s: %s", (*job)->image_dir, strerror(-err));
-	merger_stop(request->services->merger, id, true);
-	outcome = pruner_yield(request->services->pruner, id);
+	job_events_claimed(*job);
+	outcome = check_not_pruned(common, id);
 	if (!outcome)
 		*job = jobs_reconcile(request->jobs, id, &outcome);
 	/* whoever had the claim before may have restarted it meanwhile */

@@ -195,9 +195,14 @@ static struct stats *stats_new(struct request *request, const struct job *job)
 	return s;
 }
 
+static const struct worker_kind stats_work = {
+	.name = "ckptd-stats",
+	.run = stats_run,
+};
+
 static void verb_stats_start(struct stats *s)
 {
-	const struct worker_spec spec = { .name = "ckptd-stats", .run = stats_run, .arg = s };
+	const struct worker_spec spec = { .kind = &stats_work, .arg = s };
 	int err = worker_start(&s->request->common->workers, &spec, &ops, s, &s->worker);
 
 	if (!err) {
@@ -253,6 +258,7 @@ static json_t *verb_stats_check_levels(const json_t *levels)
 static json_t *parse_interval(const struct request *request, const struct job *job,
 			      struct stats *s)
 {
+	struct job_automatic rates = { 0 };
 	json_t *own = json_object(), *levels = NULL, *outcome = NULL;
 	json_int_t id, mtbf = 0, node_mtbf = 0;
 	int slowdown = ADVICE_SLOWDOWN;
@@ -269,16 +275,17 @@ static json_t *parse_interval(const struct request *request, const struct job *j
 	if (!outcome && json_object_get(request->args, "node_mtbf_ms"))
 		json_object_set_new(own, "node_mtbf_ms", json_integer(node_mtbf));
 	if (!outcome)
-		outcome = schedule_check(own);
+		outcome = schedule_parse(own, &rates);
 	if (!outcome)
 		outcome = verb_stats_check_levels(levels);
 	if (!outcome) {
-		schedule_rates(job, own, &s->rates);
+		schedule_rates(job, &rates, &s->rates);
 		s->levels = json_incref(levels);
 		s->rates.levels = s->levels;
 		s->rates.slowdown = (unsigned int)slowdown;
 		s->answer = answer_interval;
 	}
+	job_automatic_done(&rates);
 	json_decref(own);
 	return outcome;
 }

@@ -32,6 +32,7 @@
 #include "supervisor/net/nodes.h"
 #include "engine/op/op.h"
 #include "base/outcome.h"
+#include "supervisor/control/launch_link.h"
 #include "supervisor/control/worker.h"
 
 struct tree_request {
@@ -224,10 +225,22 @@ static json_t *root_only(const struct request *request)
 			     request->verb);
 }
 
+static const struct worker_kind op_work = {
+	.name = "ckptd-worker",
+	.run = op_run,
+};
+
+static const struct worker_kind op_dump_work = {
+	.name = "ckptd-worker",
+	.run = op_run,
+	.killed = "if the image was complete by then it stays (ckptctl verify), and with --kill "
+		  "the tree may have ended",
+};
+
 static void verb_tree_start(struct request *request, json_t *args, const struct job *job,
 			    json_t *(*op)(const struct op_env *env, json_t *args))
 {
-	struct worker_spec spec = { .name = "ckptd-worker", .run = op_run };
+	struct worker_spec spec = { .kind = op == op_dump ? &op_dump_work : &op_work };
 	struct tree_request *t = calloc(1, sizeof(*t));
 	int err = -ENOMEM;
 
@@ -240,9 +253,6 @@ static void verb_tree_start(struct request *request, json_t *args, const struct 
 		t->ranks = op == op_doctor && job && coord_driver_wanted(job);
 		/* the request is about this node as a whole, not about one tree */
 		t->nodes = op == op_doctor && !json_object_get(args, "pid");
-		if (op == op_dump)
-			spec.killed = "if the image was complete by then it stays (ckptctl "
-				      "verify), and with --kill the tree may have ended";
 		spec.arg = t;
 		err = jobs_worker_start(request->jobs, &spec, &ops, t, &t->worker);
 		if (!err)
@@ -350,17 +360,29 @@ static int restore_stay(void *arg)
 	}
 }
 
+static const struct worker_kind restore_work = {
+	.name = "ckptd-restore",
+	.flags = WORKER_STAYS,
+	.run = restore_run,
+	.stay = restore_stay,
+	.killed = "look whether the tree runs: if its processes had been let go by then, "
+		  "they run on",
+};
+
+/* The tree is a child of ckptd's. Return: NULL, or an outcome if ckptd is confined. */
+static json_t *restore_confined(const struct request *request)
+{
+	if (!launch_link_is_service(request->launch))
+		return NULL;
+	return outcome_error(-EOPNOTSUPP,
+			     "restore: this ckptd runs in the sandbox of its unit, and so would "
+			     "the processes: ask without it (ckptctl restore --standalone)");
+}
+
 void verb_restore(struct request *request)
 {
-	struct worker_spec spec = {
-		.name = "ckptd-restore",
-		.flags = WORKER_STAYS,
-		.run = restore_run,
-		.stay = restore_stay,
-		.killed = "look whether the tree runs: if its processes had been let go by then, "
-			  "they run on",
-	};
-	json_t *outcome = root_only(request);
+	struct worker_spec spec = { .kind = &restore_work };
+	json_t *outcome = root_only(request) ?: restore_confined(request);
 	struct tree_request *t = outcome ? NULL : calloc(1, sizeof(*t));
 	int keep[WIRE_FDS_MAX + 1];
 	unsigned int i;

@@ -521,7 +521,7 @@ def doctor_alone(node):
     done = ends(3, '', command(node, 'doctor', user=USER))
     check(b'ckptd     NO ' in done.stdout, done.stdout)
     done = command(node, '--standalone', 'doctor')
-    check(b'ckptd ' not in done.stdout, done.stdout)
+    check(not re.search(rb'^ckptd ', done.stdout, re.M), done.stdout)
     node.start()
 
 
@@ -797,6 +797,8 @@ def resume(node):
 
     usage(node, 'Say its --name', 'resume', '--', 'true')
     usage(node, 'which command', 'resume', '--name', 'x')
+    usage(node, '--lost-nodes is a list of nodes', 'resume', '--name', 'x', '--lost-nodes', 'a,,b',
+          '--', 'true')
     equal(go('--name', 'x', '--', 'sh', '-c', 'echo out; exit 5').stdout, b'out\n', 'output')
     done = ends(5, 'job 1, x, has ended with status 5 before', go('--name', 'x', '--', 'echo'))
     equal(done.stdout, b'', 'nothing is started')
@@ -810,12 +812,133 @@ def resume(node):
     equal((done.returncode, done.stdout), (0, b'rr'), f'ckptrun: {done.stderr}')
     ends(127, 'no/such/ckptrun', go('--name', 'w', '--', 'no/such/ckptrun', '-n', '1', 'true'))
     job = node.run('sleep', '1000', opts=('--name', 'u'))
-    ends(1, f'ckptctl attach {job}', go('--name', 'u', '--', 'true'))
+    # a node that is off is not where this one is
+    ends(1, f'ckptctl attach {job}', go('--name', 'u', '--lost-nodes', 'n8,n9', '--', 'true'))
+    usage(node, '--lost-nodes is a list of nodes', 'restart', '--lost-nodes', 'a,,b', str(job))
+    ends(3, 'still runs', command(node, 'restart', '--lost-nodes', 'n8,n9', str(job)))
     with open(f'{node.base}/jobs/{job}/shim.json') as f:
         found = json.load(f)
     for name in ('init', 'shim'):
         os.kill(found[name], signal.SIGKILL)
     ends(0, 'started anew', go('--name', 'u', '--', 'true'))
+
+
+def slurm_script(node, text, *args):
+    """Start ckpt-slurm-run --script, in a batch step without a controller."""
+    with open(f'{node.base}/slurm.conf', 'w') as f:
+        f.write('ClusterName=c\nSlurmctldHost=localhost\nSlurmctldPort=1\nNodeName=localhost\n'
+                'MessageTimeout=2\n')
+    with open(f'{node.base}/script', 'w') as f:
+        f.write(text)
+    return subprocess.Popen(
+        [f'{TOP}/build/bin/ckpt-slurm-run', '--look', '1s', '--script', 'script', '--', *args],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=node.base, stdin=subprocess.DEVNULL,
+        text=True,
+        env={'PATH': f'{TOP}/build/bin:{os.environ["PATH"]}', 'CKPTD_SOCKET': node.socket,
+             'TMPDIR': node.base, 'SLURM_JOB_ID': '77', 'SLURM_CLUSTER_NAME': 'c',
+             'SLURM_CONF': f'{node.base}/slurm.conf', 'SLURM_STEP_OF_TEST': "it's"})
+
+
+def touched(node, name):
+    with open(f'{node.base}/{name}', 'w'):
+        pass
+
+
+@test
+def script_not_saved(node):
+    """a save of script and launches that fails changes nothing: the launch that runs is the
+    same, and the script can launch again"""
+    p = slurm_script(node, """#!/bin/bash
+        loop='echo on >on; until [ -e go ]; do sleep 0.1; done; exit 3'
+        ckpt-slurm-run ckptctl run -- sh -c "$loop"
+        echo $?; ckpt-slurm-run ckptctl run -- sh -c 'exit 4'; echo $?""")
+    wait_for('the launch', 30, lambda: os.path.exists(f'{node.base}/on'))
+    with open(f'{node.base}/stillpoint-slurm-{os.getuid()}/77.0', 'a') as f:
+        f.write('save\n')
+    # there is no module here
+    equal(p.stderr.readline(), 'ckpt-slurm-run: another job of the script is saved: saving '
+          'slurm-c-77.script\n', 'what is told')
+    check('the script cannot be saved' in p.stderr.readline(), 'the script is saved')
+    check('is not saved' in p.stderr.readline(), 'it is saved')
+    touched(node, 'go')
+    out, err = p.communicate(timeout=60 * daemon.ARGS.slow)
+    equal((p.returncode, out), (0, '3\n4\n'), err)
+    equal(len(node.jobs('--all')), 3, 'jobs')
+
+
+@test
+def script_as_job(node):
+    """a batch script that is a job: its launches are asked of the batch step, with their streams,
+    directory and environment; signals reach them, and a killed launcher takes its launch along"""
+    with open(f'{node.base}/in', 'w') as f:
+        f.write('input\n')
+    p = slurm_script(node, """#!/bin/bash
+            echo "$1" "$STILLPOINT_JOB" "$(basename "$0")"; x=kept; mkdir sub; cd sub; export SAID=y
+            rank='cat; echo r $PWD $SAID; sleep 1; exit 3'
+            ckpt-slurm-run ckptrun -n 2 --mpi none -- sh -c "$rank" <../in | sed 's/^/: /'
+            echo "${PIPESTATUS[0]} $x"; ckpt-slurm-run sh -c 'echo $STILLPOINT_JOB; exit 4'; echo $?
+            bash -c 'echo $SLURM_STEP_OF_TEST'
+            ckpt-slurm-run ckptctl run -- sh -c 'echo on; exec sleep 1000' >on & p=$!
+            until [ -s on ]; do sleep 0.1; done
+            kill $p; wait $p; echo $?
+            ckpt-slurm-run ckptctl run -- sh -c 'echo on; exec sleep 1000' >off & p=$!
+            until [ -s off ]; do sleep 0.1; done
+            kill -KILL $p; wait $p; echo $?; exit 9
+            """, 'a  b')
+    out, err = p.communicate(timeout=120 * daemon.ARGS.slow)
+    lines = out.split('\n')
+    equal(sorted(lines[1:4]), [': input', *2 * [f': r {node.base}/sub y']], 'ranks')
+    equal(lines[:1] + lines[4:], ['a  b 1 slurm_script', '3 kept', '1', '4', "it's", '143', '137',
+                                  ''], f'output ({err})')
+    equal(p.returncode, 9, err)
+    wait_for('the launch of the killed launcher to end', 30, lambda: not node.jobs())
+    equal(sorted(j['name'].split('.')[0] for j in node.jobs('--all').values()), ['slurm-c-77'] * 4,
+          'names')
+    equal(os.listdir(f'{node.base}/stillpoint-slurm-{os.getuid()}'), ['77.0'], 'left behind')
+    # a job that was submitted by such a script has its variables
+    done = subprocess.run(
+        [f'{TOP}/build/bin/ckpt-slurm-run', 'ckptctl', 'run', '--', 'echo', 'direct'],
+        capture_output=True, stdin=subprocess.DEVNULL, timeout=60 * daemon.ARGS.slow,
+        env={'PATH': f'{TOP}/build/bin:{os.environ["PATH"]}', 'CKPTD_SOCKET': node.socket,
+             'TMPDIR': node.base, 'SLURM_JOB_ID': '78', 'SLURM_CONF': f'{node.base}/slurm.conf',
+             'STILLPOINT_SCRIPT': f'{node.base}/77.script'})
+    equal((done.returncode, done.stdout), (0, b'direct\n'), done.stderr)
+
+
+@test
+def batch_contract(node):
+    """ckpt-batch: its words and exit statuses are what a batch system stands on"""
+    def batch(*args):
+        return subprocess.run([f'{TOP}/build/bin/ckpt-batch', *args], capture_output=True,
+                              stdin=subprocess.DEVNULL, timeout=60 * daemon.ARGS.slow,
+                              env={**os.environ, 'CKPTD_SOCKET': node.socket,
+                                   'PATH': f'{daemon.ARGS.bin}:{os.environ["PATH"]}'})
+
+    for args in ((), ('save',), ('resume', 'x'), ('resume', 'x', '--'), ('keep', 'x'),
+                 ('status', 'x', 'y'), ('save', '--much', 'x')):
+        ends(2, 'usage: ckpt-batch', batch(*args))
+    for verb in ('save', 'status'):
+        ends(4, 'x: no job of this name', batch(verb, 'x'))
+    ends(0, '', batch('clean', 'x'))
+    equal(batch('resume', 'x', '--', 'sh', '-c', 'echo out; exit 5').stdout, b'out\n', 'output')
+    ends(5, 'has ended with status 5 before', batch('resume', 'x', '--', 'echo', 'again'))
+    equal(batch('status', 'x').stdout, b'x: job 1, ended, generation 0\n', 'status')
+    equal(json.loads(batch('status', '--json', 'x').stdout),
+          {'name': 'x', 'job': 1, 'state': 'ended', 'generation': 0}, 'status as JSON')
+    ends(4, 'the job does not run', batch('save', 'x'))
+    job = node.run('sleep', '1000', opts=('--name', 'x'))
+    equal(json.loads(batch('status', '--json', 'x').stdout)['state'], 'running', 'state')
+    # there is no module here
+    done = batch('save', 'x')
+    check(done.returncode in (1, 3) and done.stderr.startswith(b'ckpt-batch: x: '), done.stderr)
+    ends(1, 'the job runs: nothing is removed', batch('clean', 'x'))
+    node.ctl('kill', str(job), 'KILL')
+    wait_for('its end', 50, lambda: not node.jobs())
+    ends(0, '', batch('clean', 'x'))
+    ends(4, 'no job of this name', batch('status', 'x'))
+    ends(1, 'does not answer', subprocess.run(
+        [f'{TOP}/build/bin/ckpt-batch', 'status', 'x'], capture_output=True, timeout=30,
+        env={**os.environ, 'CKPTD_SOCKET': '/nonexistent'}))
 
 
 # ------------------------------------------------------------------ restarted elsewhere
@@ -921,6 +1044,9 @@ def wrong_usage(node):
         usage(node, 'track, carry or ignore', verb, '--files', 'bogus', job)
     usage(node, 'auto, caller or new', 'restore', '--dir', '/x', '--pidns', 'bogus')
     usage(node, '100 ms', 'auto', job, '--every', '1ms')
+    usage(node, 'one job', 'recover', '--dry-run')
+    usage(node, 'no job', 'recover', '--dry-run', f'{job}:1')
+    usage(node, 'list of nodes', 'recover', '--dry-run', '--lost', 'n1,,n2', job)
     usage(node, 'what is to be kept', 'prune', job)
     ends(1, 'there is no job 99', command(node, 'prune', '99'))
     usage(node, 'leave --standalone out', '--standalone', 'ps')
@@ -1164,14 +1290,8 @@ def launcher_options(node):
     equal(said('-n', '1', '--tag-output', 'true')['ranks']['label'], True, 'label')
     equal(said('-n', '1', '--', 'true', ':', '-n')['argv'], ['true', ':', '-n'], 'a word after --')
     equal(said('-n', '1', '-N', '-np', 'true', '-np', '7')['argv'], ['true', '-np', '7'], 'values')
-    for option in ('--bind-to', '-bind-to'):
-        refused('taskset or hwloc-bind', '-n', '2', option, 'core')
-    refused('taskset or hwloc-bind', '-n', '2', '--bind-to=socket')
-    for option in (('--map-by', 'node'), ('-map-by', 'ppr:1:node'), ('-ppn', '2', '-host', 'n1,n2'),
-                   ('-ppn', '1')):
+    for option in (('-ppn', '2', '-host', 'n1,n2'), ('-ppn', '1')):
         refused('--map 0-1:n1,2-3:n2', '-n', '2', *option)
-    for option in ('--hostfile', '-f', '-machinefile'):
-        refused('--hosts n1,n2', '-n', '2', option, 'x')
     refused('env -i', '-n', '2', '-genvnone')
     refused('NAME VALUE', '-n', '2', '-env', 'A=B')
     refused('there is no such variable', '-n', '2', '-x', 'NOT_THERE')
@@ -1192,6 +1312,78 @@ def launcher_options(node):
     done = ends(0, '', command(node, '--mpi', 'none', '-n', '1', 'sh', '-c', 'echo one',
                                ':', '-n', '2', 'sh', '-c', 'echo two', program='ckptrun'))
     equal(sorted(done.stdout.split()), [b'one', b'two', b'two'], 'output')
+
+
+@test
+def over_and_gone(node):
+    """what is asked of a job that is over, or is not there, is answered with what to do"""
+    job = command(node, 'run', '-d', '--', 'sh', '-c', 'echo said').stdout.decode().strip()
+    ends(0, '', command(node, 'wait', job))
+    done = ends(1, 'its output is in ', command(node, 'attach', job))
+    with open(done.stderr.decode().split(' is in ')[1].strip()) as f:
+        equal(f.read(), 'said\n', 'the file that is named')
+    ends(1, 'ckptctl list', command(node, 'restart', job))
+    ends(0, '', command(node, 'rm', job))
+    ends(1, 'ckptctl ps -a', command(node, 'checkpoint', job))
+
+
+@test
+def launcher_placement(node):
+    """ckptrun: --bind-to, --map-by and host files, as the launchers of both libraries have them"""
+    def ranks(*args, library='ompi'):
+        done = ends(0, '', command(node, '--json', '--dry-run', '--mpi', library, *args, 'true',
+                                   program='ckptrun'))
+        return json.loads(done.stdout)['result']['ranks']
+
+    def refused(text, *args):
+        ends(2, text, command(node, '--dry-run', '--mpi', 'ompi', *args, 'true',
+                              program='ckptrun'))
+    for option in ('--bind-to', '-bind-to', '-binding'):
+        equal(ranks('-n', '2', option, 'core')['bind'], {'to': 'core'}, option)
+    equal(ranks('-n', '2', '-bind-to', 'core:2', library='mpich')['bind'],
+          {'to': 'core', 'each': 2, 'overload': True}, 'MPICH: two cores')
+    equal(ranks('-n', '2', '--bind-to=L3cache:overload-allowed')['bind'],
+          {'to': 'l3cache', 'overload': True}, 'several ranks on one')
+    equal(ranks('-n', '2', '--map-by', 'socket')['bind'], {'by': 'socket', 'to': 'socket'},
+          'Open MPI binds to what it maps by')
+    equal(ranks('-n', '2', '--map-by', 'socket:PE=2')['bind'],
+          {'by': 'socket', 'to': 'core', 'each': 2}, 'cores of a rank')
+    for words in (('--bind-to', 'none'), ('--map-by', 'slot'), ('-bind-to', 'machine'),
+                  ('--map-by', 'core', '--bind-to', 'none')):
+        equal('bind' in ranks('-n', '2', *words), False, words)
+    equal('bind' in ranks('-n', '2', '-map-by', 'socket', library='mpich'), False,
+          'MPICH binds to nothing unless told to')
+    for words in (('--bind-to', 'user:0,1'), ('--bind-to', 'core:0'), ('--bind-to', 'cores')):
+        refused('taskset -c LIST', '-n', '2', *words)
+    for words in ('ppr:2:socket', 'ppr:2', 'dist', 'core:SPAN'):
+        refused('--map-by is slot, node', '-n', '2', '--map-by', words)
+    refused('--bind-to core', '-n', '2', '-bind-to-core')
+    two = ('--hosts', 'n1,n2')
+    equal(ranks(*two, '-n', '5', '--map-by', 'node')['map'], ['0,2,4', '1,3'], 'nodes take turns')
+    equal(ranks(*two, '--map-by', 'ppr:2:node')['n'], 4, 'ranks of each node')
+    refused('leave --map-by node out', '--map', '0:n1,1:n2', '--map-by', 'node')
+    path = f'{node.base}/hosts.txt'
+
+    def hostfile(text, *args):
+        with open(path, 'w') as f:
+            f.write(text)
+        return ranks('--hostfile', path, *args)
+    found = hostfile('# ours\nn1 slots=1\n\nn2  slots=3 max-slots=4\n')
+    equal((found['n'], found['nodes'], found['map']), (4, ['n1', 'n2'], ['0', '1-3']), 'slots')
+    found = hostfile('n1:2\nn2:2\nn3:2\n', '-n', '3')
+    equal((found['nodes'], found['map']), (['n1', 'n2'], ['0-1', '2']), 'a node is left out')
+    found = hostfile('n1:1\nn2:3\n', '-n', '4', '--map-by', 'node')
+    equal(found['map'], ['0', '1-3'], 'turns, until a node is full')
+    found = hostfile('n1\nn2\n', '-n', '4')
+    equal((found['nodes'], 'map' in found), (['n1', 'n2'], False), 'even blocks')
+    hostfile('n1:1\nn2:3\n')
+    refused('more than the 4 slots', '-f', path, '-n', '5')
+    for text, said in (('n1 slot=2\n', ':1: a line is NODE'), ('n1:0\n', ':1: a line is NODE'),
+                       ('n1:1\nn2\n', 'of each node, or of none'), ('#\n', 'no node in it')):
+        with open(path, 'w') as f:
+            f.write(text)
+        refused(said, '-n', '1', '-machinefile', path)
+    ends(1, 'No such file', command(node, '-f', f'{path}.gone', 'true', program='ckptrun'))
 
 
 @test
@@ -1326,7 +1518,10 @@ def options_in_manual(node):
     lack['every verb'] = lacking(helped('ckptctl', 'ps')[-5:], page('ckptctl.1'))
     for program, section, source in (('ckptrun', 1, ['ckptctl/ckptrun.c', 'ckptctl/cli_auto.h']),
                                      ('ckpt-slurm-run', 1, ['scheduler/slurm/ckpt_slurm_run.c']),
-                                     ('ckptd', 8, ['supervisor/ckptd.c'])):
+                                     ('ckpt-slurm-drain', 8,
+                                      ['scheduler/slurm/ckpt_slurm_drain.c']),
+                                     ('ckptd', 8, ['supervisor/ckptd.c']),
+                                     ('ckpt-launch', 8, ['launch/main.c'])):
         options = helped(program)
         lack[program] = lacking(options, page(f'{program}.{section}')) + \
             [f'{o}: not in --help' for o in taken(*source) - {long for _, long, _ in options} -
@@ -1374,6 +1569,7 @@ def options_completed(node):
                for short, long, value in options if value for option in (short, long) if option]
     script.append(offers('ckpt-slurm-run', ['--step', '--margin', '--look'], '--'))
     script.append(offers('ckpt-slurm-run', ['--look'], '--margin', '1m', '--l'))
+    script.append(offers('ckpt-slurm-drain', ['--reason', '--resume'], '--'))
     check(len(script) > 120, f'{len(script)} to look at')
     equal([line for line in bash(script) if line], [], 'not completed')
 
@@ -1421,6 +1617,60 @@ def completed_behind_cuts(node):
 
 
 # ------------------------------------------------------------ configuration
+
+@test
+def launcher_of_its_own(node):
+    """SIGKILL of the launcher that ckptd has forked: there is another one, and jobs run on"""
+    def launchers():
+        return [int(pid) for pid in subprocess.run(
+            ['pgrep', '-P', str(node.daemon.pid), 'ckpt-launch'],
+            capture_output=True).stdout.split()]
+    mark = str(40000 + os.getpid())
+    job = node.run('sleep', mark)
+    old = launchers()
+    equal(len(old), 1, 'launchers')
+    os.kill(old[0], signal.SIGKILL)
+    wait_for('another', 10, lambda: launchers() not in ([], old))
+    ends(0, '', command(node, 'run', '--', 'true'))
+    check(sleepers(mark), 'the job')
+    new = launchers()
+    node.kill()
+    wait_for('the launcher ends with ckptd', 10, lambda: not any(map(daemon.alive, new)))
+    check(sleepers(mark), 'the job')
+    node.start()
+    node.ctl('kill', str(job), 'KILL')
+
+
+@test
+def launcher_as_a_service(node):
+    """ckptd --launcher: no job starts without ckpt-launch, which is said; one is found again"""
+    path = f'{node.base}/launch.sock'
+    node.leave()
+    node.options = ['--launcher', path]
+    node.start()
+    ends(1, 'the launcher of jobs (ckpt-launch) is not there', command(node, 'run', '--', 'true'))
+    equal(node.jobs('--all'), {}, 'jobs')
+    with open(node.log.name) as f:
+        check(f'no launcher at {path}' in f.read(), 'the log')
+
+    def runs():
+        done = command(node, 'run', '--', 'sh', '-c', 'echo ran')
+        check(done.stdout == b'ran\n' or b'launch' in done.stderr, done.stderr)
+        return not done.returncode
+    for _ in range(2):
+        with subprocess.Popen([f'{daemon.ARGS.bin}/ckpt-launch', '--socket', path],
+                              stdin=subprocess.DEVNULL, stderr=node.log) as launcher:
+            try:
+                wait_for('jobs start', 20, runs)
+                equal(os.stat(path).st_mode & 0o777, 0o600, 'rights of the socket')
+                job = node.run('sleep', '1000')
+            finally:
+                launcher.kill()
+        equal(node.jobs()[job]['state'], 'running', 'a job without its launcher')
+        node.ctl('kill', str(job), 'KILL')
+        node.wait(job)
+    node.fails(1, '--standalone', 'restore', '--detach', '--dir', '/nowhere')
+
 
 @test
 def started_again_at_once(node):

@@ -19,20 +19,36 @@ static pthread_t waiters[WAITERS];
 static atomic_int waiting, cut;
 static int poll_fd, end_fd;
 
-/* A hundredth of a processor for all of the program: who is woken runs much later. */
-static void throttle(const char *quota)
+static void make_group(void)
 {
-	char text[24];
-
-	snprintf(text, sizeof(text), "%d", getpid());
 	if (mkdir(GROUP, 0755) < 0 && errno != EEXIST)
 		cr_skip("no control groups");
 	if (access(GROUP "/cpu.max", F_OK)) {
 		rmdir(GROUP);
 		cr_skip("no control group with cpu.max");
 	}
-	cr_write_file(GROUP "/cpu.max", quota, strlen(quota));
+}
+
+static void put_into_group(pid_t pid)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%d", pid);
 	cr_write_file(GROUP "/cgroup.procs", text, strlen(text));
+}
+
+/*
+ * In the vfork child: a hundredth of a processor for all of the program, so that who is woken runs
+ * much later. Not before there is a child: the program would hardly come to have one, and a tree
+ * that has none can be saved.
+ */
+static void throttle(void)
+{
+	const char *quota = "1000 100000";
+
+	put_into_group(getppid());
+	put_into_group(getpid());
+	cr_write_file(GROUP "/cpu.max", quota, strlen(quota));
 }
 
 static void *waiter(void *arg)
@@ -69,7 +85,7 @@ static void setup(void)
 	while (waiting < WAITERS)
 		usleep(1000);
 	usleep(50000);
-	throttle("1000 100000");
+	make_group();
 }
 
 static void block(void)
@@ -77,6 +93,7 @@ static void block(void)
 	pid_t pid = vfork();
 
 	if (pid == 0) {
+		throttle();
 		while (access(cr_path("go"), F_OK) < 0)
 			usleep(2000);
 		_exit(0);

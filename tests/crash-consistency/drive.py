@@ -84,6 +84,9 @@ def note(result):
 
 
 def report(attempt):
+    if attempt.verdict == 'skipped':
+        note({'skip': attempt.why, 'program': attempt.program, 'place': attempt.place})
+        return attempt
     note({**asdict(attempt), 'text': attempt.text()})
     with PRINTING:
         print(f'{attempt.verdict:8} {attempt.program} on {attempt.place}, run {attempt.number}: '

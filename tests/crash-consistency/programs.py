@@ -19,12 +19,15 @@ PROGRAMS = {
     'sqlite-wal': ['/usr/bin/python3', '{scripts}/database.py', 'wal'],
     'direct': ['{bin}/direct'],
     'steps': ['/bin/sh', '{scripts}/steps.sh'],
+    'inputs': ['/bin/sh', '{scripts}/inputs.sh'],
     'mpiio': ['{bin}/mpiio'],
 }
 MPI = ('mpiio',)        # four ranks over two nodes
 BINARIES = ('inplace', 'mapping', 'holes', 'regrow', 'replace', 'links', 'sparse', 'pair', 'logs',
             'direct', 'mpiio')
-SCRIPTS = ('memmap.py', 'database.py', 'steps.sh')
+SCRIPTS = ('memmap.py', 'database.py', 'steps.sh', 'inputs.sh')
+# files that are there before the program
+INPUTS = {'inputs': [f'in.{n}' for n in range(1, 9)]}
 
 
 def command(name, top):

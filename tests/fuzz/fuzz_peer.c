@@ -17,11 +17,11 @@ const char *const fuzz_corpus = "tests/fuzz/corpus/peer";
 static void parse(const uint8_t *data, size_t size)
 {
 	struct hosts hosts = { 0 };
-	char why[128];
+	struct ckpt_error error;
 	unsigned int i;
 
-	if (hosts_parse((const char *)data, size, &hosts, why, sizeof(why)))
-		fuzz_touch(why, strlen(why));
+	if (hosts_parse((const char *)data, size, &hosts, &error))
+		fuzz_touch(error.text, strlen(error.text));
 	for (i = 0; i < hosts.nr; i++) {
 		if (hosts_find(&hosts, hosts.host[i].name) != (int)i ||
 		    hosts_find_key(&hosts, hosts.host[i].key) != (int)i ||

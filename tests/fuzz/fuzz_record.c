@@ -32,16 +32,16 @@ static void record_again(const struct job_record *record)
 static void record_ranks(json_t *json)
 {
 	struct ranks ranks = { 0 };
-	char why[128] = "";
+	struct ckpt_error error = { 0 };
 	unsigned int i;
 
-	if (!ranks_parse(json, &ranks, why, sizeof(why))) {
+	if (!ranks_parse(json, &ranks, &error)) {
 		for (i = 0; i < ranks.size; i++) {
 			if (ranks.node_of[i] >= ranks.nr_nodes)
 				abort();
 		}
 	}
-	fuzz_touch(why, strlen(why));
+	fuzz_touch(error.text, strlen(error.text));
 	ranks_done(&ranks);
 }
 

@@ -123,6 +123,48 @@ part(pause)
 	reap(pid);
 }
 
+#define LARGE	(512 * PAGE)
+
+/* Memory that takes a while to be read, and stores to it. */
+static void large_memory(void *unused)
+{
+	char *mem = mmap(NULL, LARGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	(void)unused;
+	memset(mem, 1, LARGE);
+	shared->addr[0] = (uintptr_t)mem;
+	am_ready();
+	for (;;)
+		mem[shared->n[0]++ % LARGE] = 1;
+}
+
+/* The pause mostly ends within a call: whatever the reader then finds changed, it says why. */
+part(pause_reads)
+{
+	pid_t pid = spawn(large_memory, NULL);
+	char *buf = malloc(LARGE);
+	int late = 0, err = 0;
+
+	wait_ready(1);
+	for (int i = 0; i < 40 && buf; i++) {
+		int fd = cap_open();
+
+		cap_target(fd, pid, 0);
+		err = cap_freeze(fd, slowly(5000), 20, NULL);
+		err = err ?: cap_snapshot(fd, CKPT_SNAPSHOT_NO_COW, NULL);
+		while (!err)
+			err = cap_read(fd, 1, CKPT_PAGES_LIVE, shared->addr[0], buf, LARGE);
+		if (err != -ETIMEDOUT)
+			tap_note("round %d: %s", i, strerror(-err));
+		late += err == -ETIMEDOUT;
+		close(fd);
+	}
+	tap_is(late, 40, "a pause that ends while memory is read is named as the cause");
+	tap_ok(advances(&shared->n[0], 5000 * slow()), "it runs");
+	free(buf);
+	reap(pid);
+}
+
 /* The owner freezes pid, then stops, or dies. */
 static void owner(void *target)
 {

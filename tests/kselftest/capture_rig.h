@@ -94,7 +94,7 @@ unsigned int slowly(unsigned int ms);	/* deadline of a freeze: at most 60 s are 
 part(info); part(target); part(phases); part(regs); part(process); part(signals);
 part(vmas); part(files); part(pages); part(special); part(cookies); part(stopped);
 part(zombies); part(vfork); part(traced); part(refusals); part(waits); part(handlers);
-part(kill); part(close); part(pause); part(owner); part(rmmod); part(storm);
+part(kill); part(close); part(pause); part(pause_reads); part(owner); part(rmmod); part(storm);
 part(limits); part(many); part(track); part(exclude); part(again);
 part(exclude_range); part(exclude_fd); part(exclude_many); part(exclude_thread); part(exclude_exe);
 part(forking); part(continued); part(restarted); part(reaped); part(core); part(freezer);
@@ -109,7 +109,10 @@ part(exclude_exec);
 part(crowd); part(queue_limit);
 part(suspend); part(frozen_group); part(layout);
 part(owned);
-part(writes); part(writes_full); part(writes_add); part(writes_umount);
+part(sample); part(sample_owned);
+part(writes); part(writes_full); part(writes_add); part(writes_umount); part(writes_state);
+part(writes_ended);
+part(lease); part(lease_refused);
 part(fail_nth); part(fuzz);
 
 #endif /* CAPTURE_RIG_H */

@@ -35,8 +35,9 @@ static const struct {
 	PART(locks),	      PART(pages),	    PART(special),	PART(cookies),
 	PART(stopped),	      PART(zombies),	    PART(vfork),	PART(traced),
 	PART(refusals),	      PART(waits),	    PART(handlers),	PART(kill),
-	PART(close),	      PART(pause),	    PART(owner),	PART(rmmod),
-	PART(storm),	      PART(limits),	    PART(track),	PART(exclude),
+	PART(close),	      PART(pause),	    PART(pause_reads),	PART(owner),
+	PART(rmmod),	      PART(storm),	    PART(limits),	PART(track),
+	PART(exclude),
 	PART(exclude_range),  PART(exclude_fd),	    PART(exclude_many), PART(exclude_thread),
 	PART(exclude_exe),    PART(again),	    PART(many),		PART(forking),
 	PART(continued),      PART(continued_wait), PART(small_stack),	PART(restarted),
@@ -45,8 +46,10 @@ static const struct {
 	PART(killed_timed),   PART(orphaned),	    PART(killed_large), PART(track_forced),
 	PART(exclude_exec),   PART(crowd),	    PART(queue_limit),
 	PART(suspend),	      PART(frozen_group),   PART(layout),
+	PART(sample),	      PART(sample_owned),
 	PART(owned),	      PART(writes),	    PART(writes_full),	PART(writes_add),
 	PART(fail_nth),	      PART(fuzz),	    PART(writes_umount),
+	PART(writes_state),   PART(writes_ended), PART(lease),	PART(lease_refused),
 #undef PART
 };
 

@@ -14,7 +14,8 @@ short='abort_code asked_again attr_order attr_threads attributes cancel_threads 
 	cplusplus errhandler_threads
 	errors f08_weights f77_kept files free_apart fortran fortran_doors fortran_f08
 	fortran_objects grequest_f grequests handles io_waits
-	icollectives new_requests not_so_usual one_sided p2p_modes persistent predefined probe
+	icollectives new_requests not_so_usual one_sided p2p_modes passive persistent predefined
+	probe
 	sessions spawn_roots threads tool_objects topologies types user_ops wait_errors wait_failed
 	waits waits_mixed'
 if [ "${MPI_SUBSET:-}" = long ]; then

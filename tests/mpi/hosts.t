@@ -73,6 +73,17 @@ ends() {
 	[ "$rc" = "$status" ] && grep -q -- "$text" "$work/err" "$work/out"
 }
 
+# MPICH's UCX aborts ranks that lose a connection. Where the machine is slow, a rank here aborts
+# before the other node has said which rank began it: then ckptrun tells of that abort (KI-216).
+ends_first() {
+	local tries
+	for tries in 1 2 3; do
+		ends "$@" && return
+		grep -q 'was killed by signal 6' "$work/err" || break
+	done
+	return 1
+}
+
 passes_input() {
 	echo hello |
 		ckptrun -n "$RANKS" --hosts n1,n2 --label "$1/launch_ends" stdin >"$work/out" &&
@@ -529,7 +540,7 @@ for kind in $KINDS; do
 	ok "$kind: without the glue" works "$kind" -n "$RANKS" --hosts n1,n2 \
 		--direct "$p/collectives"
 	ok "$kind: MPI_Abort" ends 17 'about to abort' -n "$RANKS" --hosts n1,n2 "$p/abort_code"
-	ok "$kind: a rank of another node fails" ends 7 'rank 3 ended with exit status 7' \
+	ok "$kind: a rank of another node fails" ends_first 7 'rank 3 ended with exit status 7' \
 		-n "$RANKS" --hosts n1,n2 "$p/launch_ends" status 3 7
 	ok "$kind: a rank of ours is killed" ends 139 'rank 1 was killed by signal 11' \
 		-n "$RANKS" --hosts n1,n2 "$p/launch_ends" kill 1 11

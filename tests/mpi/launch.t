@@ -186,17 +186,31 @@ oversubscribed() {
 	[ "$(uniq "$work/out")" = "$expected" ]
 }
 
+# bound KIND RANKS OPTION...: processors of each rank are those that the library's launcher gives
+bound() {
+	local kind=$1 n=$2
+	shift 2
+	# shellcheck disable=SC2016
+	local say='echo "${OMPI_COMM_WORLD_RANK-$PMI_RANK}" \
+		$(grep Cpus_allowed_list /proc/self/status)'
+	job "$kind" "$n" "$@" sh -c "$say" | sort >"$work/launcher" &&
+		ckptrun -n "$n" --mpi "$kind" "$@" sh -c "$say" </dev/null |
+			sort >"$work/ours" || return
+	diff "$work/launcher" "$work/ours" && [ "$(wc -l <"$work/ours")" = "$n" ]
+}
+
 nothing_left() {
 	local i
 	for i in {1..40}; do
-		! ls -d "$work/jobs"/[0-9]* >/dev/null 2>&1 && ! pgrep -P "$daemon" >/dev/null &&
-			return
+		! ls -d "$work/jobs"/[0-9]* >/dev/null 2>&1 &&
+			[ "$(pgrep -lP "$daemon" | cut -d' ' -f2)" = ckpt-launch ] && return
 		sleep 0.1
 	done
 	ls -R "$work/jobs"
 	return 1
 }
 
+cores=$(cat /sys/devices/system/cpu/cpu[0-9]*/topology/core_cpus_list | sort -u | wc -l)
 for kind in $KINDS; do
 	for name in $PROGRAMS; do
 		ok "$kind: $name" works "$kind" "$name"
@@ -218,6 +232,15 @@ for kind in $KINDS; do
 		--bind-to none --map-by slot --oversubscribe --mca btl self,vader
 	ok "$kind: options of mpiexec" as "$kind" 'rank 0 of 1 app 0 x c' -genv WHICH c -n 1 \
 		-bind-to none
+	ok "$kind: a core for each rank" bound "$kind" "$cores" --bind-to core
+	ok "$kind: a package for each rank" bound "$kind" "$cores" -bind-to socket
+	if [ "$kind" = mpich ]; then
+		ok "$kind: more ranks than cores" bound "$kind" $((cores + 1)) -bind-to core
+	else
+		ok "$kind: mapped by packages" bound "$kind" "$cores" --map-by socket
+		ok "$kind: more ranks than cores" ends "$kind" 1 'core:overload-allowed' \
+			-n $((cores + 1)) --mpi ompi --bind-to core true
+	fi
 	own "$kind" launch_ends
 	p=$work/$kind/launch_ends
 	ok "$kind: a rank's status is the job's" ends "$kind" 7 'rank 1 ended with exit status 7' \

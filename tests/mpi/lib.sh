@@ -52,8 +52,8 @@ job() {
 	local kind=$1 ranks=$2
 	shift 2
 	case $kind in
-	mpich) timeout -k 2 60 mpiexec.mpich -n "$ranks" "$@" ;;
-	ompi) timeout -k 2 60 mpirun.openmpi --allow-run-as-root --oversubscribe \
+	mpich) timeout -k 2 180 mpiexec.mpich -n "$ranks" "$@" ;;
+	ompi) timeout -k 2 180 mpirun.openmpi --allow-run-as-root --oversubscribe \
 		-n "$ranks" "$@" ;;
 	esac
 }
@@ -80,7 +80,7 @@ build() {
 	mkdir -p "${out%/*}"
 	scratch=$(mktemp -d "${out%/*}/.build.XXXXXX")
 	(cd "$scratch" && case $src in
-	*.c) "${cc[$kind]}" -O1 -g -w -pthread -o program "$src" ;;
+	*.c) "${cc[$kind]}" -O1 -g -w -pthread -I "$top" -o program "$src" ;;
 	*.cc) "${cxx[$kind]}" -O1 -g -w -o program "$src" ;;
 	*) "${cc[$kind]}" -O1 -g -c "$tests/step_fortran.c" &&
 		"${fc[$kind]}" -O1 -g -w -fallow-argument-mismatch -o program "$src" \

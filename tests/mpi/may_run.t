@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # Users on another node: two ckptds on this machine, root without root=yes, a user without
-# a batch step, a site's program that says yes, no and nothing, groups from the job's record, and
-# a batch step, in which the part of node 2 then stands, under its limits.
+# a batch step, credentials of munge, a site's program that says yes, no and nothing, groups from
+# the job's record, and a batch step, in which the part of node 2 then stands, under its limits.
 #
 # As root, because ckptd is. Restarts need the module, steps control groups of v2.
 
@@ -135,6 +135,66 @@ ok 'others can write it' says 1 'others than root can write it' as_user '' id -u
 rm "$work/hook"
 ok 'it is gone' says 1 'may_run .*No such file' as_user '' id -u
 
+# ------------------------------------------------------------ credentials
+
+# a munged of our own, if none runs here, on the usual socket
+munged_start() {
+	local dir=$work/munged
+	pgrep -x munged >/dev/null && return
+	mkdir -p "$dir" /run/munge
+	chown munge: "$dir" /run/munge
+	setpriv --reuid munge --regid munge --clear-groups munged --pid-file "$dir/pid" \
+		--log-file "$dir/log" --seed-file "$dir/seed"
+}
+munged_stop() {
+	[ ! -e "$work/munged/pid" ] || kill "$(cat "$work/munged/pid")"
+}
+trap 'munged_stop; for n in "$work"/n*; do stop "${n##*/n}"; done; rm -rf "$work"' EXIT
+# forged CREDENTIAL: the start of `true` as ckptrun asks for it, by the user, with that credential
+forged() {
+	(cd / && setpriv --reuid $user --regid $user --clear-groups /usr/bin/python3 - "$1" \
+		"$work/n1/sock" "$top/build/bin/ckptrun" <<-'END'
+		import json, socket, struct, subprocess, sys
+		command = [sys.argv[3], '--dry-run', '--json', '-n', '2', '--hosts', 'n1,n2',
+		           '--mpi', 'none', 'true']
+		args = json.loads(subprocess.run(command, capture_output=True).stdout)['result']
+		args.update(env=[], credential=sys.argv[1], attach=False, stdin='null')
+		body = json.dumps({'verb': 'run', 'args': args}).encode()
+		with socket.socket(socket.AF_UNIX) as s:
+		    s.connect(sys.argv[2])
+		    s.sendall(struct.pack('<IHHI', 0x54504b43, 1, 0, len(body)) + body)
+		    answers = ''
+		    while '"ok"' not in answers:
+		        answers += s.recv(65536)[12:].decode()
+		print(answers)
+		sys.exit('"ok":true' not in answers.replace(' ', ''))
+	END
+	)
+}
+
+stop 2
+start 2 --set allow_users=0,$user --set munge=yes
+meet 1 2
+if ! command -v munged >/dev/null; then
+	skip 'a node that wants credentials' 'no munge'
+else
+	pgrep -x munged >/dev/null || ok 'a credential is missing' says 1 \
+		'node n2 wants a munge credential of user nobody, and none came' as_user '' true
+	ok 'munged starts' munged_start
+	ok 'the user who asks has a credential' bash -c "$(declare -f as_user both_run_as)
+		top=$top work=$work user=$user; as_user '' id -u | both_run_as $user"
+	ok 'no credential' says 1 'the munge credential cannot be checked' forged nonsense
+	ok "somebody else's credential" says 1 'credential is of user 0, and the job of user' \
+		forged "$(munge -t -1 -s 'stillpoint start 00')"
+	ok 'a credential for another command' says 1 'credential is for .*and this is' \
+		forged "$(setpriv --reuid $user --regid $user --clear-groups \
+			munge -t -1 -s 'stillpoint start 00')"
+	brief=$(setpriv --reuid $user --regid $user --clear-groups munge -t 1 -s 'stillpoint')
+	sleep 2.5
+	ok 'a credential that has expired' says 1 'credential has expired: ask again' \
+		forged "$brief"
+fi
+
 stop 1
 stop 2
 sed -i '/^n1 /s/$/ root=yes/' "$work/hosts"
@@ -240,6 +300,18 @@ if [ -e /dev/ckpt ]; then
 	ok 'a restart' ctl restart "$id"
 	ok 'the rank is in that step, under its limits' test "$(nofile)" = 400
 	ok 'another checkpoint' saved "$id"
+	again --set munge=yes
+	if pgrep -x munged >/dev/null; then
+		ok 'a node that wants credentials: a dry run' ctl restart --dry-run "$id"
+		ok 'a restart by root, who is not the owner' says 1 \
+			'credential is of user 0, and the job of user' on 1 restart "$id"
+		ok 'a restart by the owner' ctl restart "$id"
+	else
+		skip 'a restart with a credential' 'no munged'
+		ok 'a restart' ctl restart "$id"
+	fi
+	ok 'another checkpoint' saved "$id"
+	again
 	ok 'a restart by root of a node that may not be root here' on 1 restart "$id"
 	ok 'has the rights of the owner' test "$(nofile)" = 400
 	ok 'the end of the step ends the job' bash -c "$(declare -f step_over ctl)

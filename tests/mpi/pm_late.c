@@ -121,14 +121,13 @@ int main(int argc, char **argv)
 {
 	struct serve *serve = calloc(1, sizeof(*serve));
 	json_t *json;
-	char why[128];
 	int status = 1;
 
 	if (!serve || argc < 4)
 		return 2;
 	serve->ops = find(argv[1]);
 	json = json_pack("{s:o}", "map", ranks_map_even((unsigned int)atoi(argv[2]), 1));
-	if (serve->ops && !ranks_parse(json, &serve->ranks, why, sizeof(why)) &&
+	if (serve->ops && !ranks_parse(json, &serve->ranks, NULL) &&
 	    !reactor_create(&serve->reactor))
 		status = run(serve, argv + 3);
 	if (serve->ops)

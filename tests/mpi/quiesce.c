@@ -485,5 +485,7 @@ int main(int argc, char **argv)
 		job.refused, job.late, job.cuts ? job.sum / (double)job.cuts : 0.0, job.longest);
 	if (job.late || any(&job, STATUS_BROKEN))
 		return 1;
+	if (!WIFEXITED(job.status))
+		fprintf(stderr, "# ended by signal %d\n", WTERMSIG(job.status));
 	return WIFEXITED(job.status) ? WEXITSTATUS(job.status) : 1;
 }

@@ -57,7 +57,7 @@ try() {
 	direct=$work/$kind.$name.$ranks.$CUT_ROUNDS
 	[ -e "$direct" ] || (cd "$work" && job "$kind" "$ranks" "$program" | sort >"$direct.new" &&
 		mv "$direct.new" "$direct") || return
-	(cd "$work" && timeout -k 2 120 "$bin/quiesce" "$pages" "$ranks" "$INTERVAL" "$mode" \
+	(cd "$work" && timeout -k 2 300 "$bin/quiesce" "$pages" "$ranks" "$INTERVAL" "$mode" \
 		"${cuts[$mode]}" "${launch[@]}" sh -c "$rank" - "$pages" "${glue[$kind]}" \
 		"$program" >"$work/out" 2>"$work/err") || { cat "$work/err"; return 1; }
 	sort "$work/out" | diff "$direct" - || { cat "$work/err"; return 1; }
@@ -154,14 +154,24 @@ free_late() {
 	cuts[restart]=${CUTS:-2}
 }
 
+# KI-215: a rank of Open MPI in collective I/O may end by SIGSEGV after a restart
+cut_again() {
+	for _ in 1 2 3; do
+		cut "$@" && return
+		grep -q '^# ended by signal 11' "$work/err" || break
+	done
+	return 1
+}
+
 # all that a restart of Open MPI can be tried with here
 ompi_alone() {
 	local name
 	[ "$1" = ompi ] || return
 	[[ $MODES = *restart* ]] || return
-	for name in drained persists io_collective type_freed; do
+	for name in drained persists type_freed; do
 		ok "ompi: restart: $name, alone" cut ompi restart 1 "$name"
 	done
+	ok 'ompi: restart: io_collective, alone' cut_again ompi restart 1 io_collective
 	cuts[restart]=100000
 	INTERVAL=50 CUT_ROUNDS=50 ok 'ompi: restart: long_name, alone' cut ompi restart 1 long_name
 	MT_DIR=$work MT_PACE=10000 INTERVAL=100 ok 'ompi: restart: group_kept, alone' \

@@ -79,12 +79,17 @@ json_t *rank_record_spec(const json_t *record, unsigned int node, const struct c
 	return json_pack("{s:i}", "node", (int)node);
 }
 
+bool rank_record_has_mpi(const json_t *record)
+{
+	return true;
+}
+
 bool rank_record_is_apart(const json_t *record)
 {
 	return false;
 }
 
-int ranks_parse(const json_t *json, struct ranks *ret_ranks, char *why, size_t size)
+int ranks_parse(const json_t *json, struct ranks *ret_ranks, struct ckpt_error *error)
 {
 	unsigned int *node_of_rank = malloc(BOX_NODES * sizeof(*node_of_rank));
 

@@ -149,7 +149,7 @@ static int fake_pages_read(struct ckpt_pages *arg)
 	fake.reads++;
 	fake.live_reads += live;
 	if (fake.fail_read_after && (int)fake.reads > fake.fail_read_after)
-		return -ETIMEDOUT;
+		return fake.read_err ?: -ETIMEDOUT;
 	for (unsigned int i = 0; i < arg->nr_iov; i++) {
 		must(iov[i].len && iov[i].len % PAGE == 0 && iov[i].addr % PAGE == 0);
 		for (uint64_t at = 0; at < iov[i].len; at += PAGE, buf += PAGE) {
@@ -200,11 +200,13 @@ static int fake_writes_read(struct ckpt_writes_read *arg)
 {
 	uint64_t room = arg->len;
 
+	must(arg->flags == CKPT_WRITES_READ_STATE && !arg->after && !arg->tag);
 	if (!fake.writes)
 		return -ENODATA;
 	arg->len = fake.writes_len;
 	arg->log_flags = fake.writes_flags;
 	arg->since_ns = fake.writes_since_ns;
+	arg->seq = fake.writes_seq;
 	if (room < fake.writes_len)
 		return -ENOSPC;
 	memcpy((void *)(uintptr_t)arg->buf, fake.writes, fake.writes_len);
@@ -288,7 +290,12 @@ static void fake_close(struct kdev *dev)
 	free(dev);
 }
 
-static const struct kdev_ops fake_ops = { fake_command, fake_read, fake_close };
+static bool fake_expired(struct kdev *dev)
+{
+	return fake.expired;
+}
+
+static const struct kdev_ops fake_ops = { fake_command, fake_read, fake_close, fake_expired };
 
 int fake_open(struct kdev **ret_dev, struct ckpt_error *error)
 {

@@ -37,13 +37,16 @@ struct fake_kernel {
 	size_t writes_len;
 	uint32_t writes_flags;
 	uint64_t writes_since_ns;
+	uint64_t writes_seq;		/* of the last name */
 	/* faults */
 	int tty_ret;
 	unsigned int busy;		/* so many freezes are refused with D_STATE */
 	unsigned int sockets;		/* and then so many with FD_SOCKET */
 	int fail_pagemap_after;		/* PAGEMAP fails with -ETIMEDOUT after so many; 0: never */
-	int fail_read_after; /* PAGES_READ fails with -ETIMEDOUT after so many; 0: never */
+	int fail_read_after; /* PAGES_READ fails after so many, with read_err; 0: never */
+	int read_err;	     /* 0: -ETIMEDOUT */
 	size_t lost; /* so many of the last bytes of the records are not there any more */
+	bool expired;	/* the maximum pause has ended the freeze */
 	int thaw_ret;
 	/* what happened */
 	unsigned int opened, closed, freezes, pagemaps, reads, live_reads, pages_read, nr_excludes;

@@ -16,11 +16,7 @@
 
 static int parse(struct config *config, const char *text, unsigned int *line)
 {
-	struct config_mistake mistake;
-	int err = config_parse(config, text, strlen(text), &mistake);
-
-	*line = mistake.line;
-	return err;
+	return config_parse(config, text, strlen(text), line, NULL);
 }
 
 static void test_defaults(void **state)
@@ -36,15 +32,22 @@ static void test_defaults(void **state)
 	assert_null(config.allow_groups);
 	assert_null(config.socket_group);
 	assert_int_equal(config.max_pause_ms, 0);
+	assert_string_equal(config.sockets, "refuse");
 	assert_int_equal(config.node_mtbf_s, 365 * 86400);
+	assert_false(config.diagnose);
+	assert_int_equal(config.diagnose_every_s, 60);
+	assert_int_equal(config.diagnose_patience_s, 600);
 	assert_false(retention_is_rule(&config.retain));
 	assert_int_equal(config.incremental, 0);
 	assert_int_equal(config.merge_after, 4);
 	assert_true(config.merge_limit == 128ULL << 20);
+	assert_false(config.munge);
 	assert_true(config.pipeline_memory == 64ULL << 20);
 	assert_int_equal(config.user_max_jobs, 1000);
 	assert_false(config.user_max_records || config.user_max_size ||
 		     config.user_min_interval_s);
+	assert_int_equal(config.lease_s, 0);
+	assert_null(config.fence_command);
 	assert_null(config.store);
 	assert_null(config.encryption_key);
 	assert_true(config.store_encrypt && !config.store_port && !config.store_max);
@@ -64,11 +67,14 @@ static void test_good(void **state)
 			       "# comment\n\n  image_dir\t=  /mnt/a b  # why\n"
 			       "log_level=debug\nmax_pause_ms = 250\nnode = n-1.x\n"
 			       "node_mtbf = 1d12h\n"
+			       "diagnose = notify\ndiagnose_every = 5m\n"
+			       "diagnose_patience = 1h\n"
 			       "pipeline_memory = 48M\nincremental = 6\nmerge_after = "
 			       "0\nmerge_limit = 1G\n"
 			       "retain_keep = 3\nretain_keep_every=10\nretain_max_size = 2T\n"
 			       "user_max_jobs = 0\nuser_max_records = 7\nuser_max_size = 3G\n"
-			       "user_min_interval = 5m\n"
+			       "user_min_interval = 5m\nmunge = yes\n"
+			       "lease = 1m\nfence_command = /f\n"
 			       "store = /s\nstore_max = 1G\nstore_port = 7930\nstore_encrypt = no\n"
 			       "encryption_key = keyring:still:point\n"
 			       "key = /k",
@@ -80,8 +86,11 @@ static void test_good(void **state)
 	assert_int_equal(config.user_max_records, 7);
 	assert_true(config.user_max_size == 3ULL << 30);
 	assert_int_equal(config.user_min_interval_s, 300);
+	assert_int_equal(config.lease_s, 60);
+	assert_string_equal(config.fence_command, "/f");
 	assert_true(config.store_max == 1ULL << 30 && config.store_port == 7930);
 	assert_false(config.store_encrypt);
+	assert_true(config.munge);
 	assert_int_equal(config.incremental, 6);
 	assert_true(config.pipeline_memory == 48ULL << 20);
 	assert_int_equal(config.merge_after, 0);
@@ -93,6 +102,9 @@ static void test_good(void **state)
 	assert_int_equal(config.log_level, LOG_LEVEL_DEBUG);
 	assert_int_equal(config.max_pause_ms, 250);
 	assert_int_equal(config.node_mtbf_s, 36 * 3600);
+	assert_true(config.diagnose);
+	assert_int_equal(config.diagnose_every_s, 300);
+	assert_int_equal(config.diagnose_patience_s, 3600);
 	assert_string_equal(config.node, "n-1.x");
 	assert_string_equal(config.key, "/k");
 	config_done(&config);
@@ -112,16 +124,22 @@ static void test_bad(void **state)
 		{ "image_dir =\n", -EINVAL, 1 },
 		{ "image_dir = relative\n", -EINVAL, 1 },
 		{ "= x\n", -ENOENT, 1 },
+		{ "sockets = keep\n", -EINVAL, 1 },
 		{ "max_pause_ms = -1\n", -EINVAL, 1 },
 		{ "max_pause_ms = 1x\n", -EINVAL, 1 },
 		{ "max_pause_ms = 99999999999999999999\n", -EINVAL, 1 },
 		{ "user_min_interval = 10ms\n", -EINVAL, 1 },
 		{ "user_max_jobs = many\n", -EINVAL, 1 },
+		{ "lease = 9s\n", -EINVAL, 1 },
+		{ "lease = 2h\n", -EINVAL, 1 },
+		{ "lease = -1\n", -EINVAL, 1 },
+		{ "fence_command = fence\n", -EINVAL, 1 },
 		{ "store_port = 65536\n", -EINVAL, 1 },
 		{ "incremental = 16\n", -EINVAL, 1 },
 		{ "incremental = +1\n", -EINVAL, 1 },
 		{ "max_pause_ms = 3600001\n", -EINVAL, 1 },
 		{ "store_encrypt = maybe\n", -EINVAL, 1 },
+		{ "munge = wherever\n", -EINVAL, 1 },
 		{ "encryption_key = relative\n", -EINVAL, 1 },
 		{ "socket_mode = 0777\n", -EINVAL, 1 },
 		{ "socket_mode = 8\n", -EINVAL, 1 },
@@ -142,6 +160,8 @@ static void test_bad(void **state)
 		{ "pipeline_memory = 0\n", -EINVAL, 1 },
 		{ "log_level = loud\n", -EINVAL, 1 },
 		{ "node_mtbf = 0\n", -EINVAL, 1 },
+		{ "diagnose = recover\n", -EINVAL, 1 },
+		{ "diagnose_every = 0\n", -EINVAL, 1 },
 		{ "node_mtbf = -3d\n", -EINVAL, 1 },
 		{ "node_mtbf = nan\n", -EINVAL, 1 },
 		{ "node_mtbf = 101y\n", -EINVAL, 1 },
@@ -202,13 +222,14 @@ static void test_said(void **state)
 	size_t i;
 
 	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct config_mistake mistake;
+		struct ckpt_error error;
 		struct config config;
+		unsigned int line;
 
 		assert_int_equal(config_init(&config), 0);
-		assert_true(config_parse(&config, rows[i].text, strlen(rows[i].text), &mistake) <
-			    0);
-		assert_string_equal(mistake.text, rows[i].said);
+		assert_true(config_parse(&config, rows[i].text, strlen(rows[i].text), &line,
+					 &error) < 0);
+		assert_string_equal(error.text, rows[i].said);
 		config_done(&config);
 	}
 }
@@ -217,24 +238,24 @@ static void test_said(void **state)
 static void test_hostile(void **state)
 {
 	struct config config;
-	struct config_mistake mistake;
+	unsigned int line;
 	char *text = malloc(100000);
 	size_t i;
 
 	assert_non_null(text);
 	assert_int_equal(config_init(&config), 0);
 	memset(text, 'a', 100000);
-	assert_int_equal(config_parse(&config, text, 100000, &mistake), -EINVAL);
+	assert_int_equal(config_parse(&config, text, 100000, &line, NULL), -EINVAL);
 	memcpy(text, "key = /a\0b", 10);
-	assert_int_equal(config_parse(&config, text, 10, &mistake), -EINVAL);
-	assert_int_equal(config_parse(&config, "", 0, &mistake), 0);
+	assert_int_equal(config_parse(&config, text, 10, &line, NULL), -EINVAL);
+	assert_int_equal(config_parse(&config, "", 0, &line, NULL), 0);
 	srand(1);
 	for (i = 0; i < 2000; i++) {
 		size_t j, n = (size_t)rand() % 64;
 
 		for (j = 0; j < n; j++)
 			text[j] = "=# \n/akey\t\0"[rand() % 11];
-		config_parse(&config, text, n, &mistake);
+		config_parse(&config, text, n, &line, NULL);
 	}
 	config_done(&config);
 	free(text);

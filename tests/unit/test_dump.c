@@ -491,6 +491,40 @@ static void test_expires_late(void **state)
 	}
 }
 
+/* The tree that runs again after the pause is what fails: the pause is named, and what failed. */
+static void test_expires_unseen(void **state)
+{
+	struct scratch *s = *state;
+	struct dump_options options = dump_options_for(s);
+	struct ckpt_error error = { 0 };
+
+	for (int expired = 1; expired >= 0; expired--) {
+		make_tree(s);
+		options.stop_and_copy = true;
+		fake.fail_read_after = 1;
+		fake.read_err = -ESRCH;
+		fake.expired = expired;
+		dump_fails(s, &options, expired ? -ETIMEDOUT : -ESRCH,
+			   expired ? CKPT_R_PAUSE_LIMIT : 0);
+		fake_close_files();
+
+		/* in user space, with no call into the kernel module */
+		make_tree(s);
+		options = dump_options_for(s);
+		options.kill = true;
+		options.commits = no_commit;
+		fake.expired = expired;
+		assert_int_equal(dump_tree_on(fake_open, &options, NULL, &error),
+				 expired ? -ETIMEDOUT : -EIO);
+		assert_non_null(strstr(error.text, "could not be made durable"));
+		assert_int_equal(!!strstr(error.text, "the maximum pause passed"), expired);
+		assert_int_equal(error.nr_refusals, expired);
+		error_done(&error);
+		fake_close_files();
+		options = dump_options_for(s);
+	}
+}
+
 static void test_failures(void **state)
 {
 	struct scratch *s = *state;
@@ -657,6 +691,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_retry_sockets, scratch_setup,
 						scratch_teardown),
 		cmocka_unit_test_setup_teardown(test_expires_late, scratch_setup, scratch_teardown),
+		cmocka_unit_test_setup_teardown(test_expires_unseen, scratch_setup,
+						scratch_teardown),
 		cmocka_unit_test_setup_teardown(test_failures, scratch_setup, scratch_teardown),
 		cmocka_unit_test_setup_teardown(test_shm_dir, scratch_setup, scratch_teardown),
 		cmocka_unit_test_setup_teardown(test_owner, scratch_setup, scratch_teardown),

@@ -57,7 +57,8 @@ static void find_mount(const char *path, unsigned int *ret_major, unsigned int *
 /* Add a name to the write log. */
 static void log_name(const char *path, uint32_t flags, uint32_t writes)
 {
-	struct ckpt_write *write = (void *)(log_buf + fake.writes_len);
+	struct ckpt_write_state *state = (void *)(log_buf + fake.writes_len);
+	struct ckpt_write *write = &state->write;
 	char root[4096], point[4096], inside[8192];
 	unsigned int major, minor;
 
@@ -68,8 +69,9 @@ static void log_name(const char *path, uint32_t flags, uint32_t writes)
 	write->major = major;
 	write->minor = minor;
 	write->path_len = (uint32_t)strlen(inside) + 1;
-	write->len = (uint32_t)(sizeof(*write) + write->path_len + 7) & ~7U;
-	memcpy(write + 1, inside, write->path_len);
+	write->len = (uint32_t)(sizeof(*state) + write->path_len + 7) & ~7U;
+	state->seq = ++fake.writes_seq;
+	memcpy(state + 1, inside, write->path_len);
 	fake.writes = log_buf;
 	fake.writes_len += write->len;
 }
@@ -77,7 +79,7 @@ static void log_name(const char *path, uint32_t flags, uint32_t writes)
 static void closed_begin(const struct scratch *s)
 {
 	fake_reset();
-	fake.features = CKPT_FEAT_WRITES;
+	fake.features = CKPT_FEAT_WRITES | CKPT_FEAT_WRITES_STATE;
 	fake.pages = &page;
 	fake.nr_pages = 1;
 	fake.writes_since_ns = (uint64_t)time(NULL) * 1000000000ULL;
@@ -369,6 +371,7 @@ static void test_unknown(void **arg)
 	closed_begin(s);
 	closed_dump(s, &options, &c);
 	assert_true(c.stats.files.closed_asked && !c.stats.files.closed_known);
+	assert_int_equal(c.state->writes->flags, 0);
 	closed_end(s, &c);
 	closed_begin(s);
 	fake.writes = log_buf;
@@ -377,7 +380,69 @@ static void test_unknown(void **arg)
 	closed_dump(s, &options, &c);
 	assert_true(c.stats.files.closed_known && c.stats.files.closed_lost);
 	assert_int_equal(c.stats.files.closed_since, fake.writes_since_ns / 1000000000);
+	assert_int_equal(c.state->writes->flags, ENGINE_WRITES_KNOWN);
 	closed_end(s, &c);
+}
+
+/* The image tells how far the log was read; directories are no files that are kept. */
+static void test_how_far(void **arg)
+{
+	struct dump_options options = dump_options_for(*arg);
+	const struct scratch *s = *arg;
+	struct closed c;
+
+	options.files = ENGINE_FILES_KEEP;
+	closed_begin(s);
+	assert_int_equal(mkdir(scratch_path(s, "dir"), 0700), 0);
+	log_name(scratch_path(s, "dir"), CKPT_WRITE_CREATED | CKPT_WRITE_DIR, 0);
+	log_name(scratch_path(s, "old"), CKPT_WRITE_GONE | CKPT_WRITE_DIR | CKPT_WRITE_EXISTED, 0);
+	log_name(scratch_path(s, "gone"), CKPT_WRITE_GONE | CKPT_WRITE_EXISTED, 0);
+	fake.writes_flags = CKPT_WRITES_FORGOT;
+	closed_dump(s, &options, &c);
+	assert_int_equal(c.state->writes->flags, ENGINE_WRITES_KNOWN | ENGINE_WRITES_COMPLETE);
+	assert_int_equal(c.state->writes->log_ns, fake.writes_since_ns);
+	assert_int_equal(c.state->writes->seq, 3);
+	assert_int_equal(c.state->nr_closed, 1);
+	assert_int_equal(closed_flags(&c, s, "gone"), ENGINE_CLOSED_ABSENT);
+	/* where a name comes from is the log's, not the image's */
+	assert_int_equal(c.state->closed[0].rec->log_flags, CKPT_WRITE_GONE);
+	closed_end(s, &c);
+}
+
+/* A name that the tree has not removed, and that is not there: then the path may be wrong. */
+static void test_not_removed(void **arg)
+{
+	struct dump_options options = dump_options_for(*arg);
+	const struct scratch *s = *arg;
+	struct closed c;
+
+	options.files = ENGINE_FILES_KEEP;
+	for (unsigned int gone = 0; gone < 2; gone++) {
+		closed_begin(s);
+		log_name(scratch_path(s, "nowhere"), MADE | (gone ? CKPT_WRITE_GONE : 0), 1);
+		closed_dump(s, &options, &c);
+		assert_int_equal(c.stats.files.closed_lost, !gone);
+		closed_end(s, &c);
+	}
+}
+
+/* A name of which no mount tells the path: then the dump does not say that it has all. */
+static void test_unplaced(void **arg)
+{
+	struct dump_options options = dump_options_for(*arg);
+	const struct scratch *s = *arg;
+	struct closed c;
+
+	options.files = ENGINE_FILES_KEEP;
+	for (unsigned int gone = 0; gone < 2; gone++) {
+		closed_begin(s);
+		log_name(scratch_path(s, "away"), MADE | (gone ? CKPT_WRITE_GONE : 0), 1);
+		((struct ckpt_write *)log_buf)->major = 4095;
+		closed_dump(s, &options, &c);
+		assert_int_equal(c.stats.files.closed_lost, !gone);
+		assert_int_equal(!!(c.state->writes->flags & ENGINE_WRITES_COMPLETE), gone);
+		closed_end(s, &c);
+	}
 }
 
 int main(void)
@@ -386,7 +451,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_decisions), TEST(test_room), TEST(test_names), TEST(test_read_again),
 		TEST(test_log_again), TEST(test_closed_to_root), TEST(test_log_unread),
-		TEST(test_unknown),
+		TEST(test_unknown), TEST(test_how_far), TEST(test_unplaced),
+		TEST(test_not_removed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -22,6 +22,7 @@
 #include "supervisor/job/jobs.h"
 #include "supervisor/job/jobs_read.h"
 #include "supervisor/auto/merger.h"
+#include "supervisor/auto/put_off.h"
 #include "base/outcome.h"
 #include "supervisor/parts/parts.h"
 #include "supervisor/auto/flusher.h"
@@ -57,7 +58,7 @@ int jobs_worker_start(struct jobs *jobs, const struct worker_spec *spec,
 	started++;
 	worker = (struct worker) { .ops = ops, .arg = arg };
 	*ret_worker = &worker;
-	spec->run(NULL, spec->arg);
+	spec->kind->run(NULL, spec->arg);
 	return 0;
 }
 
@@ -328,12 +329,48 @@ static void what_the_home_removed_is_not_copied(void **state)
 	part = 0;
 }
 
+/* The delay doubles up to a quarter of an hour; a text is news once; other levels do not wait. */
+static void a_level_that_fails_is_left_alone(void **state)
+{
+	const struct level_configs levels = { .nr = 2, .conf = { { .name = "p" },
+								 { .name = "q" } } };
+	static const int64_t waits[] = { 5000, 10000, 20000 };
+	struct put_off off = { 0 };
+	int64_t now = 1000, wait;
+	json_t *json;
+	size_t i;
+
+	assert_int_equal(put_off_left_ms(&off, 1, now), -1);
+	for (i = 0; i < 12; i++) {
+		assert_int_equal(put_off_fail(&off, 1, i < 2 ? "away" : "full", now, &wait),
+				 !i || i == 2);
+		assert_int_equal(wait, i < 3 ? waits[i] : i < 8 ? 5000 << i : PUT_OFF_MAX_MS);
+		assert_false(put_off_may(&off, 1, now + wait - 1));
+		assert_false(put_off_is_due(&off, 1, now + wait - 1));
+		assert_true(put_off_is_due(&off, 1, now + wait));
+		assert_true(put_off_may(&off, 0, now));
+		now += wait;
+	}
+	json = put_off_describe(&off, &levels, now - 7);
+	assert_int_equal(json_object_size(json), 1);
+	assert_int_equal(json_integer_value(json_object_get(json_object_get(json, "q"),
+							    "again_ms")), 7);
+	json_decref(json);
+	assert_true(put_off_work(&off, 1));
+	assert_false(put_off_work(&off, 1));
+	assert_false(put_off_is_due(&off, 1, now));
+	assert_true(put_off_fail(&off, 1, "full", now, &wait));
+	assert_int_equal(wait, 5000);
+	put_off_done(&off);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_commit_ends_the_worker_in_order),
 		cmocka_unit_test(one_that_dies_of_it_is_no_failure),
 		cmocka_unit_test(what_the_home_removed_is_not_copied),
+		cmocka_unit_test(a_level_that_fails_is_left_alone),
 	};
 
 	return cmocka_run_group_tests_name("flusher", tests, NULL, NULL);

@@ -22,20 +22,21 @@
 #define K2 "YkAExrtdyQBi3deFxbiMWjSRITpBUgCVDdfJeySVFH0="
 #define K3 "CCgRD3c7qaWEMi9HQNtpcHOU0wbs2mRcAmvgJyd2EBY="
 
-static int parse(const char *text, struct hosts *hosts, char *why)
+static int parse(const char *text, struct hosts *hosts, struct ckpt_error *error)
 {
-	return hosts_parse(text, strlen(text), hosts, why, 256);
+	return hosts_parse(text, strlen(text), hosts, error);
 }
 
 static void test_good(void **state)
 {
 	struct hosts hosts = { 0 };
-	char why[256], text[NODE_KEY_TEXT];
+	struct ckpt_error error;
+	char text[NODE_KEY_TEXT];
 
 	assert_int_equal(parse("# the cluster\n\n"
 			       "n1 10.0.0.1 " K1 "\n"
 			       "\tn-2.x  node2.example.org:81\t" K2 "  domain=rack-2 # second\r\n"
-			       "n3 [fe80::1]:65535 " K3, &hosts, why), 0);
+			       "n3 [fe80::1]:65535 " K3, &hosts, &error), 0);
 	assert_int_equal(hosts.nr, 3);
 	assert_string_equal(hosts.host[0].domain, "");
 	assert_string_equal(hosts.host[1].domain, "rack-2");
@@ -53,7 +54,7 @@ static void test_good(void **state)
 	assert_int_equal(hosts_find_key(&hosts, hosts.host[1].key), 1);
 	hosts_done(&hosts);
 	hosts_done(&hosts);
-	assert_int_equal(parse("", &hosts, why), 0);
+	assert_int_equal(parse("", &hosts, &error), 0);
 	assert_int_equal(hosts.nr, 0);
 }
 
@@ -85,18 +86,20 @@ static void test_bad(void **state)
 		{ "n1 a " K1 "\nn2 b " K1, "line 2: n2 has the key of n1" },
 	};
 	struct hosts hosts = { (struct host *)1, 77 };
-	char why[256], text[1500];
+	struct ckpt_error error;
+	char text[1500];
 	size_t i;
 
 	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		assert_int_equal(parse(rows[i].text, &hosts, why), -EINVAL);
-		if (strncmp(why, rows[i].why, strlen(rows[i].why)))
-			fail_msg("%s instead of %s", why, rows[i].why);
+		assert_int_equal(parse(rows[i].text, &hosts, &error), -EINVAL);
+		assert_int_equal(error.err, -EINVAL);
+		if (strncmp(error.text, rows[i].why, strlen(rows[i].why)))
+			fail_msg("%s instead of %s", error.text, rows[i].why);
 	}
-	assert_int_equal(hosts_parse("a\0b\n", 4, &hosts, why, sizeof(why)), -EINVAL);
+	assert_int_equal(hosts_parse("a\0b\n", 4, &hosts, &error), -EINVAL);
 	memset(text, 'x', sizeof(text));
-	assert_int_equal(hosts_parse(text, sizeof(text), &hosts, why, sizeof(why)), -EINVAL);
-	assert_int_equal(hosts_parse(text, HOSTS_FILE_MAX + 1, &hosts, why, sizeof(why)), -E2BIG);
+	assert_int_equal(hosts_parse(text, sizeof(text), &hosts, &error), -EINVAL);
+	assert_int_equal(hosts_parse(text, HOSTS_FILE_MAX + 1, &hosts, &error), -E2BIG);
 	/* nothing was written */
 	assert_int_equal(hosts.nr, 77);
 }
@@ -107,7 +110,8 @@ static void test_many(void **state)
 	char *text = malloc((HOSTS_MAX + 1) * 80), *at = text;
 	uint8_t key[NODE_KEY_BYTES] = { 0 };
 	struct hosts hosts = { 0 };
-	char why[256], name[NODE_KEY_TEXT];
+	struct ckpt_error error;
+	char name[NODE_KEY_TEXT];
 	unsigned int i;
 	size_t len = 0;
 
@@ -119,8 +123,8 @@ static void test_many(void **state)
 		node_key_text(key, name);
 		at += sprintf(at, "n%u a %s\n", i, name);
 	}
-	assert_int_equal(hosts_parse(text, (size_t)(at - text), &hosts, why, sizeof(why)), -E2BIG);
-	assert_int_equal(hosts_parse(text, len, &hosts, why, sizeof(why)), 0);
+	assert_int_equal(hosts_parse(text, (size_t)(at - text), &hosts, &error), -E2BIG);
+	assert_int_equal(hosts_parse(text, len, &hosts, &error), 0);
 	assert_int_equal(hosts.nr, HOSTS_MAX);
 	hosts_done(&hosts);
 	free(text);
@@ -138,21 +142,22 @@ static void put(const char *path, const char *text, mode_t mode)
 
 static void test_files(void **state)
 {
-	char dir[] = "/tmp/test_hosts.XXXXXX", path[64], why[512];
+	char dir[] = "/tmp/test_hosts.XXXXXX", path[64];
+	struct ckpt_error error;
 	struct hosts hosts = { 0 };
 
 	assert_non_null(mkdtemp(dir));
 	snprintf(path, sizeof(path), "%s/hosts", dir);
-	assert_int_equal(hosts_load(path, &hosts, why, sizeof(why)), -ENOENT);
+	assert_int_equal(hosts_load(path, &hosts, &error), -ENOENT);
 	put(path, "n1 a " K1 "\nn2\n", 0644);
-	assert_int_equal(hosts_load(path, &hosts, why, sizeof(why)), -EINVAL);
-	assert_non_null(strstr(why, "/hosts: line 2: "));
+	assert_int_equal(hosts_load(path, &hosts, &error), -EINVAL);
+	assert_non_null(strstr(error.text, "/hosts: line 2: "));
 	put(path, "n1 a " K1 "\n", 0664);
-	assert_int_equal(hosts_load(path, &hosts, why, sizeof(why)), -EPERM);
+	assert_int_equal(hosts_load(path, &hosts, &error), -EPERM);
 	put(path, "n1 a " K1 "\n", 0644);
-	assert_int_equal(hosts_load(path, &hosts, why, sizeof(why)), 0);
+	assert_int_equal(hosts_load(path, &hosts, &error), 0);
 	hosts_done(&hosts);
-	assert_int_equal(hosts_load(dir, &hosts, why, sizeof(why)), -EINVAL);
+	assert_int_equal(hosts_load(dir, &hosts, &error), -EINVAL);
 	unlink(path);
 	rmdir(dir);
 }

@@ -86,7 +86,10 @@ static void every_field_has_its_member(void **state)
 	assert_false(record.hidden);
 	assert_int_equal(json_object_size(record.launch), 9);
 	assert_non_null(json_object_get(record.ranks, "map"));
-	assert_non_null(json_object_get(record.automatic, "every_ms"));
+	assert_true(record.automatic.on);
+	assert_int_equal(record.automatic.every_ms, 60000);
+	assert_int_equal(record.automatic.mtbf_ms, 0);
+	assert_null(record.automatic.other);
 	assert_non_null(json_object_get(record.tombstones, "l2"));
 	assert_int_equal(json_object_size(record.other), 0);
 	job_record_done(&record);
@@ -103,7 +106,7 @@ static void an_old_record_is_read(void **state)
 	assert_null(job_record_node(&record));
 	assert_null(record.user);
 	assert_null(record.ranks);
-	assert_null(record.automatic);
+	assert_false(record.automatic.on);
 	assert_null(record.tombstones);
 	assert_int_equal(record.gid, (gid_t)-1);
 	assert_int_equal(record.change.failed_rank, -1);
@@ -117,6 +120,11 @@ static void a_later_field_is_kept(void **state)
 	json_t *json = json_of(whole);
 
 	json_object_set_new(json, "colour", json_pack("{s:[i]}", "of", 3));
+	json_object_set_new(json, "auto", json_pack("{s:i, s:s}", "mtbf_ms", 7, "colour", "red"));
+	check_round_trip(json);
+	/* without any setting it is on still */
+	json = json_of(whole);
+	json_object_set_new(json, "auto", json_object());
 	check_round_trip(json);
 }
 
@@ -198,6 +206,7 @@ static void values_out_of_range_are_refused(void **state)
 	check_bad("argv", json_pack("[s, i]", "heat", 1));
 	check_bad("limits", json_pack("[s]", "1"));
 	check_bad("stdio", json_pack("[s, s]", "null", "pipe"));
+	check_bad("auto", json_pack("{s:s}", "every_ms", "often"));
 }
 
 int main(void)

@@ -71,6 +71,34 @@ static void test_step(void **state)
 	launch_close(&again);
 }
 
+/* Slurm has forgotten a start, and starts the script again as the same run. */
+static void test_started_twice(void **state)
+{
+	char *one[] = { (char *)"solver", NULL };
+	char first[LAUNCH_STEP_MAX], step[LAUNCH_STEP_MAX];
+	struct launch run, again;
+
+	setenv("SLURM_TASK_PID", "100", 1);
+	assert_int_equal(launch_open(&run, 11, 2), 0);
+	assert_int_equal(launch_step(&run, one, first), 0);
+	launch_close(&run);
+	setenv("SLURM_TASK_PID", "200", 1);
+	assert_int_equal(launch_open(&again, 11, 2), 0);
+	assert_int_equal(launch_step(&again, one, step), 0);
+	assert_string_equal(step, first);
+	assert_int_equal(launch_step(&again, one, step), 0);
+	assert_string_equal(step + 8, "-1");
+	/* steps of srun count together, whatever their first processes are */
+	setenv("SLURM_STEP_ID", "0", 1);
+	assert_int_equal(launch_step(&again, one, first), 0);
+	setenv("SLURM_TASK_PID", "300", 1);
+	assert_int_equal(launch_step(&again, one, step), 0);
+	assert_string_not_equal(step, first);
+	launch_close(&again);
+	unsetenv("SLURM_STEP_ID");
+	unsetenv("SLURM_TASK_PID");
+}
+
 static void test_saved(void **state)
 {
 	struct launch one, two, three;
@@ -121,6 +149,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_step),
+		cmocka_unit_test(test_started_twice),
 		cmocka_unit_test(test_saved),
 		cmocka_unit_test(test_directory),
 	};

@@ -128,7 +128,9 @@ static void test_calls(void **state)
 			"{\"progress\": {\"phase\": \"dump\", \"done\": 9, \"total\": 10}}",
 			"{\"ok\": true, \"result\": {\"generation\": 3, \"dir\": \"/x\"}}" } },
 		{ .want = "\"generation\":2", { "{\"ok\": true, \"result\": {}}" } },
-		{ .want = "\"nodes\":[\"n1\",\"n3\"]", { "{\"ok\": true, \"result\": {}}" } },
+		{ .want = "\"nodes\":[\"n1\",\"n3\"],\"map_path\":[[\"/scratch/1\",\"/scratch/2\"],"
+			  "[\"/in\",\"/dev/null\"]]}", { "{\"ok\": true, \"result\": {}}" } },
+		{ .want = "\"nodes\":[\"n1\",\"n3\"]}", { "{\"ok\": true, \"result\": {}}" } },
 		{ .want = "\"verb\":\"wait\"", {
 		"{\"ok\": true, \"result\": {\"exit_status\": 9}}" } },
 		{ .want = "\"signal\":15", { "{\"ok\": true, \"result\": {}}" } },
@@ -151,7 +153,14 @@ static void test_calls(void **state)
 		.size = sizeof(prune), .flags = CKPT_PRUNE_DRY_RUN, .keep = 2, .max_size = 5000,
 	};
 	static const char *const argv[] = { "a", "b", NULL }, *const nodes[] = { "n1", "n3", NULL };
-	const struct ckpt_restart_on restart = { .size = sizeof(restart), .nodes = nodes };
+	static const char *const moved[] = { "/scratch/1", "/scratch/2", "/in", "/dev/null", NULL };
+	const struct ckpt_restart_on restart = {
+		.size = sizeof(restart), .nodes = nodes, .map_path = moved,
+	};
+	const struct ckpt_restart_on of_before = {
+		.size = offsetof(struct ckpt_restart_on, map_path), .nodes = nodes,
+		.map_path = moved,
+	};
 	const struct ckpt_auto every = { .size = sizeof(every), .every_ms = 2000 };
 	const struct ckpt_auto off = { .size = sizeof(off), .flags = CKPT_AUTO_OFF };
 	struct ckpt_run run = { .size = sizeof(run), .argv = argv, .cwd = "/" };
@@ -175,6 +184,7 @@ static void test_calls(void **state)
 	assert_int_equal(ckpt_answer_int(ckpt, "nothing", &number), -ENOENT);
 	assert_int_equal(ckpt_job_restart(ckpt, 7, 2, CKPT_RESTART_NODE_LOST), 0);
 	assert_int_equal(ckpt_job_restart_on(ckpt, 7, &restart), 0);
+	assert_int_equal(ckpt_job_restart_on(ckpt, 7, &of_before), 0);
 	assert_int_equal(ckpt_job_wait(ckpt, 7, &status), 0);
 	assert_int_equal(status, 9);
 	assert_int_equal(ckpt_job_kill(ckpt, 7, 15), 0);
@@ -303,6 +313,7 @@ static void test_bad_arguments(void **state)
 	};
 	static const char *const argv[] = { "a", NULL };
 	static const char *const not_utf8[] = { "a", "\xff", NULL };
+	static const char *const odd[] = { "/a", "/b", "/c", NULL };
 	struct ckpt_run run = { .size = sizeof(run), .argv = argv, .cwd = "/" };
 	struct ckpt_restart_on restart = { .size = 8, .nodes = not_utf8 };
 	struct ckpt_auto how = { .size = 8 };
@@ -335,6 +346,11 @@ static void test_bad_arguments(void **state)
 	assert_int_equal(ckpt_job_restart_on(ckpt, 1, &restart), -EINVAL);
 	restart.size = sizeof(restart);
 	assert_int_equal(ckpt_job_restart_on(ckpt, 1, &restart), -EILSEQ);
+	restart.nodes = NULL;
+	restart.map_path = not_utf8;
+	assert_int_equal(ckpt_job_restart_on(ckpt, 1, &restart), -EILSEQ);
+	restart.map_path = odd;
+	assert_int_equal(ckpt_job_restart_on(ckpt, 1, &restart), -EINVAL);
 	assert_int_equal(ckpt_job_auto(ckpt, 1, &how), -EINVAL);
 	how = (struct ckpt_auto) { .size = sizeof(how), .flags = CKPT_AUTO_OFF, .mtbf_ms = 1 };
 	assert_int_equal(ckpt_job_auto(ckpt, 1, &how), -EINVAL);

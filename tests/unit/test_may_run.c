@@ -90,12 +90,31 @@ static void test_record(void **state)
 	json_decref(record);
 }
 
+/* For which job a process of a step was started. */
+static void test_step_key(void **state)
+{
+	json_t *env = json_pack("[s, s]", "PATH=/bin", "STILLPOINT_STEP=12.34"),
+	       *empty = json_pack("[s]", "STILLPOINT_STEP=");
+
+	assert_true(stand_key_names("job 7", NULL, 7));
+	assert_true(stand_key_names("job 7", env, 7));
+	assert_false(stand_key_names("job 7", env, 77));
+	assert_true(stand_key_names("12.34", env, 7));
+	assert_false(stand_key_names("12.3", env, 7));
+	assert_false(stand_key_names("12.34", NULL, 7));
+	assert_false(stand_key_names("", empty, 7));
+	json_decref(env);
+	json_decref(empty);
+}
+
 /* Groups that the home says the user has: of the job, and of who asks for its restart. */
 static void test_groups(void **state)
 {
 	const struct passwd *account = getpwuid(getuid());
 	struct config config = { .node = "n2" };
-	struct may_run_user user = { .home = "n1", .uid = getuid() };
+	struct may_run_user user = {
+		.home = "n1", .uid = getuid(), .launcher = getpid(),
+	};
 	json_t *asker, *no;
 	char uid[24];
 	struct stand_process process;
@@ -162,6 +181,7 @@ int main(void)
 		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_record),
 		cmocka_unit_test(test_question),
+		cmocka_unit_test(test_step_key),
 		cmocka_unit_test(test_groups),
 	};
 

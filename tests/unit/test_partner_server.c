@@ -104,7 +104,7 @@ int worker_start(const struct worker_parent *parent, const struct worker_spec *s
 		 const struct channel_ops *ops, void *arg, struct worker **ret_worker)
 {
 	*ret_worker = (struct worker *)spec;
-	ops->outcome(spec->run(NULL, spec->arg), arg);
+	ops->outcome(spec->kind->run(NULL, spec->arg), arg);
 	*ret_worker = NULL;
 	return 0;
 }

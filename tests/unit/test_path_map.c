@@ -109,7 +109,7 @@ static void test_applied(void **arg)
 	if (state_parse(s.buf, s.len, &state, &why))
 		fail_msg("%s", why.text);
 	assert_int_equal(path_map_add(map, "/old", "/new", &error), 0);
-	assert_int_equal(path_map_apply(map, state, &error), 0);
+	assert_int_equal(path_map_apply(map, state, NULL, &error), 0);
 	assert_string_equal(state_file_find(state, 2)->path, "/new/out");
 	assert_true(state_file_find(state, 2)->mapped);
 	assert_string_equal(state_file_find(state, 3)->path, "/new");

@@ -21,13 +21,14 @@
 static int parse(const char *text, struct ranks *ranks)
 {
 	json_t *json = json_loads(text, 0, NULL);
-	char why[256] = "";
+	struct ckpt_error error = {};
 	int err;
 
 	assert_non_null(json);
-	err = ranks_parse(json, ranks, why, sizeof(why));
+	err = ranks_parse(json, ranks, &error);
+	assert_int_equal(error.err, err);
 	if (err)
-		assert_true(why[0]);
+		assert_true(error.text[0]);
 	json_decref(json);
 	return err;
 }
@@ -62,9 +63,9 @@ static void test_programs(void **state)
 				  "{\"n\": 2, \"argv\": [\"a\", \"x\"]},"
 				  "{\"n\": 2, \"argv\": [\"b\"]}]}", 0, NULL);
 	struct ranks ranks;
-	char **argv, why[256];
+	char **argv;
 
-	assert_int_equal(ranks_parse(json, &ranks, why, sizeof(why)), 0);
+	assert_int_equal(ranks_parse(json, &ranks, NULL), 0);
 	assert_int_equal(ranks.app_of[1], 0);
 	assert_int_equal(ranks.app_of[3], 1);
 	argv = ranks_argv(&ranks, 0);
@@ -77,7 +78,7 @@ static void test_programs(void **state)
 	free(argv);
 	ranks_done(&ranks);
 	json_object_del(json, "programs");
-	assert_int_equal(ranks_parse(json, &ranks, why, sizeof(why)), 0);
+	assert_int_equal(ranks_parse(json, &ranks, NULL), 0);
 	assert_null(ranks_argv(&ranks, 0));
 	ranks_done(&ranks);
 	json_decref(json);
@@ -88,7 +89,7 @@ static void test_large_map(void **state)
 {
 	enum { NODES = 1024, EACH = 128 };
 	json_t *map = json_array(), *spec;
-	char text[EACH * 8], why[128] = "";
+	char text[EACH * 8];
 	struct ranks ranks = { 0 };
 	unsigned int i, k;
 
@@ -100,7 +101,7 @@ static void test_large_map(void **state)
 		json_array_append_new(map, json_string(text));
 	}
 	spec = json_pack("{s:o, s:i}", "map", map, "node", NODES - 1);
-	assert_int_equal(ranks_parse(spec, &ranks, why, sizeof(why)), 0);
+	assert_int_equal(ranks_parse(spec, &ranks, NULL), 0);
 	assert_int_equal(ranks.size, NODES * EACH);
 	assert_int_equal(ranks.nr, EACH);
 	assert_int_equal(ranks.node_of[NODES * EACH - 1], NODES - 1);
@@ -208,11 +209,11 @@ static void test_collectives(void **state)
 static int check(const char *a, const char *b, const char *text)
 {
 	json_t *env = json_pack("[s, s]", a, b);
-	char why[256] = "";
-	int err = ranks_env_check(env, why, sizeof(why));
+	struct ckpt_error error = {};
+	int err = ranks_env_check(env, &error);
 
-	if (err && !strstr(why, text))
-		fail_msg("%s", why);
+	if (err && !strstr(error.text, text))
+		fail_msg("%s", error.text);
 	json_decref(env);
 	return err;
 }
@@ -223,7 +224,6 @@ static void test_restart_environment(void **state)
 	static const char *const bad[] = { "", "=", "=x", "1A=x", "A-B=x", "A B", "\303\244=1" };
 	char *longest = malloc(RANKS_ENV_MAX);
 	json_t *number = json_pack("[s, i]", "A=1", 1), *none = json_string("A=1");
-	char why[256];
 	size_t i;
 
 	assert_int_equal(check("UCX_NET_DEVICES=eth1,eth2", "_a9", ""), 0);
@@ -237,8 +237,8 @@ static void test_restart_environment(void **state)
 	longest[RANKS_ENV_MAX - 5] = '\0';
 	assert_int_equal(check("A=1", longest, ""), 0);
 	assert_int_equal(check("AB=1", longest, "2048 bytes"), -EINVAL);
-	assert_int_equal(ranks_env_check(number, why, sizeof(why)), -EINVAL);
-	assert_int_equal(ranks_env_check(none, why, sizeof(why)), -EINVAL);
+	assert_int_equal(ranks_env_check(number, NULL), -EINVAL);
+	assert_int_equal(ranks_env_check(none, NULL), -EINVAL);
 	json_decref(number);
 	json_decref(none);
 	free(longest);

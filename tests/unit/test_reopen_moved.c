@@ -344,7 +344,8 @@ static struct path_map *map_of(struct opening *f, const char *old, const char *n
 {
 	struct path_map *map = path_map_create();
 
-	if (path_map_add(map, old, new, &f->error) || path_map_apply(map, f->state, &f->error))
+	if (path_map_add(map, old, new, &f->error) ||
+	    path_map_apply(map, f->state, NULL, &f->error))
 		fail_msg("%s", f->error.text);
 	return map;
 }

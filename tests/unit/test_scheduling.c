@@ -69,7 +69,7 @@ static void test_same_again(void **state)
 {
 	json_t *was = NULL, *is = NULL;
 	pid_t pid = process_with(SCHED_BATCH, 5), other;
-	char what[256];
+	struct ckpt_error error;
 
 	(void)state;
 	assert_int_equal(scheduling_of(pid, &was), 0);
@@ -80,7 +80,7 @@ static void test_same_again(void **state)
 	assert_null(strpbrk(json_string_value(json_object_get(was, "cpus")), ",-"));
 	other = fork();
 	if (!other) {
-		int err = scheduling_set(was, what, sizeof(what));
+		int err = scheduling_set(was, &error);
 
 		_exit(err || scheduling_of(getpid(), &is) || !json_equal(was, is));
 	}
@@ -110,7 +110,7 @@ static void test_bad_texts(void **state)
 		"", ",", "1,", "-1", "1-", "3-1", "8192", "0-8192", "1;2", " 1", "+1",
 		"99999999999999999999",
 	};
-	char what[256] = "";
+	struct ckpt_error error = {};
 	json_t *sched = NULL;
 	size_t i;
 
@@ -118,15 +118,15 @@ static void test_bad_texts(void **state)
 	assert_int_equal(scheduling_of(getpid(), &sched), 0);
 	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		json_object_set_new(sched, "cpus", json_string(bad[i]));
-		assert_int_equal(scheduling_set(sched, what, sizeof(what)), -EINVAL);
-		assert_non_null(strstr(what, "CPU"));
+		assert_int_equal(scheduling_set(sched, &error), -EINVAL);
+		assert_non_null(strstr(error.text, "CPU"));
 	}
 	json_object_set_new(sched, "cpus", json_string("8191"));
-	assert_int_equal(scheduling_set(sched, what, sizeof(what)), -EINVAL);
+	assert_int_equal(scheduling_set(sched, &error), -EINVAL);
 	json_object_del(sched, "cpus");
-	assert_int_equal(scheduling_set(sched, what, sizeof(what)), 0);
+	assert_int_equal(scheduling_set(sched, &error), 0);
 	json_object_del(sched, "nice");
-	assert_int_equal(scheduling_set(sched, what, sizeof(what)), -EINVAL);
+	assert_int_equal(scheduling_set(sched, &error), -EINVAL);
 	json_decref(sched);
 }
 

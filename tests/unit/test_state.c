@@ -321,7 +321,7 @@ static void test_flips(void **unused)
 
 static void test_error_texts(void **unused)
 {
-	struct error_refusal refusal = { .reason = CKPT_R_FD_SOCKET, .pid = 12, .comm = "xz" };
+	struct error_refusal refusal = { .reason = CKPT_R_FD_INOTIFY, .pid = 12, .comm = "xz" };
 	struct ckpt_error error = { 0 };
 
 	assert_string_equal(reason_name(CKPT_R_FD_SOCKET), "FD_SOCKET");
@@ -331,7 +331,8 @@ static void test_error_texts(void **unused)
 	error_refuse(&error, &refusal, "fd %d", 4);
 	assert_int_equal(error_refused(&error, "dump"), -EOPNOTSUPP);
 	assert_string_equal(error.text,
-			    "pid 12 (xz): a socket is open: fd 3 (and 1 more against the dump)");
+			    "pid 12 (xz): an inotify or fanotify descriptor is open: fd 3 (and 1 "
+			    "more against the dump)");
 	assert_int_equal(error_fail(&error, -EIO, "later"), -EIO);
 	assert_null(strstr(error.text, "later"));
 	error_done(&error);

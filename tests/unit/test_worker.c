@@ -58,7 +58,8 @@ static json_t *is_done(struct channel_reporter *reporter, void *arg)
 static json_t *outcome_of(worker_fn run, const char *killed)
 {
 	struct box box = { 0 };
-	const struct worker_spec spec = { .name = "ckptd-test", .run = run, .killed = killed };
+	const struct worker_kind kind = { .name = "ckptd-test", .run = run, .killed = killed };
+	const struct worker_spec spec = { .kind = &kind };
 	struct worker *worker;
 
 	assert_int_equal(reactor_create(&box.parent.reactor), 0);

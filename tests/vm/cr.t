@@ -43,7 +43,7 @@ for _ in 1 2 3 4 5 6; do
 	relay < <(in_vm --timeout $((3000 * VM_SLOW)) "$top/tests/cr/run" --subset "$subset" \
 		--work /tmp/cr --images /mnt/nvme/cr --copy --progress /host/cr.progress \
 		--tolerance $((700 * VM_SLOW)) --timeout $((60 * VM_SLOW)) \
-		"${after[@]}" ${CR_ARGS:-} 2>&1
+		--slice "${VM_SLICE:-0/1}" "${after[@]}" ${CR_ARGS:-} 2>&1
 		echo $? >"$share/cr.status")
 	status=$(cat "$share/cr.status")
 	[ "$status" -ge 124 ] || break

@@ -9,7 +9,7 @@
 
 . "$(dirname "$0")/lib.sh"
 programs=inplace,mapping,holes,regrow,sparse,pair,log,sqlite-delete,sqlite-wal,direct,steps
-programs+=,inplace-closed,replace,links,log-rotate
+programs+=,inplace-closed,replace,links,log-rotate,inputs
 
 run() {
 	tests/crash-consistency/run --vm "$VM" --kernel "$KERNEL" --seed "${CRASH_SEED:-1}" "$@"

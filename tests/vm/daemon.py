@@ -52,6 +52,22 @@ def equal(got, want, what):
         raise Failure(f'{what}: got {got!r}, want {want!r}')
 
 
+@contextlib.contextmanager
+def killing_for_memory(group):
+    """The kernel's report, with its call trace, is expected; nothing else may be in it."""
+    with open('/proc/sys/kernel/printk') as f:
+        level = f.read().split()[0]
+    subprocess.run(['dmesg', '-n', 'emerg'], check=True)
+    try:
+        yield
+    finally:
+        said = subprocess.run(['dmesg', '-c'], capture_output=True, text=True, check=True).stdout
+        subprocess.run(['dmesg', '-n', level], check=True)
+    check(f'oom_memcg={group}' in said, said)
+    for word in ('BUG', 'WARNING', 'KASAN', 'RIP: 0010:ckpt'):
+        check(word not in said, said)
+
+
 def wait_for(what, seconds, f):
     """The first true value of f(), which is asked again and again."""
     end = time.monotonic() + seconds * ARGS.slow
@@ -83,6 +99,7 @@ class Node:
         self.socket = f'/run/ckptd-test-{os.getpid()}-{name}.sock'
         self.log = open(f'{base}/{name}.log', 'ab')
         self.settings = {}
+        self.options = []
         self.daemon = None
 
     def start(self):
@@ -94,6 +111,7 @@ class Node:
         }
         for item in settings.items():
             args += ['--set', '='.join(item)]
+        args += self.options
         self.daemon = subprocess.Popen(args, stdin=subprocess.DEVNULL,
                                        stdout=self.log, stderr=self.log,
                                        start_new_session=True)
@@ -917,7 +935,8 @@ def record_written_once(node):
 def refused_job(node):
     """a job that cannot be saved: exit status 3, the reason, and it runs on"""
     job = node.run('/usr/bin/python3', '-c', 'import socket, time\n'
-                   's = socket.socket(); print("up", flush=True); time.sleep(1000)')
+                   's = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW)\n'
+                   'print("up", flush=True); time.sleep(1000)')
     node.lines(job, 1)
     for verb in (('checkpoint',), ('checkpoint', '--kill'), ('doctor',)):
         message = node.fails(3, 'FD_SOCKET', *verb, str(job))
@@ -1182,7 +1201,8 @@ def refused_by_itself(node):
     """auto of a job that cannot be saved: it runs on, less and less disturbed,
     and one is told why"""
     job = node.run('/usr/bin/python3', '-c', 'import socket, time\n'
-                   's = socket.socket(); print("up", flush=True)\n'
+                   's = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW)\n'
+                   'print("up", flush=True)\n'
                    'while True: time.sleep(0.2); print("on", flush=True)')
     node.lines(job, 1)
     node.fails(2, 'duration', 'auto', str(job), '--every', 'often')
@@ -1720,16 +1740,19 @@ def main():
     parser.add_argument('--work', required=True)
     parser.add_argument('--slow', type=int, default=1)
     parser.add_argument('--only')
+    parser.add_argument('--slice', default='0/1', help='K/N: test K, K+N, ...')
     ARGS = parser.parse_args()
     os.makedirs(ARGS.work, exist_ok=True)
     # ours: whoever builds meanwhile is not to be noticed
     ours = tempfile.mkdtemp(prefix='bin-', dir=ARGS.work)
     os.chmod(ours, 0o755)
-    for name in ('ckptd', 'ckptctl', 'ckpt-shim', 'ckptrun', 'ckpt-slurm-run'):
+    for name in ('ckptd', 'ckptctl', 'ckpt-shim', 'ckpt-launch', 'ckptrun', 'ckpt-slurm-run',
+                 'ckpt-slurm-drain'):
         shutil.copy2(f'{ARGS.bin}/{name}', ours)
     ARGS.bin = ours
     words = (ARGS.only or '').split(',')
-    tests = [f for f in TESTS if any(word in f.__name__ for word in words)]
+    first, step = map(int, ARGS.slice.split('/'))
+    tests = [f for f in TESTS if any(word in f.__name__ for word in words)][first::step]
     good = [run_test(f, n) for n, f in enumerate(tests, 1)]
     print(f'1..{len(tests)}')
     return 0 if all(good) else 1

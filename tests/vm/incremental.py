@@ -77,6 +77,8 @@ def merged_by_hand(node):
     first = checkpoint(node, job)
     check('base' not in first, 'the first is full')
     for g in range(2, 5):
+        # each generation has pages that the next ones do not write again
+        count(node, count(node, 1) + 3)
         done = checkpoint(node, job, *(['--kill'] if g == 4 else []))
         equal(done.get('base'), g - 1, f'base of {g} ({done.get("why_full")})')
         check(done['pages_base'] > done['pages_data'] / 2, 'most is as it was')

@@ -14,7 +14,8 @@
 #   finish                        last line: kernel log clean, plan
 #
 # Environment (set by scripts/check-vm): KERNEL, VM, VM_OPTIONS, VM_SLOW (factor
-# for deadlines). Run alone, `KERNEL=6.1 tests/vm/x.t` makes its own VM.
+# for deadlines), VM_SLICE (K/N: case K, K+N, ... of many).
+# Run alone, `KERNEL=6.1 tests/vm/x.t` makes its own VM.
 
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 cd "$top" || exit 1
@@ -116,13 +117,14 @@ vm_relay() {
 	done
 }
 
-# vm_program NAME [DIR]: tests/DIR/NAME.py (DIR: vm) with a ckptd in the VM
+# vm_program NAME [DIR]: tests/DIR/NAME.py (DIR: vm) with a ckptd in the VM; VM_PROGRAM_S: seconds
+# at most
 vm_program() {
 	local share=build/vm/$VM/share status
 	# shellcheck disable=SC2086
-	vm_relay < <(in_vm --timeout $((900 * VM_SLOW)) python3 "$top/tests/${2:-vm}/$1.py" \
-		--bin "$top/build/bin" --work "/mnt/nvme/$1" --slow "$VM_SLOW" \
-		${DAEMON_ARGS:-} 2>&1
+	vm_relay < <(in_vm --timeout $((${VM_PROGRAM_S:-900} * VM_SLOW)) \
+		python3 "$top/tests/${2:-vm}/$1.py" --bin "$top/build/bin" --work "/mnt/nvme/$1" \
+		--slow "$VM_SLOW" ${DAEMON_ARGS:---slice ${VM_SLICE:-0/1}} 2>&1
 		echo $? >"$share/$1.status")
 	status=$(cat "$share/$1.status")
 	[ "$status" = 0 ] || [ "$status" = 1 ] ||

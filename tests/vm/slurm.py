@@ -156,7 +156,7 @@ def preempted(node):
 
 def poisson(batch, kind, times):
     """An MPI job that knows nothing of us, by mpirun of the plugin."""
-    program = glob.glob(f'{TOP}/build/examples/poisson.slurm.*.{kind}')[0]
+    program = glob.glob(f'{TOP}/build/examples/poisson.slurm*.*.{kind}')[0]
     arguments = ['64', str((times + 1) * 120), '40']
     want = subprocess.run([f'mpiexec.{kind}', *(['--oversubscribe', '--allow-run-as-root']
                                                 if kind == 'openmpi' else []),
@@ -181,6 +181,25 @@ def preempted_mpich(node):
 def preempted_open_mpi(node):
     """mpirun with --ckpt: two ranks of Open MPI are preempted; output as without"""
     poisson(Batch(node), 'openmpi', 1)
+
+
+@test
+def comment(node):
+    """the comment of the batch job names the newest generation, but one of the user's own stays"""
+    batch = Batch(node)
+    every = 'ckpt-slurm-run --look 0.3s -- ckptctl run --every 2s --'
+    jobs = [batch.submit(f"{every} sh -c '{COUNT}' ''", *options, name=name)
+            for name, options in (('out', ()), ('mine', ('--comment', 'my own')))]
+
+    def shown(job):
+        text = batch.alice('squeue', '-h', '-j', job, '-o', '%k').stdout.strip()
+        return re.fullmatch(r'stillpoint: job \d+ runs, generation ([0-9]+)', text)
+    first = int(wait_for('a generation', 60, lambda: shown(jobs[0]))[1])
+    wait_for('the next', 60, lambda: shown(jobs[0]) and int(shown(jobs[0])[1]) > first)
+    equal(batch.alice('squeue', '-h', '-j', jobs[1], '-o', '%k').stdout, 'my own\n', 'comment')
+    batch.touch('stop')
+    for job in jobs:
+        batch.wait_state(job, 'FAILED')
 
 
 @test
@@ -294,7 +313,7 @@ def controller_restarts(node):
 def options_of_sbatch(node):
     """--ckpt: wrong values are refused at submission; no and auto without ckptd change nothing"""
     batch = Batch(node)
-    for option, text in (('--ckpt=maybe', 'yes, no or auto'),
+    for option, text in (('--ckpt=maybe', 'yes, no, auto or script'),
                          ('--ckpt-interval=soon', 'is a duration')):
         done = batch.alice('sbatch', option, '--wrap', 'true', check_status=False)
         check(done.returncode and text in done.stderr, f'{option}: {done.stderr!r}')

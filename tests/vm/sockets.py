@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """A service of the node and its client, for sockets.t.
 
+NAME of type tcp is ADDRESS:PORT.
+
     sockets.py serve NAME TYPE    answers "name N" to each "ask N" until NAME.end exists; "slow"
                                   is read and not answered, "later" is not read
     sockets.py client FILE NAME TYPE MODE
@@ -9,7 +11,7 @@
                                   exists it asks again, and writes what came of it to FILE.out
 
 MODE: idle, or what keeps the client from being so: unread (an answer), poll and read (a thread
-waits), unheard (the service has not read the question), pair (no service: a socket pair).
+waits), unheard (the service has not read the question).
 A client whose service has gone connects again, once, as those of name services do.
 """
 import os
@@ -20,8 +22,8 @@ import sys
 import threading
 import time
 
-TYPES = {'stream': socket.SOCK_STREAM, 'seqpacket': socket.SOCK_SEQPACKET,
-         'dgram': socket.SOCK_DGRAM}
+TYPES = {'stream': socket.SOCK_STREAM, 'tcp': socket.SOCK_STREAM,
+         'seqpacket': socket.SOCK_SEQPACKET, 'dgram': socket.SOCK_DGRAM}
 
 
 def answers(connection):
@@ -32,12 +34,21 @@ def answers(connection):
             connection.send(b'name' + data[3:])
 
 
+def address(name, kind):
+    if kind != 'tcp':
+        return socket.AF_UNIX, name
+    host, port = name.rsplit(':', 1)
+    return socket.AF_INET, (host, int(port))
+
+
 def serve(name, kind):
-    server = socket.socket(socket.AF_UNIX, TYPES[kind])
-    os.makedirs(os.path.dirname(name), exist_ok=True)
-    if os.path.exists(name):
-        os.unlink(name)
-    server.bind(name)
+    family, place = address(name, kind)
+    server = socket.socket(family, TYPES[kind])
+    if kind != 'tcp':
+        os.makedirs(os.path.dirname(name), exist_ok=True)
+        if os.path.exists(name):
+            os.unlink(name)
+    server.bind(place)
     if kind != 'dgram':
         server.listen(10)
     while True:
@@ -49,8 +60,9 @@ def serve(name, kind):
 
 
 def connect(name, kind):
-    client = socket.socket(socket.AF_UNIX, TYPES[kind])
-    client.connect(name)
+    family, place = address(name, kind)
+    client = socket.socket(family, TYPES[kind])
+    client.connect(place)
     return client
 
 
@@ -77,10 +89,8 @@ def pause(client, mode, path):
 
 def client_of(path, name, kind, mode):
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-    pair = socket.socketpair() if mode == 'pair' else None
-    client = pair[0] if pair else connect(name, kind)
-    if not pair:
-        ask(client, b'1', kind)
+    client = connect(name, kind)
+    ask(client, b'1', kind)
     if mode == 'unread':
         client.send(b'ask 2')
     if mode == 'unheard':

@@ -74,7 +74,31 @@ for mode in unread poll read unheard; do
 done
 client /run/other stream idle
 refused "a client of another service" "client of /run/other"
-client none stream pair
-refused "a pair of sockets" "connected to a nameless socket"
+background python3 "$py" serve 127.0.0.1:4711 tcp
+in_vm sleep 1
+client 127.0.0.1:4711 tcp idle
+fails_vm "a client of TCP: refused" 3 "$ckptctl" dump --standalone --pid "$pid" \
+	--dir "$work/c.image"
+is "a client of TCP: the reason, and the option that would save it" \
+	"$(grep -o -e FD_SOCKET -e "to 127.0.0.1:4711" -e "--sockets=reset" <<<"$out" |
+		LC_ALL=C sort -u | tr '\n' ' ')" "--sockets=reset FD_SOCKET to 127.0.0.1:4711 "
+fails_vm "a client of TCP: another rule" 3 "$ckptctl" dump --standalone --pid "$pid" \
+	--dir "$work/c.image" "--sockets=127.0.0.1:80=close"
+ok_vm "a client that runs on: saved" "$ckptctl" dump --standalone --pid "$pid" \
+	--dir "$work/c.image" --sockets=reset
+is "a client that runs on: keeps its connection" "$(said)" "open, name 3"
+for action in reset close; do
+	client 127.0.0.1:4711 tcp idle
+	ok_vm "a client of TCP ($action): saved" "$ckptctl" dump --standalone --pid "$pid" \
+		--dir "$work/c.image" --kill "--sockets=127.0.0.*:4711=$action"
+	ok_vm "a client of TCP ($action): restored" "$ckptctl" restore --standalone \
+		--dir "$work/c.image" --detach
+	case $action in
+	reset) is "a client of TCP (reset): connects again" "$(said)" \
+		"hangup, ConnectionResetError, name 4" ;;
+	# it is told the end as an answer, as of any peer that has closed
+	close) is "a client of TCP (close): reads the end" "$(said)" "open, end" ;;
+	esac
+done
 in_vm sh -c "kill \$(ps -eo pid,args | awk '/sockets.py [s]erve/ { print \$1 }')"
 finish

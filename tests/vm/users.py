@@ -6,10 +6,11 @@
 
 Runs as root in a test VM; nodes and the way to run are daemon.py's.
 """
+import os
 import sys
 
 import daemon
-from daemon import USER, equal, test
+from daemon import USER, check, equal, test, wait_for
 
 daemon.TESTS.clear()
 OTHER = USER - 1
@@ -92,6 +93,26 @@ def bytes_of_images(node):
     node.ctl('checkpoint', str(job))
     node.ctl('checkpoint', '--kill', str(job))
     node.ctl('restart', str(job), user=USER)
+
+
+@test
+def room_for_automatic_checkpoints(node):
+    """user_max_size: nor does ckptd take any by itself, and it says so, until there is room"""
+    job, roots = (node.run(*SLEEP, user=user, opts=(*AT_ROOT, '--auto', '--every', '1s'))
+                  for user in (USER, 0))
+    wait_for('a generation', 60, lambda: node.generations(job))
+    log = f'{node.images}/{job}/stdout'
+    with open(log, 'ab') as f:
+        os.posix_fallocate(f.fileno(), 0, 200 * MIB)
+    limited(node, user_max_size='100M')
+    wait_for('a refusal', 60, lambda: 'user_max_size: your jobs take' in
+             node.jobs()[job]['auto'].get('error', ''))
+    before, others = (len(node.generations(n)) for n in (job, roots))
+    wait_for('two of root', 60, lambda: len(node.generations(roots)) >= others + 2)
+    equal(len(node.generations(job)), before, 'generations of the user')
+    os.truncate(log, 0)
+    wait_for('one more', 60, lambda: len(node.generations(job)) > before)
+    check('error' not in node.jobs()[job]['auto'], 'the refusal is over')
 
 
 @test

@@ -18,6 +18,7 @@
  *   read(2)            state records
  *   CKPT_IOC_TTY_PEEK  unread terminals
  *   CKPT_IOC_PAGEMAP / PAGES_READ (snapshot)
+ *   CKPT_IOC_SAMPLE    where threads are, instead of all but TARGET
  *
  * Commands
  *   Every argument structure begins with __u32 size, flags; size must equal
@@ -51,7 +52,8 @@
  *   SYSTEM, CPU, then per process PROC, its THREADs (leader first; each followed by
  *   its XSTATE, GROUPS, MEMPOLICY if it has one, and SIGPENDING), SIGACTIONS, TIMERs,
  *   SIGPENDING (shared); then per memory map MM and its VMAs in address order, each followed by
- *   its MEMPOLICY if it has one; then FDs; then FILEs, each followed by its LOCKs, and PIPEs.
+ *   its MEMPOLICY if it has one; then FDs; then FILEs, each followed by its LOCKs, and PIPEs;
+ *   then SOCKs, each followed by its SOCK_MSGs.
  *   A reader skips a record of an unknown type only if CKPT_REC_OPTIONAL is set in the type.
  *   lseek(2) to 0 rewinds. Identifiers (mm_id, files_id, fs_id, file_id, …) are small numbers
  *   from 1, valid in this context only; equal numbers mean the same kernel object.
@@ -68,6 +70,9 @@
  *   Nothing takes effect on a thread that has not entered this context.
  *   Nothing in a record is an address or a name of kernel code.
  *   CKPT_IOC_RESTORE_COMMIT sets the registers and lets the threads go.
+ *
+ * Leases
+ *   CKPT_IOC_LEASE belongs to no context: see ckpt_lease.h.
  *
  * Events
  *   Generic netlink family "ckpt", multicast group "events".  Events are hints, and can be lost.
@@ -103,6 +108,10 @@ enum ckpt_reason {
 #define CKPT_FEAT_TTY_PEEK	(1ULL << 5)	/* CKPT_IOC_TTY_PEEK */
 #define CKPT_FEAT_OWNER		(1ULL << 6)	/* CKPT_TARGET_OWNED */
 #define CKPT_FEAT_WRITES	(1ULL << 7)	/* CKPT_IOC_WRITES_*: ckpt_writes.h */
+#define CKPT_FEAT_WRITES_STATE	(1ULL << 8)	/* CKPT_WRITES_READ_STATE, tags of logs */
+#define CKPT_FEAT_SOCK_CREDS	(1ULL << 10)	/* CKPT_REC_SOCK_CREDS */
+#define CKPT_FEAT_LEASE		(1ULL << 11)	/* CKPT_IOC_LEASE: ckpt_lease.h */
+#define CKPT_FEAT_SAMPLE	(1ULL << 12)	/* CKPT_IOC_SAMPLE: ckpt_sample.h */
 
 /**
  * struct ckpt_info - CKPT_IOC_INFO: features and limits of this module and kernel
@@ -446,10 +455,13 @@ struct ckpt_restore_commit {
 #define CKPT_IOC_PAGES_SHARE	_IOWR(CKPT_IOC_MAGIC, 0x25, struct ckpt_pages_share)
 #define CKPT_IOC_PAGES_DROP	_IOWR(CKPT_IOC_MAGIC, 0x26, struct ckpt_pages_drop)
 #define CKPT_IOC_RESTORE_COMMIT	_IOWR(CKPT_IOC_MAGIC, 0x27, struct ckpt_restore_commit)
-/* 0x30-0x3f: rollback of a running tree in place; 0x40-0x4f: sampling */
+#define CKPT_IOC_SAMPLE		_IOWR(CKPT_IOC_MAGIC, 0x40, struct ckpt_sample)
+/* 0x30-0x3f: rollback of a running tree in place; 0x41-0x4f: sampling */
 
 #include "ckpt_events.h"
+#include "ckpt_lease.h"
 #include "ckpt_records.h"
+#include "ckpt_sample.h"
 #include "ckpt_tty.h"
 #include "ckpt_writes.h"
 

@@ -61,7 +61,7 @@ enum ckpt_file_kind {
 	CKPT_FILE_PATH = 12,	/* O_PATH */
 	CKPT_FILE_SYMLINK = 13,
 	CKPT_FILE_BLK = 14,
-	CKPT_FILE_SOCK = 15,	/* unix socket that is connected; object: SOCK_STREAM, … */
+	CKPT_FILE_SOCK = 15,	/* object: SOCK_STREAM, …; a SOCK record has the rest */
 	CKPT_FILE_EVENTFD = 16,
 	CKPT_FILE_EPOLL = 17,
 	CKPT_FILE_TIMERFD = 18,
@@ -141,6 +141,57 @@ struct ckpt_rec_pipe {
 	__u32 tree_readers;
 	__u32 tree_writers;
 	__u32 data_len;
+};
+
+/* EVENTFD: @flags is EFD_SEMAPHORE or 0 */
+struct ckpt_rec_eventfd {
+	struct ckpt_rec_of_file of;
+	__u64 count;
+	__u32 flags;
+	__u32 pad;
+};
+
+#define CKPT_TIMERFD_ABSOLUTE	(1U << 0)	/* @value_ns is a time of CLOCK_REALTIME */
+#define CKPT_TIMERFD_CANCEL	(1U << 1)	/* TFD_TIMER_CANCEL_ON_SET */
+
+/**
+ * struct ckpt_rec_timerfd - a timerfd
+ * @clock: CLOCK_REALTIME, _MONOTONIC or _BOOTTIME
+ * @value_ns: time until the next expiration; 0: not armed
+ * @ticks: expirations that nobody has read, up to the freeze
+ */
+struct ckpt_rec_timerfd {
+	struct ckpt_rec_of_file of;
+	__u32 clock;
+	__u32 flags;
+	__u64 value_ns;
+	__u64 interval_ns;
+	__u64 ticks;
+};
+
+/* SIGNALFD: @mask has the signals that it reads; their data are the processes' pending signals */
+struct ckpt_rec_signalfd {
+	struct ckpt_rec_of_file of;
+	__u64 mask;
+};
+
+/**
+ * struct ckpt_epoll_item - a file that an epoll descriptor watches
+ * @file: file_id of the file (restore: a descriptor of the caller)
+ * @fd: the descriptor that was given to epoll_ctl(2), which may have another file by now
+ * @events: as the kernel keeps them: an EPOLLONESHOT item that has fired has no event left
+ */
+struct ckpt_epoll_item {
+	__u32 file;
+	__s32 fd;
+	__u32 events;
+	__u32 pad;
+	__u64 data;
+};
+
+/* EPOLL; then: of.nr struct ckpt_epoll_item (restore: sets the events of items that are there) */
+struct ckpt_rec_epoll {
+	struct ckpt_rec_of_file of;
 };
 
 #endif /* _UAPI_LINUX_CKPT_REC_FILES_H */

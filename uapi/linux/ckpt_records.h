@@ -4,7 +4,8 @@
  * holds their grammar.  Each starts with struct ckpt_rec_hdr, is a multiple of
  * 8 bytes long and may end in a variable part ("then: …").  New fields are
  * appended and raise the version; the length tells which fields are there.  The records of
- * descriptors and files are in ckpt_rec_files.h, which this header includes.
+ * descriptors and files are in ckpt_rec_files.h, of sockets in ckpt_rec_socks.h, which this
+ * header includes.
  */
 #ifndef _UAPI_LINUX_CKPT_RECORDS_H
 #define _UAPI_LINUX_CKPT_RECORDS_H
@@ -13,6 +14,16 @@
 /* limits of one CKPT_IOC_RESTORE_STATE */
 #define CKPT_STATE_MAX		(16U << 20)	/* bytes: some 120,000 mappings */
 #define CKPT_SIGNALS_MAX	65536		/* queued for a process or thread */
+
+/*
+ * X(NAME, number): records of the state of one open file, beside its FILE record. Each begins as
+ * struct ckpt_rec_of_file.
+ */
+#define CKPT_RECS_OF_FILES(X) \
+	X(EVENTFD, 18) \
+	X(TIMERFD, 19) \
+	X(SIGNALFD, 20) \
+	X(EPOLL, 21)
 
 enum ckpt_rec_type {
 	CKPT_REC_REFUSAL = 1,
@@ -32,6 +43,12 @@ enum ckpt_rec_type {
 	CKPT_REC_LOCK = 15,
 	CKPT_REC_MEMPOLICY = 16,
 	CKPT_REC_TIMER = 17,
+#define CKPT_REC_OF_FILE(name, number) CKPT_REC_##name = number,
+	CKPT_RECS_OF_FILES(CKPT_REC_OF_FILE)
+#undef CKPT_REC_OF_FILE
+	CKPT_REC_SOCK = 32, /* CKPT_REC_OPTIONAL if its peer is outside: as if not there */
+	CKPT_REC_SOCK_MSG = 33,
+	CKPT_REC_SOCK_CREDS = 34, /* of a restore alone; CKPT_FEAT_SOCK_CREDS */
 };
 
 /**
@@ -44,6 +61,19 @@ struct ckpt_rec_hdr {
 	__u16 type;
 	__u16 version;
 	__u32 len;
+};
+
+/**
+ * struct ckpt_rec_of_file - start of every record of CKPT_RECS_OF_FILES
+ * @file: file_id of the description (restore: a descriptor of the caller)
+ * @nr: entries that follow the record's fields, or another number of the record's own
+ *
+ * The record stands behind the FILE record of @file.
+ */
+struct ckpt_rec_of_file {
+	struct ckpt_rec_hdr hdr;
+	__u32 file;
+	__u32 nr;
 };
 
 /**
@@ -446,5 +476,6 @@ struct ckpt_rec_mempolicy {
 };
 
 #include "ckpt_rec_files.h"
+#include "ckpt_rec_socks.h"
 
 #endif /* _UAPI_LINUX_CKPT_RECORDS_H */

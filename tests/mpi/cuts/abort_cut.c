@@ -6,7 +6,7 @@
  */
 #include "cut.h"
 
-#include "../../../mpi-glue/status_page.h"
+#include "mpi-glue/status_page.h"
 
 #define PATIENCE_US	10000000
 #define LOOK_US	20

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * How fast samples are grouped: 12,779,520 threads with four samples each, all steady, at 128
+ * places, on one core; and who is missing among 1,048,576 ranks. Prints times; asserts nothing.
+ *
+ *	build/bin/bench/diagnose [THREADS [PLACES]]
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "supervisor/diagnose/filter.h"
+#include "supervisor/diagnose/match.h"
+
+#define SAMPLES	4
+#define RANKS	1048576u
+
+static double diagnose_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
+/* Threads at random places: the worst case, as neighbours are not alike. */
+static uint64_t *diagnose_places(size_t n, uint64_t kinds)
+{
+	uint64_t *places = malloc(n * SAMPLES * sizeof(*places)), x = 88172645463325252ull;
+
+	for (size_t i = 0; places && i < n; i++) {
+		x ^= x << 13;
+		x ^= x >> 7;
+		x ^= x << 17;
+		for (unsigned int k = 0; k < SAMPLES; k++)
+			places[i * SAMPLES + k] = 0x400000 + 16 * (x % kinds);
+	}
+	return places;
+}
+
+static int diagnose_group(size_t n, uint64_t kinds)
+{
+	uint64_t *places = diagnose_places(n, kinds);
+
+	if (!places)
+		return -1;
+	for (int run = 0; run < 5; run++) {
+		struct filter_group *groups;
+		double begin = diagnose_now(), took;
+		uint64_t sum = 0;
+		long nr = filter_group(places, n, SAMPLES, &groups);
+
+		if (nr < 0)
+			return -1;
+		took = diagnose_now() - begin;
+		free(groups);
+		begin = diagnose_now();
+		for (size_t i = 0; i < n * SAMPLES; i++)
+			sum += places[i];
+		printf("%zu threads, %d samples: %ld groups in %.3f s; to add the samples up took "
+		       "%.3f s (%llx)\n", n, SAMPLES, nr, took, diagnose_now() - begin,
+		       (unsigned long long)sum);
+	}
+	free(places);
+	return 0;
+}
+
+static int diagnose_match(void)
+{
+	struct fact_rank *ranks = calloc(RANKS, sizeof(*ranks));
+	struct fact_comm *begun = calloc(RANKS, sizeof(*begun));
+	struct match match = { 0 };
+	double begin;
+	int err = -1;
+
+	for (unsigned int i = 0; ranks && begun && i < RANKS; i++) {
+		begun[i] = (struct fact_comm){ 1, i == 4711 ? 8 : 9 };
+		ranks[i] = (struct fact_rank) {
+			.rank = i, .doing = i == 4711 ? FACT_OUTSIDE : FACT_COLLECTIVE, .call = 7,
+			.comm = 1, .seq = 9, .peer = FACT_NONE, .begun = &begun[i], .nr_begun = 1,
+		};
+	}
+	begin = diagnose_now();
+	if (ranks && begun)
+		err = match_ranks(ranks, RANKS, &match);
+	if (!err)
+		printf("%u ranks: rank %u is missing, found in %.3f s\n", RANKS,
+		       match.suspects[0], diagnose_now() - begin);
+	match_done(&match);
+	free(begun);
+	free(ranks);
+	return err;
+}
+
+int main(int argc, char **argv)
+{
+	size_t n = argc > 1 ? strtoul(argv[1], NULL, 10) : 12779520;
+	uint64_t kinds = argc > 2 ? strtoul(argv[2], NULL, 10) : 128;
+
+	return diagnose_group(n, kinds) || diagnose_match();
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The units of this room, for their table.
+ *
+ * Each unit defines one struct state_kind, and nothing else that others see; the contract of that
+ * is engine/core/state_kind.h.  A new kind is a line here and one in kinds.c.  Below are a few
+ * functions that several units need.
+ */
+#ifndef STILLPOINT_KINDS_H
+#define STILLPOINT_KINDS_H
+
+#include "engine/core/state_kind.h"
+
+extern const struct state_kind state_kind_timer;
+extern const struct state_kind state_kind_tty;
+extern const struct state_kind state_kind_pipe;
+extern const struct state_kind state_kind_socket;
+extern const struct state_kind state_kind_eventfd;
+extern const struct state_kind state_kind_signalfd;
+extern const struct state_kind state_kind_timerfd;
+extern const struct state_kind state_kind_epoll;
+
+/* kinds.c: the policy of a kind that the kernel module alone refuses, if anybody does. */
+void kind_passes(struct dump *d, const struct state_file *file);
+/*
+ * Give a new descriptor the recorded status flags; it is close-on-exec already.
+ * Return: @fd; -errno with a text, and @fd is closed
+ */
+int kind_flags(struct reopen *r, const struct state_file *file, int fd);
+
+#endif /* STILLPOINT_KINDS_H */

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A launched job as a child process; see child.h.
+ *
+ * ckptctl decides what a name means (`ckptctl resume`). This file remembers what ckptd knew of the
+ * job before, so that a restart that came to nothing is told from a job that has ended.
+ */
+#include "scheduler/slurm/child.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "scheduler/slurm/batch.h"
+#include "scheduler/slurm/say.h"
+
+#define WORDS_BEFORE	8	/* ckptctl restart --attach --nodes N --lost-nodes N JOB:N */
+#define FIND_TRIES	20	/* a ckptd that is being restarted comes back soon */
+#define FIND_PAUSE_NS	500000000
+
+/* Ask what became of the job, and a little later again where ckptd does not answer. */
+static int child_find(struct child *child)
+{
+	const struct timespec pause = { .tv_nsec = FIND_PAUSE_NS };
+	int tries;
+
+	for (tries = 0; saver_find(child->name, &child->before); tries++) {
+		if (tries == FIND_TRIES)
+			return -EHOSTDOWN;
+		nanosleep(&pause, NULL);
+	}
+	return 0;
+}
+
+/* Was the job ended, but not by itself? Slurm sends SIGTERM before SIGKILL. */
+static bool child_was_killed(const struct saver_job *job)
+{
+	return job->job && !job->runs && !job->saved && !job->lost &&
+	       (job->status == 128 + SIGTERM || job->status == 128 + SIGKILL);
+}
+
+/* Decide what the start is to be, from what became of the job before. */
+static void child_plan(struct child *child, struct child_how *how)
+{
+	const struct saver_job *before = &child->before;
+	bool killed = child_was_killed(before);
+	/* One that still runs, as far as anybody knows, is on a lost node. */
+	bool stopped = before->saved || before->lost || before->runs;
+
+	if (killed && !how->generation)
+		how->generation = before->newest;
+	if (!how->generation && (killed || (how->rerun && !stopped)))
+		how->anew = true;
+	child->generation = how->generation ?: stopped ? before->newest : 0;
+	child->restarted = child->generation != 0;
+}
+
+/* Texts that the words of ckptctl point to. */
+struct child_texts {
+	char spec[64];	/* of a generation */
+	char *nodes;	/* of the allocation; NULL: not needed */
+	char *lost;	/* a node that went down is why Slurm requeued the job, perhaps */
+};
+
+static void child_texts_done(struct child_texts *texts)
+{
+	free(texts->nodes);
+	free(texts->lost);
+}
+
+/* Append @option and its @value to the @n words, unless the value is NULL. */
+static size_t child_option(char **words, size_t n, const char *option, const char *value)
+{
+	if (!value)
+		return n;
+	words[n] = (char *)option;
+	words[n + 1] = (char *)value;
+	return n + 2;
+}
+
+/* The words of ckptctl, to be freed; @texts has to live as long. */
+static char **child_words(const struct child *child, const struct child_how *how,
+			  struct child_texts *texts)
+{
+	size_t n = 0, count = 0;
+	char **words;
+
+	while (how->argv[count])
+		count++;
+	words = calloc(count + WORDS_BEFORE + 1, sizeof(*words));
+	if (!words)
+		return NULL;
+	texts->lost = how->anew ? NULL : batch_lost_nodes();
+	words[n++] = (char *)"ckptctl";
+	if (how->generation) {
+		snprintf(texts->spec, sizeof(texts->spec), "%lld:%lld",
+			 (long long)child->before.job, (long long)how->generation);
+		texts->nodes = child->before.ranks ? batch_nodes() : NULL;
+		words[n++] = (char *)"restart";
+		words[n++] = (char *)"--attach";
+		n = child_option(words, n, "--nodes", texts->nodes);
+		n = child_option(words, n, "--lost-nodes", texts->lost);
+		words[n++] = texts->spec;
+		return words;
+	}
+	words[n++] = (char *)"resume";
+	n = child_option(words, n, "--name", child->name);
+	n = child_option(words, n, "--lost-nodes", texts->lost);
+	if (how->anew)
+		words[n++] = (char *)"--new";
+	words[n++] = (char *)"--";
+	memcpy(words + n, how->argv, count * sizeof(*words));
+	return words;
+}
+
+/* In the child process; does not return. */
+static void child_exec(const struct child_how *how, char **words)
+{
+	int i;
+
+	for (i = 0; how->fds && i < 3; i++)
+		dup2(how->fds[i], i);
+	if (how->env)
+		environ = how->env;
+	sigprocmask(SIG_SETMASK, how->mask, NULL);
+	if (how->directory && chdir(how->directory)) {
+		say_line("%s: %s", how->directory, strerror(errno));
+		_exit(126);
+	}
+	execvp(words[0], words);
+	say_line("ckptctl: %s", strerror(errno));
+	_exit(errno == ENOENT ? 127 : 126);
+}
+
+int child_start(struct child *child, const struct child_how *how)
+{
+	struct child_how plan = *how;
+	struct child_texts texts = { 0 };
+	char **words;
+	int err = how->anew ? 0 : child_find(child);
+
+	if (err)
+		return err;
+	if (how->anew)
+		child->before = (struct saver_job) { 0 };
+	child_plan(child, &plan);
+	words = child_words(child, &plan, &texts);
+	if (!words)
+		return -ENOMEM;
+	child->began_ms = clock_monotonic_ms();
+	child->pid = fork();
+	if (!child->pid)
+		child_exec(&plan, words);
+	err = child->pid < 0 ? -errno : 0;
+	if (err)
+		child->pid = 0;
+	child_texts_done(&texts);
+	free(words);
+	return err;
+}
+
+enum policy child_judge(struct child *child, int wait_status, int *ret_status, int64_t *ret_older)
+{
+	struct policy_facts facts = {
+		.restarted = child->restarted,
+		.status = WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) :
+						     WEXITSTATUS(wait_status),
+		.ran_ms = clock_monotonic_ms() - child->began_ms,
+		.before = child->before.newest,
+		.tries = child->tries,
+	};
+	struct saver_job now = { 0 };
+	enum policy policy;
+
+	child->pid = 0;
+	if (facts.status && !saver_find(child->name, &now)) {
+		facts.saved = now.saved;
+		facts.lost = now.lost || now.runs;
+		facts.newest = now.newest;
+		if (child->generation)
+			facts.older = saver_generation(now.job, child->generation);
+	}
+	policy = policy_decide(&facts);
+	child->tries += policy == POLICY_OLDER;
+	*ret_status = facts.status;
+	*ret_older = facts.older;
+	return policy;
+}
+
+int child_save(const struct child *child, char *why, unsigned int size)
+{
+	struct saver_job now;
+
+	if (saver_find(child->name, &now)) {
+		snprintf(why, size, "ckptd of this node does not answer");
+		return -EHOSTDOWN;
+	}
+	return !now.job || now.saved ? 0 : saver_save(now.job, why, size);
+}

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The decision at the end of a launched job; see policy.h.
+ *
+ * A batch job must never be requeued again and again for a job that cannot go on. So a requeue
+ * needs a generation that this run of the script has taken. A restart has failed if the job is
+ * still saved, or if the job soon is lost or crashes: by a signal that tells of broken memory or of
+ * a call that is not there. An exit status of the program's own is the program's own.
+ */
+#include "scheduler/slurm/policy.h"
+
+#include <signal.h>
+
+static bool policy_is_crash(int status)
+{
+	switch (status - 128) {
+	case SIGSEGV:
+	case SIGBUS:
+	case SIGILL:
+	case SIGFPE:
+	case SIGABRT:
+	case SIGSYS:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static bool policy_restart_failed(const struct policy_facts *facts)
+{
+	if (!facts->restarted || !facts->status)
+		return false;
+	return facts->saved || ((facts->lost || policy_is_crash(facts->status)) &&
+				facts->ran_ms < POLICY_SOON_MS);
+}
+
+enum policy policy_decide(const struct policy_facts *facts)
+{
+	if (facts->status && facts->saved && facts->newest > facts->before)
+		return POLICY_SAVED;
+	if (!policy_restart_failed(facts) || facts->newest > facts->before)
+		return POLICY_DONE;
+	return facts->older && facts->tries + 1 < POLICY_TRIES ? POLICY_OLDER : POLICY_HOLD;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The decision at the end of a launched job: is it over, saved, or did its restart fail?
+ */
+#ifndef STILLPOINT_SLURM_POLICY_H
+#define STILLPOINT_SLURM_POLICY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define POLICY_SOON_MS	60000	/* a job that crashes sooner after a restart was restored badly */
+#define POLICY_TRIES	3	/* generations that are tried in one run of the script */
+
+/**
+ * struct policy_facts - the end of a launched job
+ * @restarted: the job was restarted, and not started, by this run of the script
+ * @saved: ckptd calls the job saved
+ * @lost: ckptd calls the job lost: it was ended, and did not come to its own end
+ * @status: exit status of the launch, as a shell has it
+ * @ran_ms: for how long the launch ran
+ * @before: the job's newest generation when it was started or restarted; 0: none
+ * @newest: the same now
+ * @older: the newest generation older than the one that was tried; 0: none
+ * @tries: restarts that have failed before in this run of the script
+ */
+struct policy_facts {
+	bool restarted;
+	bool saved;
+	bool lost;
+	int status;
+	int64_t ran_ms;
+	int64_t before;
+	int64_t newest;
+	int64_t older;
+	int tries;
+};
+
+/**
+ * enum policy - what to do with the batch job
+ * @POLICY_DONE: hand the exit status on
+ * @POLICY_SAVED: the job is saved: requeue the batch job
+ * @POLICY_OLDER: the restart has failed: try the older generation
+ * @POLICY_HOLD: the restart has failed, and nothing is left to try: hold the batch job
+ */
+enum policy { POLICY_DONE, POLICY_SAVED, POLICY_OLDER, POLICY_HOLD };
+
+enum policy policy_decide(const struct policy_facts *facts);
+
+#endif /* STILLPOINT_SLURM_POLICY_H */

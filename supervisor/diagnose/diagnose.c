@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Acts for a diagnosis; see diagnose.h. Owns its workers, questions and deadlines.
+ *
+ * A worker may hang in the kernel, where reading /proc of a process waits for that process's
+ * memory: at the deadline it is killed, and this node is one of those that do not answer.
+ */
+#include "supervisor/diagnose/diagnose.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/outcome.h"
+#include "shim/proto.h"
+#include "supervisor/control/worker.h"
+#include "supervisor/diagnose/filter.h"
+#include "supervisor/diagnose/look.h"
+#include "supervisor/diagnose/report.h"
+#include "supervisor/job/rank_record.h"
+#include "supervisor/parts/parts_priv.h"
+
+#define DIAGNOSE_MARGIN_MS	4000	/* beside the samples: reading pages and /proc */
+#define DIAGNOSE_STACKS_MS	20000	/* more if they are unwound */
+#define DIAGNOSE_PEER_MS	1000	/* more for another node's answer to arrive */
+#define DIAGNOSE_PLACES		250	/* that a loop goes through, for the number of samples */
+#define DIAGNOSE_SAMPLES_MIN	3
+
+struct diagnosis {
+	/* who asks: a client, the home, or this node itself; NULL: not he */
+	struct request *request;
+	struct peer_question *question;
+	diagnose_fn fn;
+	void *arg;
+	struct common *common;
+	struct worker *worker;
+	struct reactor_source *deadline;
+	long long job;
+	unsigned int nr_ranks;
+	const char *node;
+	struct diagnose_options options;
+	struct threads_of of;
+	json_t *rows, *silent, *looks;	/* of all nodes that answered */
+	unsigned int waits;		/* pending: the worker, other nodes */
+	char path[4096];
+};
+
+struct diagnosed_node {
+	struct diagnosis *diagnosis;
+	char name[JOB_NODE_MAX];
+};
+
+/* -------------------------------------------------------------- the worker */
+
+static json_t *diagnose_run(struct channel_reporter *reporter, void *arg)
+{
+	struct diagnosis *d = arg;
+	_cleanup_fd_ int sock = shim_connect(d->path);
+	json_t *result = NULL;
+	int err = sock < 0 ? sock : look_at_ranks(sock, &d->of, &result);
+
+	if (!err)
+		return outcome_ok(result);
+	if (err == -EOPNOTSUPP)
+		return outcome_error(err, "the ranks of job %lld run without our MPI library: "
+				     "nothing is known of their calls", d->job);
+	return outcome_error(err, "the shim of job %lld does not answer: %s", d->job,
+			     strerror(-err));
+}
+
+static unsigned int diagnose_span_ms(const struct diagnosis *d)
+{
+	return d->of.samples * d->of.interval_ms + DIAGNOSE_MARGIN_MS +
+	       (d->of.stacks ? DIAGNOSE_STACKS_MS : 0);
+}
+
+/* ----------------------------------------------------------------- answers */
+
+static void diagnose_free(struct diagnosis *d)
+{
+	reactor_remove(d->deadline);
+	json_decref(d->rows);
+	json_decref(d->silent);
+	json_decref(d->looks);
+	free(d);
+}
+
+static json_t *diagnose_outcome(struct diagnosis *d)
+{
+	json_t *result;
+
+	if (!json_array_size(d->looks) && json_array_size(d->silent) == 1)
+		return outcome_error(-ETIMEDOUT, "node %s did not say in time what its ranks do",
+				     json_string_value(json_array_get(d->silent, 0)));
+	result = report_make(d->rows, d->nr_ranks, d->options.patience_ms);
+	if (!result)
+		return outcome_error(-ENOMEM, "out of memory");
+	json_object_set_new(result, "job", json_integer(d->job));
+	json_object_set_new(result, "patience_ms",
+			    json_integer((json_int_t)d->options.patience_ms));
+	json_object_set(result, "looks", d->looks);
+	if (json_array_size(d->silent))
+		json_object_set(result, "silent_nodes", d->silent);
+	return outcome_ok(result);
+}
+
+/* Give the outcome to whoever asked. Takes over @outcome, and frees @d. */
+static void diagnose_answer(struct diagnosis *d, json_t *outcome)
+{
+	diagnose_fn fn = d->fn;
+	void *arg = d->arg;
+
+	if (d->question)
+		peer_question_answer(d->question, outcome);
+	else if (d->request)
+		request_answer(d->request, outcome);
+	else if (!fn)
+		json_decref(outcome);
+	diagnose_free(d);
+	if (fn)
+		fn(outcome, arg);
+}
+
+static void diagnose_settle(struct diagnosis *d)
+{
+	if (!--d->waits)
+		diagnose_answer(d, diagnose_outcome(d));
+}
+
+void diagnose_forget(struct diagnosis *d)
+{
+	if (d)
+		d->fn = NULL;
+}
+
+/* Take over what node @name saw. False: it saw nothing. */
+static bool diagnose_take(struct diagnosis *d, const json_t *outcome, const char *name)
+{
+	const json_t *result = json_object_get(outcome, "result");
+	json_t *rows = json_object_get(result, "mpi_ranks"), *row, *look;
+	size_t i;
+
+	if (!outcome_is_ok(outcome) || !json_is_array(rows)) {
+		json_array_append_new(d->silent, json_string(name));
+		return false;
+	}
+	json_array_foreach(rows, i, row) {
+		json_object_set_new(row, "node", json_string(name));
+		json_array_append(d->rows, row);
+	}
+	look = json_copy((json_t *)result);
+	json_object_del(look, "mpi_ranks");
+	json_object_set_new(look, "node", json_string(name));
+	json_array_append_new(d->looks, look);
+	return true;
+}
+
+static void diagnose_on_progress(json_t *progress, void *arg)
+{
+}
+
+static void diagnose_on_look(json_t *outcome, void *arg)
+{
+	struct diagnosis *d = arg;
+
+	d->worker = NULL;
+	reactor_remove(d->deadline);
+	d->deadline = NULL;
+	/* an error of this node alone, as for a job without pages, is the answer */
+	if (d->question ||
+	    (!outcome_is_ok(outcome) && d->waits == 1 && !json_array_size(d->looks))) {
+		diagnose_answer(d, outcome);
+		return;
+	}
+	diagnose_take(d, outcome, d->node);
+	json_decref(outcome);
+	diagnose_settle(d);
+}
+
+static const struct channel_ops diagnose_ops = { diagnose_on_progress, diagnose_on_look };
+
+static void diagnose_on_deadline(void *arg)
+{
+	struct diagnosis *d = arg;
+
+	d->deadline = NULL;
+	worker_leave(d->worker);
+	d->worker = NULL;
+	diagnose_on_look(outcome_error(-ETIMEDOUT, "node %s did not say in time what its ranks do",
+				       d->node), d);
+}
+
+static void diagnose_on_node(const json_t *outcome, void *arg)
+{
+	struct diagnosed_node *node = arg;
+	struct diagnosis *d = node->diagnosis;
+
+	diagnose_take(d, outcome, node->name);
+	free(node);
+	diagnose_settle(d);
+}
+
+/* ------------------------------------------------------------------- start */
+
+/* Ask the other nodes of a job whose home is this node. */
+static void diagnose_ask(struct diagnosis *d, const struct job *job)
+{
+	struct peer_asks *asks = nodes_asks(d->common->nodes);
+	struct parts *p = job->parts;
+
+	for (unsigned int i = 1; i < p->nr; i++) {
+		struct diagnosed_node *node = calloc(1, sizeof(*node));
+		int host = parts_host(p, i);
+		json_t *args;
+
+		if (!node)
+			continue;
+		node->diagnosis = d;
+		snprintf(node->name, sizeof(node->name), "%s", parts_name(p, i));
+		args = json_pack("{s:I, s:I, s:I, s:I, s:b}", "job", (json_int_t)job->id, "run",
+				 (json_int_t)p->run, "samples", (json_int_t)d->of.samples,
+				 "interval_ms", (json_int_t)d->of.interval_ms, "stacks",
+				 d->of.stacks);
+		if (host >= 0 && !peer_ask(asks, (unsigned int)host, "diagnose", args,
+					   diagnose_span_ms(d) + DIAGNOSE_PEER_MS,
+					   diagnose_on_node, node, NULL)) {
+			d->waits++;
+		} else {
+			json_array_append_new(d->silent, json_string(node->name));
+			free(node);
+		}
+	}
+}
+
+static const struct worker_kind diagnose_work = {
+	.name = "ckptd-diagnose",
+	.run = diagnose_run,
+};
+
+/* Start this node's look. Takes over @d unless it returns an outcome. */
+static json_t *diagnose_begin(struct diagnosis *d, const struct job *job)
+{
+	const struct worker_spec spec = { .kind = &diagnose_work, .arg = d };
+	int err;
+
+	d->common = jobs_common(job->jobs);
+	d->job = job->id;
+	d->node = d->common->config.node;
+	d->rows = json_array();
+	d->silent = json_array();
+	d->looks = json_array();
+	d->of.init = job->init;
+	d->of.uid = job->uid;
+	d->of.gid = job->record.gid;
+	d->waits = 1;
+	snprintf(d->path, sizeof(d->path), "%s/shim.sock", job->state_dir);
+	err = reactor_timer(d->common->reactor, diagnose_span_ms(d), diagnose_on_deadline, d,
+			    &d->deadline);
+	if (!err)
+		err = worker_start(&d->common->workers, &spec, &diagnose_ops, d, &d->worker);
+	return err ? outcome_error(err, "no worker: %s", strerror(-err)) : NULL;
+}
+
+static void diagnose_bound(struct threads_of *of, unsigned int samples, unsigned int interval_ms)
+{
+	of->samples = samples < 2 ? 2 : samples > THREADS_SAMPLES_MAX ? THREADS_SAMPLES_MAX :
+		      samples;
+	of->interval_ms = interval_ms < 1 ? 1 : interval_ms > 1000 ? 1000 : interval_ms;
+}
+
+/* A diagnosis by the job's home; NULL with an outcome: it could not begin. */
+static struct diagnosis *diagnose_new(const struct job *job, const struct diagnose_options *options,
+				      json_t **ret_outcome)
+{
+	struct diagnosis *d = calloc(1, sizeof(*d));
+	unsigned int samples = options->samples;
+
+	if (!d) {
+		*ret_outcome = outcome_error(-ENOMEM, "out of memory");
+		return NULL;
+	}
+	d->options = *options;
+	d->nr_ranks = rank_record_size(job->record.ranks);
+	if (!samples)
+		samples = filter_samples(d->nr_ranks, DIAGNOSE_PLACES);
+	if (!options->samples && samples < DIAGNOSE_SAMPLES_MIN)
+		samples = DIAGNOSE_SAMPLES_MIN;
+	diagnose_bound(&d->of, samples, options->interval_ms);
+	d->of.stacks = options->stacks;
+	*ret_outcome = diagnose_begin(d, job);
+	if (*ret_outcome) {
+		diagnose_free(d);
+		return NULL;
+	}
+	if (job->parts)
+		diagnose_ask(d, job);
+	return d;
+}
+
+json_t *diagnose_request(struct request *request, const struct job *job,
+			 const struct diagnose_options *options)
+{
+	json_t *outcome;
+	struct diagnosis *d = diagnose_new(job, options, &outcome);
+
+	if (d)
+		d->request = request;
+	return outcome;
+}
+
+struct diagnosis *diagnose_quietly(const struct job *job, const struct diagnose_options *options,
+				   diagnose_fn fn, void *arg)
+{
+	json_t *outcome;
+	struct diagnosis *d = diagnose_new(job, options, &outcome);
+
+	json_decref(outcome);
+	if (d) {
+		d->fn = fn;
+		d->arg = arg;
+	}
+	return d;
+}
+
+static void diagnose_on_question(struct peer_question *question, void *arg)
+{
+	json_int_t id = 0, run = 0, samples = 0, interval_ms = 0;
+	struct diagnosis *d = NULL;
+	json_t *outcome = NULL;
+	struct job *job;
+
+	json_unpack(peer_question_args(question), "{s:I, s:I, s:I, s:I}", "job", &id, "run", &run,
+		    "samples", &samples, "interval_ms", &interval_ms);
+	job = parts_job(arg, id, (uint64_t)run);
+	if (job && parts_is_homes(job->parts, peer_question_from(question)))
+		d = calloc(1, sizeof(*d));
+	if (d) {
+		d->question = question;
+		diagnose_bound(&d->of, (unsigned int)samples, (unsigned int)interval_ms);
+		d->of.stacks = json_is_true(json_object_get(peer_question_args(question),
+							    "stacks"));
+		outcome = diagnose_begin(d, job);
+		if (!outcome)
+			return;
+		diagnose_free(d);
+	} else {
+		outcome = outcome_error(-ESRCH, "job %lld does not run here", (long long)id);
+	}
+	peer_question_answer(question, outcome);
+}
+
+int diagnose_register(struct jobs *jobs)
+{
+	struct peer_asks *asks = nodes_asks(jobs_common(jobs)->nodes);
+
+	return asks ? peer_verb(asks, "diagnose", diagnose_on_question, jobs) : 0;
+}

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * An MPI program that hangs in the way that its argument says, for diagnose.t:
+ *
+ *	hang WAY	loop, stop, sleep, miss, other, receive, circle, operation, clean, uneven
+ *
+ * Rank HANG_RANK (1) is the one to blame, in a circle ranks 0 to 2. All ranks first do some
+ * collectives and messages together. Rank 0 says "begun" when the others may hang. Clean ways run
+ * for the number of seconds in HANG_SECONDS, then end.
+ */
+#include <mpi.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static int rank, size, blamed = 1;
+static volatile double sink;
+
+__attribute__((noinline)) void hang_compute(double seconds)
+{
+	double end = MPI_Wtime() + seconds;
+
+	do {
+		for (int i = 1; i < 100000; i++)
+			sink += 1.0 / i;
+	} while (MPI_Wtime() < end);
+}
+
+/* Never leaves this function, and calls nothing. */
+__attribute__((noinline)) void hang_loop(void)
+{
+	for (unsigned int i = 1;; i++)
+		sink += 1.0 / i;
+}
+
+static void hang_operation(void *in, void *io, int *len, MPI_Datatype *type)
+{
+	if (rank == blamed)
+		hang_loop();
+	*(int *)io += *(int *)in;
+}
+
+static void together(void)
+{
+	int sum, to = (rank + 1) % size, from = (rank + size - 1) % size, got;
+
+	for (int i = 0; i < 20; i++) {
+		MPI_Allreduce(&i, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+		MPI_Sendrecv(&rank, 1, MPI_INT, to, 5, &got, 1, MPI_INT, from, 5, MPI_COMM_WORLD,
+			     MPI_STATUS_IGNORE);
+	}
+}
+
+/* Rank 1 does this instead of the barrier that the others are in. */
+__attribute__((noinline)) static void blame(const char *way)
+{
+	int got;
+
+	if (!strcmp(way, "loop"))
+		hang_loop();
+	if (!strcmp(way, "stop"))
+		raise(SIGSTOP);
+	if (!strcmp(way, "sleep"))
+		for (;;)
+			pause();
+	if (!strcmp(way, "other"))
+		MPI_Bcast(&got, 1, MPI_INT, 0, MPI_COMM_WORLD);
+	if (!strcmp(way, "receive"))
+		MPI_Recv(&got, 1, MPI_INT, 0, 77, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+static void circle(void)
+{
+	int got;
+
+	if (rank < 3)
+		MPI_Recv(&got, 1, MPI_INT, (rank + 1) % 3, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+static void operation(void)
+{
+	MPI_Op op;
+	int sum;
+
+	MPI_Op_create(hang_operation, 1, &op);
+	MPI_Allreduce(&rank, &sum, 1, MPI_INT, op, MPI_COMM_WORLD);
+}
+
+/* Work that is spread unevenly: rank 1 always comes last. */
+static void clean(double share)
+{
+	const char *seconds = getenv("HANG_SECONDS");
+	double end = MPI_Wtime() + (seconds ? atof(seconds) : 5);
+	int on = 1;
+
+	while (on) {
+		if (rank == blamed)
+			hang_compute(share);
+		MPI_Barrier(MPI_COMM_WORLD);
+		on = MPI_Wtime() < end;
+		MPI_Bcast(&on, 1, MPI_INT, 0, MPI_COMM_WORLD);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	const char *way = argc > 1 ? argv[1] : "clean";
+
+	if (getenv("HANG_RANK"))
+		blamed = atoi(getenv("HANG_RANK"));
+	MPI_Init(&argc, &argv);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	MPI_Comm_size(MPI_COMM_WORLD, &size);
+	together();
+	if (!rank) {
+		puts("begun");
+		fflush(stdout);
+	}
+	if (!strcmp(way, "circle"))
+		circle();
+	if (!strcmp(way, "operation"))
+		operation();
+	if (!strcmp(way, "clean"))
+		clean(0.01);
+	if (!strcmp(way, "uneven"))
+		clean(1.5);
+	if (rank == blamed)
+		blame(way);
+	if (strcmp(way, "miss") || rank != blamed)
+		MPI_Barrier(MPI_COMM_WORLD);
+	MPI_Finalize();
+	return 0;
+}
