@@ -20,3 +20,15 @@ bool lease_grant_is_over(const struct lease_grant *grant, int64_t now_ms)
 	return grant->held &&
 	       now_ms >= grant->until_ms + LEASE_MARGIN_MS + grant->length_ms / LEASE_DRIFT;
 }
+
+void listening_tick(struct listening *listening, int64_t now_ms)
+{
+	if (!listening->tick_ms || now_ms - listening->tick_ms > LISTEN_GAP_MS)
+		listening->since_ms = now_ms;
+	listening->tick_ms = now_ms;
+}
+
+int64_t listening_silence_ms(const struct listening *listening, int64_t now_ms, int64_t heard_ms)
+{
+	return now_ms - (heard_ms > listening->since_ms ? heard_ms : listening->since_ms);
+}

@@ -39,4 +39,21 @@ void lease_grant_note(struct lease_grant *grant, int64_t now_ms, int64_t held_ms
 /* True if the part's processes have surely been ended. */
 bool lease_grant_is_over(const struct lease_grant *grant, int64_t now_ms);
 
+#define LISTEN_GAP_MS	1000	/* between two ticks of a daemon that runs */
+
+/*
+ * Since when a daemon has listened without a break; {} at first. A daemon that stood still (a
+ * file system that hung, a virtual machine that was paused) finds the words of others waiting,
+ * but its timers first: it must not take its own silence for theirs.
+ */
+struct listening {
+	int64_t tick_ms;	/* last tick; 0: none yet */
+	int64_t since_ms;
+};
+
+/* Note a tick of the daemon's own timer, by a clock that also counts while it stands still. */
+void listening_tick(struct listening *listening, int64_t now_ms);
+/* How long a node last heard at @heard_ms has been silent while this one listened. */
+int64_t listening_silence_ms(const struct listening *listening, int64_t now_ms, int64_t heard_ms);
+
 #endif /* STILLPOINT_LEASE_RULE_H */

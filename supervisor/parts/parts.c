@@ -145,6 +145,7 @@ static void parts_on_tick(void *arg)
 	/* Arm the next tick first, as the rest may free @p. */
 	p->tick = NULL;
 	p->ticks++;
+	listening_tick(&p->listening, clock_monotonic_ms());
 	if (parts_arm(p))
 		log_error(&p->common->log, "job %lld: no timer", (long long)p->job->id);
 	fence_tree_tick(p->tree);

@@ -253,7 +253,9 @@ static void mark_dead(struct parts *p, int64_t silent_ms)
 	unsigned int i;
 
 	for (i = 1; i < p->nr; i++) {
-		if (!p->part[i].ended && clock_monotonic_ms() - p->part[i].heard_ms >= silent_ms)
+		if (!p->part[i].ended &&
+		    listening_silence_ms(&p->listening, clock_monotonic_ms(),
+					 p->part[i].heard_ms) >= silent_ms)
 			p->part[i].ended = true;
 	}
 }

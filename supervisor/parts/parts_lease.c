@@ -110,6 +110,27 @@ static void lease_on_fenced(json_t *outcome, void *arg)
 	parts_check(p);
 }
 
+/*
+ * Does another node than the silent one answer? Else it may be this node that is cut off, and it
+ * must not switch off all the others. With two nodes there is nobody to ask.
+ */
+static bool lease_hears_others(const struct part *part)
+{
+	const struct peer *peer = nodes_peer(part->parts->common->nodes);
+	unsigned int silent = (unsigned int)parts_host(part->parts, part->number);
+	unsigned int i, nr = peer ? peer_nr_nodes(peer) : 0;
+	struct peer_node node;
+
+	for (i = 0; i < nr; i++) {
+		if (i == silent || i == peer_self(peer))
+			continue;
+		peer_node(peer, i, &node);
+		if (node.state == PEER_UP)
+			return true;
+	}
+	return nr <= 2;
+}
+
 static void lease_fence(struct part *part)
 {
 	struct parts *p = part->parts;
@@ -132,19 +153,21 @@ void parts_lease_tick(struct parts *p)
 	int64_t silent_ms, fence_ms = (int64_t)config->lease_s * 500;
 	unsigned int i;
 
-	if (fence_ms < PARTS_SILENT_MS)
-		fence_ms = PARTS_SILENT_MS;
+	if (fence_ms < PARTS_FENCE_MS)
+		fence_ms = PARTS_FENCE_MS;
 	for (i = 1; i < p->nr && !p->starting && !p->abandoned; i++) {
 		struct part *part = &p->part[i];
 
-		silent_ms = clock_monotonic_ms() - part->heard_ms;
+		silent_ms = listening_silence_ms(&p->listening, clock_monotonic_ms(),
+						 part->heard_ms);
 		if (silent_ms < PARTS_SILENT_MS)
 			part->fenced = part->fence.worker;
 		if (part->ended || !part->lease.held || silent_ms < PARTS_SILENT_MS)
 			continue;
 		if (lease_grant_is_over(&part->lease, lease_now_ms()))
 			lease_lose(part, "it is silent, and its lease has run out");
-		else if (config->fence_command && !part->fenced && silent_ms >= fence_ms)
+		else if (config->fence_command && !part->fenced && silent_ms >= fence_ms &&
+			 lease_hears_others(part))
 			lease_fence(part);
 	}
 }

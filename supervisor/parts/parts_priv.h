@@ -16,6 +16,7 @@
 
 #define PARTS_TICK_MS	250
 #define PARTS_SILENT_MS	8000
+#define PARTS_FENCE_MS	12000	/* before a fence; more than what it takes to find a node down */
 #define PARTS_ALONE_MS	16000	/* silence of the home; it may be giving up */
 #define PARTS_ALONE_TICKS 8	/* more ticks: we may have read its words late */
 #define PARTS_START_MS	30000
@@ -63,6 +64,7 @@ struct parts {
 	struct fence_tree *tree;
 	struct reactor_source *tick;
 	unsigned int ticks;
+	struct listening listening;	/* by these ticks */
 	bool abandoned;		/* end all parts, also parts that are heard of later */
 	bool lost;		/* home: a node was lost, so the job has no status */
 	struct parts_block in, out;	/* fences from and to our shim */

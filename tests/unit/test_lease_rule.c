@@ -71,11 +71,43 @@ static void given_up(void **state)
 	assert_false(lease_grant_is_over(&grant, INT64_MAX / 2));
 }
 
+/* Ticks each 250 ms up to @until; returns @until. */
+static int64_t tick_until(struct listening *listening, int64_t from, int64_t until)
+{
+	for (; from <= until; from += 250)
+		listening_tick(listening, from);
+	return until;
+}
+
+static void silence_is_counted_while_listening(void **state)
+{
+	struct listening listening = { 0 };
+	int64_t now = tick_until(&listening, 1000, 21000);
+
+	assert_int_equal(listening_silence_ms(&listening, now, 9000), 12000);
+	/* nothing was heard before this daemon began to listen */
+	assert_int_equal(listening_silence_ms(&listening, now, 0), 20000);
+}
+
+/* The daemon stood still for a minute: what the others said meanwhile is not read yet. */
+static void own_silence_is_not_theirs(void **state)
+{
+	struct listening listening = { 0 };
+	int64_t now = tick_until(&listening, 1000, 21000) + 60000;
+
+	listening_tick(&listening, now);
+	assert_int_equal(listening_silence_ms(&listening, now, 20900), 0);
+	now = tick_until(&listening, now, now + 12000);
+	assert_int_equal(listening_silence_ms(&listening, now, 20900), 12000);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(never_reported), cmocka_unit_test(ends_after_the_margin),
 		cmocka_unit_test(part_ends_first), cmocka_unit_test(longer_one_counts),
+		cmocka_unit_test(silence_is_counted_while_listening),
+		cmocka_unit_test(own_silence_is_not_theirs),
 		cmocka_unit_test(given_up),
 	};
 

@@ -7,6 +7,7 @@
 # job goes on.
 #
 # As root, with the module: tests/vm/lease.t runs it in a VM, which has built build/lease/KIND.
+# ONLY=FUNCTION KINDS=mpich runs one case.
 
 . "$(dirname "$0")/../mpi/lib.sh"
 . "$(dirname "$0")/../mpi/nodes.sh"
@@ -169,6 +170,21 @@ fenced() {
 		start 2 && meet 1 2
 }
 
+# A home whose ckptd stood still for more than half of the lease takes no node for silent.
+home_stands_still() {
+	stop 1 && start 1 --set lease=40s --set fence_command="$work/fence" && meet 1 2 3 &&
+		meet 2 1 || return
+	begin --hosts n1,n2 || return
+	rm -f "$work/fenced"
+	printf '#!/bin/sh\necho "$@" >>%s\n' "$work/fenced" >"$work/fence"
+	chmod 755 "$work/fence"
+	sleep 5
+	kill -STOP "$(cat "$work/n1/pid")"
+	sleep 25
+	kill -CONT "$(cat "$work/n1/pid")"
+	ends_well && [ ! -e "$work/fenced" ]
+}
+
 make_keys 3
 for i in 1 2 3; do
 	ok "node n$i" start "$i" || exit 1
@@ -178,6 +194,10 @@ for i in 1 2 3; do
 done
 for kind in $KINDS; do
 	program=$top/build/lease/$kind
+	if [ -n "${ONLY:-}" ]; then
+		ok "$kind: $ONLY" "$ONLY"
+		continue
+	fi
 	ok "$kind: an undisturbed run" undisturbed
 	ok "$kind: a lease is renewed, also by a ckptd that was away" renewed
 	ok "$kind: a node is cut off, its ranks end, a spare takes its place" spare_is_taken
@@ -185,5 +205,6 @@ for kind in $KINDS; do
 	ok "$kind: without a spare it waits for the node" waits
 	ok "$kind: or goes on with more ranks on fewer nodes" oversubscribes
 	ok "$kind: a fence command shortens the wait" fenced
+	ok "$kind: a home that stood still has nobody fenced" home_stands_still
 done
 finish
