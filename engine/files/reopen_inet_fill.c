@@ -107,6 +107,17 @@ static const struct state_sock *reopen_inet_sender(const struct reopen *r,
 	return NULL;
 }
 
+/* Is it an address of many? A datagram to it would leave the node. */
+static bool reopen_inet_is_many(const struct sockaddr *addr)
+{
+	if (addr->sa_family == AF_INET) {
+		in_addr_t to = ntohl(((const struct sockaddr_in *)addr)->sin_addr.s_addr);
+
+		return IN_MULTICAST(to) || to == INADDR_BROADCAST;
+	}
+	return IN6_IS_ADDR_MULTICAST(&((const struct sockaddr_in6 *)addr)->sin6_addr);
+}
+
 /* A socket of the kind of @sock for one datagram from @from; -errno. */
 static int reopen_inet_ghost(const struct state_sock *sock, const struct sockaddr *from)
 {
@@ -174,9 +185,12 @@ int reopen_inet_datagram(struct reopen *r, const struct state_sock *sock,
 		char room[CMSG_SPACE(sizeof(struct in6_pktinfo))];
 	} control = { .room = { 0 } };
 	struct msghdr out = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control };
-	_cleanup_fd_ int ghost = sender ? -1 : reopen_inet_ghost(sock, from);
+	bool many = reopen_inet_is_many(to);
+	_cleanup_fd_ int ghost = sender || many ? -1 : reopen_inet_ghost(sock, from);
 	int fd = sender ? reopen_sock_fd(r, sender) : ghost, own = reopen_sock_fd(r, sock);
 
+	if (many)
+		return -EADDRNOTAVAIL;
 	if (fd < 0)
 		return fd;
 	if (sender)

@@ -30,18 +30,22 @@ bool reopen_sock_is_whole(const struct state_sock *sock)
 		(state_sock_is_cut(sock) && !state_sock_is_unix(sock)));
 }
 
+void reopen_sock_name_text(const struct state_sock *sock, char *buf, size_t size)
+{
+	if (!state_sock_is_unix(sock))
+		state_sock_text(sock, buf, size);
+	else if (sock->rec->name_len && !sock->name[0])
+		snprintf(buf, size, "@%.*s", (int)sock->rec->name_len - 1, sock->name + 1);
+	else
+		snprintf(buf, size, "%.*s", (int)sock->rec->name_len, sock->name);
+}
+
 int reopen_sock_failed(struct reopen *r, const struct state_sock *sock, int err, const char *what)
 {
 	const char *advice = "";
 	char name[112];
 
-	if (!state_sock_is_unix(sock))
-		state_sock_text(sock, name, sizeof(name));
-	else if (sock->rec->name_len && !sock->name[0])
-		snprintf(name, sizeof(name), "@%.*s", (int)sock->rec->name_len - 1,
-			 sock->name + 1);
-	else
-		snprintf(name, sizeof(name), "%.*s", (int)sock->rec->name_len, sock->name);
+	reopen_sock_name_text(sock, name, sizeof(name));
 	if (err == -EADDRINUSE && !state_sock_is_unix(sock))
 		advice = "; end whoever has that address now; a connection that has just ended "
 			 "holds it for a minute";

@@ -61,6 +61,9 @@ int reopen_sock_failed(struct reopen *r, const struct state_sock *sock, int err,
 int reopen_sock_not_set(struct reopen *r, const struct state_sock *sock, int err,
 			const struct engine_sock_option *bad);
 
+/* The name of @sock for people. */
+void reopen_sock_name_text(const struct state_sock *sock, char *buf, size_t size);
+
 /* reopen_sock_fill.c */
 /* Make room in the buffers of @fd, a socket of the tree; undone when it is finished. */
 void reopen_sock_widen(struct reopen_sock *made, int fd);
@@ -70,7 +73,10 @@ int reopen_sock_stream(struct reopen *r, const struct state_sock *sock, int fd);
 /* reopen_sock_name.c */
 /* Give @fd the name of @sock; *ret_place gets its file, -1 for an abstract name. */
 int reopen_sock_bind(struct reopen *r, const struct state_sock *sock, int fd, int *ret_place);
-/* Bind @fd to @len bytes of @name, and if that makes a file, remove it again. */
+/*
+ * Bind @fd to @len bytes of @name, which a stranger may have chosen, and if that makes a file,
+ * remove it again. Nothing that exists is touched.
+ */
 int reopen_sock_bind_bare(int fd, const char *name, uint32_t len);
 /* The address of a socket that is bound: by @place, or if that is -1 by its abstract name. */
 socklen_t reopen_sock_address(const struct state_sock *sock, int place, struct sockaddr_un *ret);

@@ -15,6 +15,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -91,18 +92,35 @@ static int reopen_sock_send(struct reopen *r, const struct state_sock_msg *msg, 
 	return reopen_sock_send_all(fd, &to, msg->data, msg->rec->data_len);
 }
 
-/* A datagram socket for one message, whose sender is gone; it has the sender's name. */
-static int reopen_sock_ghost(const struct state_sock *sock, const struct state_sock_msg *msg)
+/* Tell about an unread datagram of @sock. */
+static void reopen_sock_note(const struct reopen *r, const struct state_sock *sock,
+			     const char *what)
 {
-	int fd = reopen_sock_new(sock), ret = 0;
+	char name[112], text[256];
 
-	if (fd >= 0 && msg->rec->name_len)
-		ret = reopen_sock_bind_bare(fd, msg->name, msg->rec->name_len);
-	if (ret) {
-		close(fd);
-		return ret;
-	}
-	return fd;
+	if (!r->options->note)
+		return;
+	reopen_sock_name_text(sock, name, sizeof(name));
+	snprintf(text, sizeof(text), "socket %s: an unread datagram %s", name, what);
+	r->options->note(text, r->options->note_arg);
+}
+
+/*
+ * A datagram socket for one message, whose sender is gone; it has the sender's name, or none if
+ * that cannot be had: the datagram is worth more than the way back.
+ */
+static int reopen_sock_ghost(const struct reopen *r, const struct state_sock *sock,
+			     const struct state_sock_msg *msg)
+{
+	int fd = reopen_sock_new(sock);
+
+	if (fd < 0 || !msg->rec->name_len)
+		return fd;
+	if (!reopen_sock_bind_bare(fd, msg->name, msg->rec->name_len))
+		return fd;
+	close(fd);
+	reopen_sock_note(r, sock, "comes from a sender without a name: the name cannot be had");
+	return reopen_sock_new(sock);
 }
 
 /* Send a datagram to @sock again. */
@@ -122,7 +140,7 @@ static int reopen_sock_datagram(struct reopen *r, const struct state_sock *sock,
 	} else if (!named) {
 		fd = made->end;
 	} else {
-		fd = ghost = reopen_sock_ghost(sock, msg);
+		fd = ghost = reopen_sock_ghost(r, sock, msg);
 		if (fd >= 0)
 			sock_options_room(fd);
 	}
@@ -140,6 +158,23 @@ int reopen_sock_stream(struct reopen *r, const struct state_sock *sock, int fd)
 	return ret;
 }
 
+/* UDP may lose datagrams: one whose addresses cannot be had here is left out, and told of. */
+static int reopen_sock_refill(struct reopen *r, const struct state_sock *sock,
+			      const struct state_sock_msg *msg)
+{
+	int ret;
+
+	if (state_sock_is_unix(sock))
+		return reopen_sock_datagram(r, sock, msg);
+	ret = reopen_inet_datagram(r, sock, msg);
+	if (ret == -EADDRINUSE || ret == -EADDRNOTAVAIL || ret == -ENETUNREACH ||
+	    ret == -EHOSTUNREACH || ret == -EACCES || ret == -EPERM || ret == -EINVAL) {
+		reopen_sock_note(r, sock, "is lost: its addresses cannot be had here");
+		return 0;
+	}
+	return ret;
+}
+
 static int reopen_sock_fill(struct reopen *r, const struct state_sock *sock)
 {
 	struct reopen_sock *made = reopen_sock_of(r, sock);
@@ -149,9 +184,7 @@ static int reopen_sock_fill(struct reopen *r, const struct state_sock *sock)
 		return 0;
 	if (state_sock_is_datagram(sock)) {
 		for (unsigned int i = 0; !ret && i < sock->nr_msgs; i++)
-			ret = state_sock_is_unix(sock) ?
-			      reopen_sock_datagram(r, sock, &sock->msgs[i]) :
-			      reopen_inet_datagram(r, sock, &sock->msgs[i]);
+			ret = reopen_sock_refill(r, sock, &sock->msgs[i]);
 	} else if (sock->peer) {
 		fd = reopen_sock_fd(r, sock->peer);
 		reopen_sock_widen(reopen_sock_of(r, sock->peer), fd);

@@ -171,24 +171,53 @@ int reopen_sock_bind(struct reopen *r, const struct state_sock *sock, int fd, in
 	return ret ? reopen_sock_failed(r, sock, ret, "name") : 0;
 }
 
+/* The directory of @path, if nobody but this user and root can move what this user makes there. */
+static int reopen_sock_safe_dir(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	_cleanup_free_ char *dir = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+	int fd = dir ? open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+	struct stat st;
+
+	if (fd < 0)
+		return dir ? -errno : -ENOMEM;
+	if (fstat(fd, &st) || (st.st_uid && st.st_uid != geteuid()) ||
+	    (st.st_mode & (S_IWGRP | S_IWOTH) && !(st.st_mode & S_ISVTX))) {
+		close(fd);
+		return -EPERM;
+	}
+	return fd;
+}
+
+/*
+ * The name is that of a sender who has gone, perhaps of a stranger, who chose it. So nothing that
+ * is there gives way to it: the name has to be free, in a directory where it stays this user's
+ * own until it is removed again.
+ */
 int reopen_sock_bind_bare(int fd, const char *name, uint32_t len)
 {
 	struct sockaddr_un addr;
 	socklen_t addr_len = reopen_sock_text(name, len, &addr);
-	char path[sizeof(addr.sun_path) + 1] = "", aside[sizeof(path) + 16];
-	bool moved;
-	int ret;
+	char path[sizeof(addr.sun_path) + 1] = "";
+	const char *last;
+	struct stat st;
 
 	memcpy(path, addr.sun_path, sizeof(addr.sun_path));
 	if (!path[0])
 		return bind(fd, (struct sockaddr *)&addr, addr_len) ? -errno : 0;
-	/* the file of the sender's name may have stayed, and be in use: it gets its name back */
-	snprintf(aside, sizeof(aside), "%s.ckpt~", path);
-	moved = rename(path, aside) == 0;
-	ret = bind(fd, (struct sockaddr *)&addr, addr_len) || unlink(path) ? -errno : 0;
-	if (moved && rename(aside, path) && !ret)
-		ret = -errno;
-	return ret;
+	_cleanup_fd_ int dir = reopen_sock_safe_dir(path);
+
+	if (dir < 0)
+		return dir;
+	last = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+	if (!fstatat(dir, last, &st, AT_SYMLINK_NOFOLLOW))
+		return -EADDRINUSE;
+	if (bind(fd, (struct sockaddr *)&addr, addr_len))
+		return -errno;
+	if (fstatat(dir, last, &st, AT_SYMLINK_NOFOLLOW) || !S_ISSOCK(st.st_mode) ||
+	    st.st_uid != geteuid() || unlinkat(dir, last, 0))
+		return -EADDRNOTAVAIL;
+	return 0;
 }
 
 int reopen_sock_own_name(struct reopen *r, const struct state_sock *sock, int *place)

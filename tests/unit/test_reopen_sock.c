@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -198,6 +199,73 @@ static void test_taken(void **arg)
 	assert_true(S_ISREG(after.st_mode));
 }
 
+/* ---------------------------------------------------------------- strangers */
+
+/* An unread datagram of socket 2, from a sender that is not in the tree and has that name. */
+static void add_stranger(struct opening *f, const char *name)
+{
+	_cleanup_free_ char *tail = NULL;
+	struct ckpt_rec_sock_msg *rec;
+	int len = asprintf(&tail, "%sfrom %s", name, name);
+
+	assert_true(len > 0);
+	rec = stream_add(&f->stream, CKPT_REC_SOCK_MSG, sizeof(*rec), tail, (size_t)len);
+	rec->sock = 2;
+	rec->name_len = (uint32_t)strlen(name);
+	rec->data_len = (uint32_t)len - rec->name_len;
+}
+
+/* Receive the datagram that was sent under @name; returns whether its sender has that name. */
+static bool received_from(int fd, const char *name)
+{
+	struct sockaddr_un addr = { 0 };
+	socklen_t len = sizeof(addr);
+	char buf[256] = "";
+
+	assert_true(recvfrom(fd, buf, sizeof(buf) - 1, MSG_DONTWAIT, (struct sockaddr *)&addr,
+			     &len) > 0);
+	assert_memory_equal(buf, "from ", 5);
+	assert_string_equal(buf + 5, name);
+	return !strcmp(addr.sun_path, name);
+}
+
+/* Names of strangers lead to no file of the owner, and to no failure. */
+static void test_strangers(void **arg)
+{
+	const char *path = scratch_path(*arg, "receiver");
+	_cleanup_free_ char *free_name = strdup(scratch_path(*arg, "free"));
+	_cleanup_free_ char *file = strdup(scratch_path(*arg, "precious"));
+	_cleanup_free_ char *open_dir = strdup(scratch_path(*arg, "open"));
+	_cleanup_free_ char *in_open = NULL;
+	struct stat before, after;
+	struct opening f;
+
+	assert_true(asprintf(&in_open, "%s/name", open_dir) > 0);
+	assert_int_equal(mkdir(open_dir, 0700) || chmod(open_dir, 0777), 0);
+	close(open(file, O_CREAT | O_WRONLY, 0600));
+	assert_int_equal(stat(file, &before), 0);
+	opening_begin(&f, *arg, "strangers");
+	add_file(&f, 2, SOCK_DGRAM, 0);
+	add_sock(&f, 2, SOCK_DGRAM, path)->nr_msgs = 4;
+	add_stranger(&f, free_name);
+	add_stranger(&f, file);
+	add_stranger(&f, in_open);
+	add_stranger(&f, "/nowhere/at/all");
+	opening_start(&f, "strangers");
+	opening_all(&f);
+	assert_int_equal(reopen_connect(&f.r), 0);
+	assert_true(received_from(opening_fd(&f, 2), free_name));
+	assert_false(received_from(opening_fd(&f, 2), file));
+	assert_false(received_from(opening_fd(&f, 2), in_open));
+	assert_false(received_from(opening_fd(&f, 2), "/nowhere/at/all"));
+	assert_int_equal(stat(file, &after), 0);
+	assert_int_equal(before.st_ino, after.st_ino);
+	assert_int_equal(before.st_ctim.tv_nsec, after.st_ctim.tv_nsec);
+	assert_int_equal(stat(free_name, &after), -1);
+	assert_int_equal(stat(in_open, &after), -1);
+	opening_end(&f);
+}
+
 /* ---------------------------------------------------------------- bad streams */
 
 static void contradicts(struct opening *f, int err)
@@ -278,6 +346,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_pair, scratch_setup, scratch_teardown),
 		cmocka_unit_test_setup_teardown(test_names, scratch_setup, scratch_teardown),
 		cmocka_unit_test_setup_teardown(test_taken, scratch_setup, scratch_teardown),
+		cmocka_unit_test_setup_teardown(test_strangers, scratch_setup, scratch_teardown),
 		cmocka_unit_test_setup_teardown(test_bad, scratch_setup, scratch_teardown),
 	};
 
