@@ -19,6 +19,7 @@
 #include "collect.h"
 #include "records.h"
 
+#define CKPT_LOCKS_SEEN_MAX	65536U	/* on a file, whoever holds them */
 #define CKPT_LOCK_TRIES		3	/* the tree stands still, so the second look has room */
 
 struct ckpt_lock_list {
@@ -26,6 +27,7 @@ struct ckpt_lock_list {
 	unsigned int room;
 	unsigned int nr;		/* locks found; may be more than @room */
 	const char *bad;		/* a lock that cannot be saved, or NULL */
+	bool too_many;			/* not all were looked at */
 };
 
 /* Number of the descriptor table in the tree that owns a POSIX lock, or 0. */
@@ -54,6 +56,18 @@ static void ckpt_lock_note(struct ckpt_lock_list *list, const struct ckpt_object
 	list->nr++;
 }
 
+/*
+ * The list of an inode has the record locks of everybody, and is walked under a spinlock: how long
+ * others have made that list must not decide how long the walk takes.
+ */
+static bool ckpt_locks_too_many(struct ckpt_lock_list *list, unsigned int nr)
+{
+	if (nr < CKPT_LOCKS_SEEN_MAX)
+		return false;
+	list->too_many = true;
+	return true;
+}
+
 static void ckpt_lock_note_record(struct ckpt_collect *c, struct ckpt_lock_list *list,
 				  const struct ckpt_object *obj, const struct file_lock *lock)
 {
@@ -78,14 +92,21 @@ static void ckpt_locks_look(struct ckpt_collect *c, const struct ckpt_object *ob
 	struct file_lock_context *flctx = locks_inode_context(file_inode(obj->file.file));
 	const struct file_lock *lock;
 	const struct ckpt_file_lease *lease;
+	unsigned int nr = 0;
 
 	list->nr = 0;
 	spin_lock(&flctx->flc_lock);
-	list_for_each_entry(lock, &flctx->flc_flock, ckpt_fl_list)
+	list_for_each_entry(lock, &flctx->flc_flock, ckpt_fl_list) {
+		if (ckpt_locks_too_many(list, nr++))
+			break;
 		if (lock->ckpt_fl_file == obj->file.file)
 			ckpt_lock_note(list, obj, lock, CKPT_LOCK_FLOCK, 0);
-	list_for_each_entry(lock, &flctx->flc_posix, ckpt_fl_list)
+	}
+	list_for_each_entry(lock, &flctx->flc_posix, ckpt_fl_list) {
+		if (ckpt_locks_too_many(list, nr++))
+			break;
 		ckpt_lock_note_record(c, list, obj, lock);
+	}
 	list_for_each_entry(lease, &flctx->flc_lease, ckpt_fl_list)
 		if (lease->ckpt_fl_file == obj->file.file)
 			list->bad = "lease";
@@ -96,20 +117,28 @@ bool ckpt_file_has_locks(struct file *file)
 {
 	struct file_lock_context *flctx = locks_inode_context(file_inode(file));
 	const struct ckpt_file_lease *lease;
+	struct ckpt_lock_list list = {};
 	const struct file_lock *lock;
+	unsigned int nr = 0;
 	bool found = false;
 
 	if (!flctx)
 		return false;
 	spin_lock(&flctx->flc_lock);
-	list_for_each_entry(lock, &flctx->flc_flock, ckpt_fl_list)
+	list_for_each_entry(lock, &flctx->flc_flock, ckpt_fl_list) {
 		found |= lock->ckpt_fl_file == file;
-	list_for_each_entry(lock, &flctx->flc_posix, ckpt_fl_list)
+		if (found || ckpt_locks_too_many(&list, nr++))
+			break;
+	}
+	list_for_each_entry(lock, &flctx->flc_posix, ckpt_fl_list) {
 		found |= lock->ckpt_fl_file == file && lock->ckpt_fl_flags & FL_OFDLCK;
+		if (found || ckpt_locks_too_many(&list, nr++))
+			break;
+	}
 	list_for_each_entry(lease, &flctx->flc_lease, ckpt_fl_list)
 		found |= lease->ckpt_fl_file == file;
 	spin_unlock(&flctx->flc_lock);
-	return found;
+	return found || list.too_many;	/* it may have one */
 }
 
 /* 1 if each table with a lock has a saved descriptor of the file, 0 if one has not, or -errno. */
@@ -168,13 +197,16 @@ int ckpt_collect_locks(struct ckpt_collect *c, struct ckpt_object *obj)
 		if (!list.recs)
 			return -ENOMEM;
 	}
-	if (!err && !list.bad) {
+	if (!err && !list.bad && !list.too_many) {
 		err = ckpt_locks_owned(c, obj, &list);
 		if (!err)
 			list.bad = "POSIX lock of a descriptor left out";
 		err = min(err, 0);
 	}
-	if (list.bad)
+	if (list.too_many)
+		ckpt_refuse(c->cap, CKPT_R_LIMIT, obj->task, obj->id, "more than %u locks on %pD4",
+			    CKPT_LOCKS_SEEN_MAX, obj->file.file);
+	else if (list.bad)
 		ckpt_refuse(c->cap, CKPT_R_FILE_LOCK, obj->task, obj->id, "%s on %pD4",
 			    list.bad, obj->file.file);
 	if (!err)

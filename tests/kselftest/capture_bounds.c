@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Parts of capture_test about work whose size others choose: timers of another process do not
- * delay a freeze, and a queue of more signals or timers than an image holds is refused.
+ * delay a freeze, and more signals, timers or locks on a file than an image holds are refused.
  *
  * No part compares a time with a number: a freeze beside 40,000 timers is compared with one
  * beside 1,000, the best of many each.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -21,6 +22,8 @@
 #define FEW		1000L
 #define MANY		40000L
 #define FREEZES		15
+#define LOCKED		"/tmp/capture-locked"
+#define LOCKS_MAX	65536L	/* of kmod/files_lock.c */
 #define RATIO_MAX	4	/* before, the walk over the timers made it more than 10 */
 
 static void to_first_cpu(void)
@@ -73,6 +76,33 @@ static void queue_signals(void *nr)
 	allow_queued(1000000);
 	for (long i = 0; i < (long)nr && !sigqueue(getpid(), SIGRTMIN, value); i++)
 		shared->n[1] = i + 1;
+	am_ready();
+	for (;;)
+		pause();
+}
+
+/* Read locks of single bytes, from the last one down: each is put before those that are there. */
+static void lock_bytes(void *nr)
+{
+	struct flock lock = { .l_type = F_RDLCK, .l_whence = SEEK_SET, .l_len = 1 };
+	int fd = open(LOCKED, O_RDONLY);
+
+	for (long i = 0; i < (long)nr; i++) {
+		lock.l_start = 2 * ((long)nr - i);
+		if (fcntl(fd, F_SETLK, &lock))
+			break;
+		shared->n[1] = i + 1;
+	}
+	am_ready();
+	for (;;)
+		pause();
+}
+
+static void has_locked_open(void *unused)
+{
+	(void)unused;
+	if (open(LOCKED, O_RDONLY) < 0)
+		_exit(1);
 	am_ready();
 	for (;;)
 		pause();
@@ -161,4 +191,32 @@ part(queue_limit)
 {
 	is_over_limit(queue_signals, CKPT_SIGNALS_MAX + 1, "pending signals");
 	is_over_limit(make_timers, CKPT_TIMERS_MAX + 1, "timers");
+}
+
+/* Others' record locks on a file that the tree has open: some are nothing, too many are refused. */
+part(lock_crowd)
+{
+	pid_t holder, crowd;
+	int fd;
+
+	close(open(LOCKED, O_CREAT | O_RDONLY, 0600));
+	holder = spawn(has_locked_open, NULL);
+	wait_ready(1);
+	for (int over = 0; over <= 1; over++) {
+		long nr = over ? LOCKS_MAX + 1 : FEW;
+
+		shared->ready = 0;
+		crowd = spawn(lock_bytes, (void *)nr);
+		wait_ready(1);
+		tap_is(shared->n[1], nr, "another process has %ld locks", nr);
+		fd = cap_frozen(holder, NULL);
+		tap_is(cap_snapshot(fd, CKPT_SNAPSHOT_DRY, NULL), over ? -EOPNOTSUPP : 0,
+		       over ? "a file with so many locks is refused" : "that is no reason");
+		if (over)
+			tap_ok(recs_refused(fd, CKPT_R_LIMIT, holder), "for the limit");
+		close(fd);
+		reap(crowd);
+	}
+	reap(holder);
+	unlink(LOCKED);
 }

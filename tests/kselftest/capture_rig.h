@@ -106,7 +106,7 @@ part(orphaned);
 part(killed_large);
 part(track_forced);
 part(exclude_exec);
-part(crowd); part(queue_limit);
+part(crowd); part(queue_limit); part(lock_crowd);
 part(suspend); part(frozen_group); part(layout);
 part(owned);
 part(sample); part(sample_owned);

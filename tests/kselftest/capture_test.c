@@ -44,7 +44,7 @@ static const struct {
 	PART(reaped),	      PART(core),	    PART(freezer),	PART(track_moved),
 	PART(limit_of_child), PART(cpuset),	    PART(rights),	PART(killed_early),
 	PART(killed_timed),   PART(orphaned),	    PART(killed_large), PART(track_forced),
-	PART(exclude_exec),   PART(crowd),	    PART(queue_limit),
+	PART(exclude_exec),   PART(crowd),	    PART(queue_limit), PART(lock_crowd),
 	PART(suspend),	      PART(frozen_group),   PART(layout),
 	PART(sample),	      PART(sample_owned),
 	PART(owned),	      PART(writes),	    PART(writes_full),	PART(writes_add),
