@@ -188,6 +188,7 @@ user: $(PROGRAMS) $(LIBRARIES)
 # ---------------------------------------------------------------- kernels and module
 
 .PHONY: setup modules modules-% FORCE
+.PRECIOUS: $(B)/kernels/%/env
 setup:
 	scripts/setup
 

@@ -219,7 +219,7 @@ static int ckpt_walk_pmd(pmd_t *pmdp, unsigned long addr, unsigned long end,
 					   CKPT_RUN_ANON | CKPT_RUN_HUGE |
 					   ckpt_run_clean(pw, !pmd_soft_dirty(pmd)),
 					   page_to_pfn(page) +
-					   ((addr & ~HPAGE_PMD_MASK) >> PAGE_SHIFT));
+					   ((addr & ~PMD_MASK) >> PAGE_SHIFT));
 		walk->action = ACTION_CONTINUE;
 	} else if (is_swap_pmd(pmd)) {
 		/* under migration */

@@ -32,7 +32,7 @@
 #define CKPT_IOV_MAX	1024
 #define CKPT_BLOCK	(CKPT_FILL_BATCH * PAGE_SIZE)
 
-static_assert(CKPT_BLOCK == HPAGE_PMD_SIZE);
+static_assert(CKPT_BLOCK == PMD_SIZE);
 
 struct ckpt_fill {
 	struct mm_struct *mm;
@@ -85,7 +85,7 @@ static int ckpt_fill_look(pmd_t *pmdp, unsigned long addr, unsigned long next,
 	unsigned int nr = (next - addr) >> PAGE_SHIFT, i;
 	spinlock_t *ptl = pmd_lock(walk->mm, pmdp);
 	bool same = pmd_present(*pmdp) && pmd_trans_huge(*pmdp) && pmd_write(*pmdp) &&
-		    pmd_page(*pmdp) + ((addr & ~HPAGE_PMD_MASK) >> PAGE_SHIFT) == fill->pages[0];
+		    pmd_page(*pmdp) + ((addr & ~PMD_MASK) >> PAGE_SHIFT) == fill->pages[0];
 
 	spin_unlock(ptl);
 	walk->action = ACTION_CONTINUE;

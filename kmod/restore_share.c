@@ -90,10 +90,12 @@ static void ckpt_share_narrow(struct vm_area_struct *narrow, struct vm_area_stru
 
 static void ckpt_share_split(struct vm_area_struct *vma, unsigned long addr)
 {
-	unsigned long block = round_down(addr, HPAGE_PMD_SIZE);
+#ifdef CONFIG_TRANSPARENT_HUGEPAGE
+	unsigned long block = round_down(addr, PMD_SIZE);
 
-	if (vma->vm_start <= block && block + HPAGE_PMD_SIZE <= vma->vm_end)
+	if (vma->vm_start <= block && block + PMD_SIZE <= vma->vm_end)
 		ckpt_k(split_huge_pmd_address)(vma, addr, false, NULL);
+#endif
 }
 
 static int ckpt_share_split_table(pmd_t *pmd, unsigned long addr, unsigned long next,
@@ -118,9 +120,9 @@ static const struct mm_walk_ops ckpt_share_walk_ops = {
 static int ckpt_share_prepare(struct vm_area_struct *dst, struct vm_area_struct *src,
 			      unsigned long start, unsigned long end)
 {
-	if (!IS_ALIGNED(start, HPAGE_PMD_SIZE))
+	if (!IS_ALIGNED(start, PMD_SIZE))
 		ckpt_share_split(src, start);
-	if (!IS_ALIGNED(end, HPAGE_PMD_SIZE))
+	if (!IS_ALIGNED(end, PMD_SIZE))
 		ckpt_share_split(src, end);
 	return ckpt_k(walk_page_range)(dst->vm_mm, start, end, &ckpt_share_walk_ops, src);
 }

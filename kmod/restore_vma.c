@@ -301,7 +301,7 @@ static unsigned long ckpt_vma_mmap(const struct ckpt_vma_item *item, u64 start, 
  */
 static unsigned long ckpt_vma_mmap_pieces(const struct ckpt_vma_item *item)
 {
-	u64 piece = max_t(u64, round_up(totalram_pages() / 2, HPAGE_PMD_NR), HPAGE_PMD_NR) <<
+	u64 piece = max_t(u64, round_up(totalram_pages() / 2, PTRS_PER_PTE), PTRS_PER_PTE) <<
 		    PAGE_SHIFT;
 	u64 addr, end = item->rec->end;
 	unsigned long ret = -ENOMEM;
