@@ -274,7 +274,7 @@ void ckpt_write_log_moved(struct ckpt_write_log *log, dev_t dev, const char *fro
 {
 	struct ckpt_write_name *name;
 	size_t len = strlen(from);
-	unsigned int nr;
+	unsigned int nr, moved = 0;
 
 	mutex_lock(&log->lock);
 	nr = log->nr;		/* new names come behind these */
@@ -284,6 +284,11 @@ void ckpt_write_log_moved(struct ckpt_write_log *log, dev_t dev, const char *fro
 		cond_resched();
 		if (name->dev != dev || strncmp(name->path, from, len) || name->path[len] != '/')
 			continue;
+		/* the file system's renames wait for this one */
+		if (++moved > CKPT_WRITES_MOVED_MAX) {
+			log->flags |= CKPT_WRITES_OVERFLOW;
+			break;
+		}
 		ckpt_write_log_move_name(log, name, name->path + len, to);
 		ckpt_write_name_set(log, name, name->flags | CKPT_WRITE_GONE);
 	}

@@ -287,6 +287,50 @@ part(writes_full)
 		tap_note("the files stay");
 }
 
+/* Rename a directory with some files that the log names, then one with more than it follows. */
+static void writes_rename(void)
+{
+	char name[64];
+
+	for (unsigned int i = 0; i <= CKPT_WRITES_MOVED_MAX; i++) {
+		snprintf(name, sizeof(name), DIR "/dir/f%u", i);
+		if (mknod(name, S_IFREG | 0600, 0))
+			_exit(7);
+		if (i == 9 && (rename(DIR "/dir", DIR "/few") || rename(DIR "/few", DIR "/dir")))
+			_exit(7);
+	}
+	shared->n[0] = 1;
+	while (!shared->n[1])
+		usleep(1000);
+	if (rename(DIR "/dir", DIR "/many"))
+		_exit(7);
+}
+
+part(writes_moved)
+{
+	struct writes w;
+	pid_t pid;
+
+	writes_begin();
+	shared->n[0] = shared->n[1] = 0;
+	pid = spawn_init(writes_rename);
+	tap_is(writes_start(pid, NULL), 0, "begin a log");
+	shared->go = 1;
+	for (unsigned int i = 0; !shared->n[0] && i < 100000 * slow(); i++)
+		usleep(1000);
+	w = writes_read(pid);
+	tap_is(w.flags, 0, "a renamed directory with few names is followed");
+	free(w.buf);
+	shared->n[1] = 1;
+	writes_go();
+	w = writes_read(pid);
+	tap_is(w.flags, CKPT_WRITES_OVERFLOW, "of one with too many the log says that it is not");
+	free(w.buf);
+	writes_end(pid);
+	if (system("rm -rf " DIR))
+		tap_note("the files stay");
+}
+
 static void writes_seed(void)
 {
 	int fd = cap_open(), dir = open(DIR, O_PATH | O_DIRECTORY);

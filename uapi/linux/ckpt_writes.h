@@ -20,7 +20,9 @@
  *
  * A log is bounded.  A full one first forgets names that it saw made and removed, then others
  * that do not exist any more (CKPT_WRITES_FORGOT), then takes no new name
- * (CKPT_WRITES_OVERFLOW).  Both flags stay set.
+ * (CKPT_WRITES_OVERFLOW).  Both flags stay set.  So does a log in which more than
+ * CKPT_WRITES_MOVED_MAX names are below a directory when that is renamed: other renames of the
+ * file system wait meanwhile.
  */
 #ifndef _UAPI_LINUX_CKPT_WRITES_H
 #define _UAPI_LINUX_CKPT_WRITES_H
@@ -29,6 +31,7 @@
 #include <linux/types.h>
 
 #define CKPT_WRITES_NAMES_MAX	65536U		/* names in one log */
+#define CKPT_WRITES_MOVED_MAX	4096U		/* … below a directory that is renamed */
 #define CKPT_WRITES_BYTES_MAX	(8U << 20)	/* bytes of one log, as read */
 #define CKPT_WRITES_FS_MAX	1024U		/* file systems in one command */
 #define CKPT_WRITES_ENDED_MAX	256U		/* logs of namespaces that have ended */
