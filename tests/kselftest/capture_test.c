@@ -47,7 +47,8 @@ static const struct {
 	PART(exclude_exec),   PART(crowd),	    PART(queue_limit),	PART(lock_crowd),
 	PART(suspend),	      PART(frozen_group),   PART(layout),
 	PART(sample),	      PART(sample_owned),
-	PART(owned),	      PART(writes),	    PART(writes_full), PART(writes_moved),	PART(writes_add),
+	PART(owned),	      PART(writes),	    PART(writes_full),	PART(writes_moved),
+	PART(writes_add),
 	PART(fail_nth),	      PART(fuzz),	    PART(writes_umount),
 	PART(writes_state),   PART(writes_ended), PART(lease),	PART(lease_refused),
 #undef PART
