@@ -19,7 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define BATCH	32
+#define BATCH	512	/* events of a turn: more than clients of ckptd */
 
 struct reactor_source {
 	struct reactor *reactor;
@@ -28,6 +28,7 @@ struct reactor_source {
 	int fd;
 	bool own_fd;
 	bool dead;
+	bool late;
 	void (*dispatch)(struct reactor_source *source, uint32_t events);
 	union {
 		reactor_fd_fn fd_fn;
@@ -84,25 +85,51 @@ void reactor_destroy(struct reactor *reactor)
 	free(reactor);
 }
 
-int reactor_run(struct reactor *reactor)
+static void reactor_dispatch(const struct epoll_event *events, int n, bool late)
+{
+	int i;
+
+	for (i = 0; i < n; i++) {
+		struct reactor_source *source = events[i].data.ptr;
+
+		if (!source->dead && source->late == late)
+			source->dispatch(source, events[i].events);
+	}
+}
+
+/* @timeout: of epoll_wait(2) */
+static int reactor_round(struct reactor *reactor, int timeout)
 {
 	struct epoll_event events[BATCH];
+	int n = epoll_wait(reactor->epoll, events, BATCH, timeout);
 
-	while (!reactor->stop) {
-		int i, n = epoll_wait(reactor->epoll, events, BATCH, -1);
-
-		if (n < 0 && errno != EINTR)
-			return -errno;
-		for (i = 0; i < n; i++) {
-			struct reactor_source *source = events[i].data.ptr;
-
-			if (!source->dead)
-				source->dispatch(source, events[i].events);
-		}
-		reactor_bury(reactor);
-	}
-	reactor->stop = false;
+	if (n < 0)
+		return errno == EINTR ? 0 : -errno;
+	reactor_dispatch(events, n, false);
+	reactor_dispatch(events, n, true);
+	reactor_bury(reactor);
 	return 0;
+}
+
+int reactor_run(struct reactor *reactor)
+{
+	int err = 0;
+
+	while (!reactor->stop && !err)
+		err = reactor_round(reactor, -1);
+	if (!err)
+		reactor->stop = false;
+	return err;
+}
+
+int reactor_turn(struct reactor *reactor)
+{
+	return reactor_round(reactor, 0);
+}
+
+int reactor_poll_fd(const struct reactor *reactor)
+{
+	return reactor->epoll;
 }
 
 void reactor_stop(struct reactor *reactor)
@@ -160,6 +187,11 @@ int reactor_events(struct reactor_source *source, uint32_t events)
 	if (epoll_ctl(source->reactor->epoll, EPOLL_CTL_MOD, source->fd, &event))
 		return -errno;
 	return 0;
+}
+
+void reactor_late(struct reactor_source *source)
+{
+	source->late = true;
 }
 
 /* ----------------------------------------------------------- descriptors */

@@ -6,6 +6,10 @@
  * A source calls its handler until the source is removed.  A handler may remove any
  * source, also its own: the handler of a removed source is not called again, and the
  * memory of the source lives until the round is over.
+ *
+ * A turn takes the events of all ready sources, up to some hundred, and calls the handlers of late
+ * sources after those of all others. A reactor can be a source of another one: reactor_poll_fd() is
+ * its descriptor, and the handler calls reactor_turn().
  */
 #ifndef STILLPOINT_REACTOR_H
 #define STILLPOINT_REACTOR_H
@@ -24,6 +28,10 @@ void reactor_destroy(struct reactor *reactor);	/* NULL is fine; drops all source
 /* Serve events until reactor_stop(); may be called again. 0 or negative errno. */
 int reactor_run(struct reactor *reactor);
 void reactor_stop(struct reactor *reactor);
+/* Serve the events that are there now, without waiting. 0 or negative errno. */
+int reactor_turn(struct reactor *reactor);
+/* Readable while reactor_turn() has something to do; stays the reactor's. */
+int reactor_poll_fd(const struct reactor *reactor);
 
 /* @events: EPOLLIN, EPOLLOUT, …  The descriptor stays the caller's. */
 typedef void (*reactor_fd_fn)(uint32_t events, void *arg);
@@ -31,6 +39,8 @@ int reactor_fd(struct reactor *reactor, int fd, uint32_t events,
 	       reactor_fd_fn fn, void *arg, struct reactor_source **ret_source);
 /* Wait for other events from now on; 0: for none, but errors are still reported. */
 int reactor_events(struct reactor_source *source, uint32_t events);
+/* Call the handler after those of all other sources that are ready in the same turn. */
+void reactor_late(struct reactor_source *source);
 
 /* Call @fn once, @ms from now. The source is removed before the call. */
 typedef void (*reactor_timer_fn)(void *arg);

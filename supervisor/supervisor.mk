@@ -70,6 +70,8 @@ $(call unit_test,tests/unit/test_access,tests/unit/test_access.c \
 	supervisor/control/access.c,)
 $(call unit_test,tests/unit/test_confines,tests/unit/test_confines.c \
 	supervisor/control/confines_parse.c,)
+# as root: its clients are several users
+$(call unit_test,tests/unit/test_ctl,tests/unit/test_ctl.c,$(CKPTD_LIBS))
 $(call unit_test,tests/unit/test_worker,tests/unit/test_worker.c,$(CKPTD_LIBS))
 
 # how often to take a checkpoint: formulas, and what goes into them; no I/O

@@ -28,6 +28,7 @@
 #define CONNECTIONS_PER_USER 64	/* for users other than root */
 /* checks within the time after which an idle connection is closed */
 #define IDLE_LOOKS	4
+#define ACCEPTS		32	/* connections taken in one turn */
 #define REST_MS		1000	/* pause when out of descriptors or memory for a connection */
 
 static void watch_idle(struct ctl *ctl);
@@ -159,24 +160,43 @@ static void ctl_rest(struct ctl *ctl, int err)
 		reactor_events(ctl->source, 0);
 }
 
-static void on_listener(uint32_t events, void *arg)
+/* Return: false: none waits, or none can be taken now. */
+static bool ctl_take_one(struct ctl *ctl)
 {
-	struct ctl *ctl = arg;
 	int sock = accept4(ctl->sock, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	int err;
 
 	if (sock < 0) {
 		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
 			ctl_rest(ctl, errno);
-		return;
+		return false;
 	}
 	err = ctl_accept(ctl, sock);
 	if (!err)
-		return;
+		return true;
 	log_warning(ctl->options.log, "a connection was turned away: %s",
 		    strerror(-err));
 	shutdown(sock, SHUT_RDWR);
 	close_apart(sock);
+	return true;
+}
+
+static void on_listener(uint32_t events, void *arg)
+{
+	unsigned int i = 0;
+
+	while (i < ACCEPTS && ctl_take_one(arg))
+		i++;
+}
+
+static void on_clients(uint32_t events, void *arg)
+{
+	struct ctl *ctl = arg;
+	int err = reactor_turn(ctl->clients);
+
+	if (err)
+		log_warning(ctl->options.log, "clients of the control socket: %s", strerror(-err));
+	ctl_connections_serve(ctl);
 }
 
 /* Remove a dead ckptd's socket (we hold the lock). Any other file was named by mistake. */
@@ -214,6 +234,21 @@ static int ctl_listen_on(const char *path, mode_t mode, gid_t group)
 	return sock;
 }
 
+/* The clients are a late source of the daemon's loop. */
+static int ctl_watch(struct ctl *ctl)
+{
+	int err = reactor_create(&ctl->clients);
+
+	if (!err)
+		err = reactor_fd(ctl->clients, ctl->sock, EPOLLIN, on_listener, ctl, &ctl->source);
+	if (!err)
+		err = reactor_fd(ctl->options.reactor, reactor_poll_fd(ctl->clients), EPOLLIN,
+				 on_clients, ctl, &ctl->turns);
+	if (!err)
+		reactor_late(ctl->turns);
+	return err;
+}
+
 int ctl_open(const struct ctl_options *options, struct ctl **ret_ctl)
 {
 	struct ctl *ctl = calloc(1, sizeof(*ctl));
@@ -230,12 +265,11 @@ int ctl_open(const struct ctl_options *options, struct ctl **ret_ctl)
 	if (!err)
 		ctl->sock = ctl_listen_on(options->socket, options->socket_mode, (gid_t)group);
 	if (!err)
-		err = ctl->sock < 0 ? ctl->sock :
-		      reactor_fd(options->reactor, ctl->sock, EPOLLIN, on_listener, ctl,
-				 &ctl->source);
+		err = ctl->sock < 0 ? ctl->sock : ctl_watch(ctl);
 	if (err) {
 		log_error(options->log, "%s: %s", options->socket, err == -ENOTSOCK ?
 			  "it is there and is no socket" : strerror(-err));
+		reactor_destroy(ctl->clients);
 		if (ctl->sock >= 0)
 			close(ctl->sock);
 		access_close(&ctl->access);
@@ -252,6 +286,7 @@ void ctl_close(struct ctl *ctl)
 
 	if (!ctl)
 		return;
+	reactor_remove(ctl->turns);
 	reactor_remove(ctl->source);
 	reactor_remove(ctl->timer);
 	reactor_remove(ctl->rest);
@@ -260,6 +295,7 @@ void ctl_close(struct ctl *ctl)
 		request->link = NULL;
 	while (ctl->connections)
 		ctl_connection_close(ctl->connections);
+	reactor_destroy(ctl->clients);
 	unlink(ctl->options.socket);
 	close(ctl->sock);
 	access_close(&ctl->access);

@@ -2,6 +2,10 @@
 /*
  * The control socket: its connections, and the requests and answers on them. ctl_options.find()
  * gives the function for the verb of a request; the function sees the request through request.h.
+ *
+ * In one turn of the event loop, after all other sources, each user gets one connection served: one
+ * read, and the request that is complete by it. So a user who sends without end delays others by
+ * the time of one request, whose size is bounded (request_head.h).
  */
 #ifndef STILLPOINT_CTL_H
 #define STILLPOINT_CTL_H
@@ -26,7 +30,8 @@ struct ctl_options {
 	struct jobs *jobs;
 	struct services *services;
 	struct launch_link *launch;
-	request_fn (*find)(const char *verb);	/* NULL: there is no such verb */
+	/* NULL: there is no such verb. Sets *@ret_max if its requests may be bigger than usual */
+	request_fn (*find)(const char *verb, size_t *ret_max);
 };
 
 /* Open the socket. @options is copied; all it points to must outlive @ret_ctl. Logs errors. */

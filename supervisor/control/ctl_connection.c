@@ -2,8 +2,9 @@
 /*
  * One connection of the control socket; see ctl_priv.h.
  *
- * A connection has one request at a time and is not read while the request is under way, except
- * to notice that the connection ends. Nothing that a client sends, or does not read, can hold up
+ * Connections that are ready wait in a queue; in each turn of the loop, one of each user is served.
+ * A connection has one request at a time and is not read while the request is under way, except to
+ * notice that the connection ends. Nothing that a client sends, or does not read, can hold up
  * the loop: reads are bounded, and writes are queued; the next request is read only after the
  * client has taken the answer. Descriptors that a user sent are closed in another thread
  * (close_apart()).
@@ -29,6 +30,18 @@ static void ctl_connection_close_fd(const struct ctl_connection *c, int fd)
 		close(fd);
 }
 
+static void ctl_connection_dequeue(struct ctl_connection *c)
+{
+	struct ctl_connection **at = &c->ctl->queue;
+
+	while (*at && *at != c)
+		at = &(*at)->after;
+	if (*at)
+		*at = c->after;
+	c->after = NULL;
+	c->events = 0;
+}
+
 void ctl_connection_close(struct ctl_connection *c)
 {
 	struct request *request = c->request;
@@ -40,6 +53,7 @@ void ctl_connection_close(struct ctl_connection *c)
 		if (c->on_abandon)
 			c->on_abandon(request, c->abandon_arg);
 	}
+	ctl_connection_dequeue(c);
 	reactor_remove(c->source);
 	shutdown(c->sock, SHUT_RDWR);
 	ctl_connection_close_fd(c, c->sock);
@@ -145,9 +159,9 @@ size_t ctl_connection_queued(const struct ctl_connection *c)
 static void ctl_connection_dispatch(struct ctl_connection *c, const char *body, size_t len)
 {
 	json_t *outcome = NULL;
-	struct request *request = request_new(c, body, len, &outcome);
+	request_fn fn = NULL;
+	struct request *request = request_new(c, body, len, &fn, &outcome);
 	unsigned int i;
-	request_fn fn;
 
 	if (!request) {
 		c->closing = true;
@@ -164,7 +178,6 @@ static void ctl_connection_dispatch(struct ctl_connection *c, const char *body, 
 	}
 	c->request = request;
 	wire_consume(&c->in);
-	fn = c->ctl->options.find(request->verb);
 	log_debug(c->ctl->options.log, "request %s of uid %u, pid %d",
 		  request->verb, (unsigned int)request->uid, (int)request->pid);
 	if (fn)
@@ -176,9 +189,8 @@ static void ctl_connection_dispatch(struct ctl_connection *c, const char *body, 
 						      request->verb));
 }
 
-static void ctl_connection_on_event(uint32_t events, void *arg)
+static void ctl_connection_serve(struct ctl_connection *c, uint32_t events)
 {
-	struct ctl_connection *c = arg;
 	const char *body;
 	size_t len;
 	int n;
@@ -209,6 +221,46 @@ static void ctl_connection_on_event(uint32_t events, void *arg)
 		ctl_connection_close(c);
 }
 
+/* Events that come while the connection waits in the queue add to those for which it waits. */
+static void ctl_connection_on_event(uint32_t events, void *arg)
+{
+	struct ctl_connection *c = arg, **at = &c->ctl->queue;
+
+	if (!c->events) {
+		while (*at)
+			at = &(*at)->after;
+		*at = c;
+	}
+	c->events |= events;
+}
+
+/* The connection that is next, of a user who has not been served in this turn; NULL: none. */
+static struct ctl_connection *ctl_queue_next(const struct ctl *ctl)
+{
+	struct ctl_connection *c = ctl->queue;
+
+	while (c && c->turn == ctl->turn)
+		c = c->after;
+	return c;
+}
+
+void ctl_connections_serve(struct ctl *ctl)
+{
+	struct ctl_connection *c, *other;
+	uint32_t events;
+
+	ctl->turn++;
+	while ((c = ctl_queue_next(ctl))) {
+		for (other = ctl->queue; other; other = other->after) {
+			if (other->peer.uid == c->peer.uid)
+				other->turn = ctl->turn;
+		}
+		events = c->events;
+		ctl_connection_dequeue(c);
+		ctl_connection_serve(c, events);
+	}
+}
+
 /* True if unread bytes have arrived while the loop was busy. */
 static bool ctl_connection_has_more(const struct ctl_connection *c)
 {
@@ -229,7 +281,7 @@ int ctl_connection_open(struct ctl *ctl, int sock, const struct ucred *peer)
 
 	if (!c)
 		return -ENOMEM;
-	err = reactor_fd(ctl->options.reactor, sock, EPOLLIN, ctl_connection_on_event, c,
+	err = reactor_fd(ctl->clients, sock, EPOLLIN, ctl_connection_on_event, c,
 			 &c->source);
 	if (err) {
 		free(c);

@@ -16,7 +16,10 @@
 struct ctl_connection {
 	struct ctl *ctl;
 	struct ctl_connection *next, **link;
-	struct reactor_source *source;
+	struct reactor_source *source;	/* of ctl->clients */
+	uint32_t events;		/* that wait to be served; 0: not in the queue */
+	struct ctl_connection *after;	/* the next in the queue */
+	uint64_t turn;			/* the last one in which its user was served */
 	int sock;
 	struct ucred peer;
 	struct wire_in in;
@@ -36,8 +39,12 @@ struct ctl {
 	struct ctl_options options;
 	struct access access;
 	int sock;
+	struct reactor *clients;	/* of the socket and the connections */
+	struct reactor_source *turns;	/* of options.reactor: calls reactor_turn() of clients */
 	struct reactor_source *source;
 	struct ctl_connection *connections;
+	struct ctl_connection *queue;	/* ready ones, the longest waiting first */
+	uint64_t turn;
 	unsigned int nr_connections;
 	struct request *requests;
 	struct reactor_source *rest;	/* timer; NULL: connections are accepted */
@@ -60,6 +67,8 @@ void ctl_connection_close(struct ctl_connection *c);
  * Return: 0; negative errno: the connection has to be closed.
  */
 int ctl_connection_send(struct ctl_connection *c, json_t *json, int fd);
+/* Serve the queue: of each user, the connection that has been ready for longest. */
+void ctl_connections_serve(struct ctl *ctl);
 /* Bytes that the client has not taken yet. */
 size_t ctl_connection_queued(const struct ctl_connection *c);
 /* True if @c has no request under way, none that has come, and none since @since_ms. */
@@ -69,10 +78,12 @@ bool ctl_connection_is_idle(const struct ctl_connection *c, int64_t since_ms);
 
 /*
  * request_new() - make the request in the @len bytes of @body, and put it into the list of @c's ctl
+ * @ret_fn: of its verb; NULL: there is no such verb
  *
- * Return: NULL with an outcome in *@ret_outcome (NULL: out of memory): this is no request.
+ * Return: NULL with an outcome in *@ret_outcome (NULL: out of memory): this is no request, or one
+ * beyond the bounds of its verb.
  */
 struct request *request_new(struct ctl_connection *c, const char *body, size_t len,
-			    json_t **ret_outcome);
+			    request_fn *ret_fn, json_t **ret_outcome);
 
 #endif /* STILLPOINT_CTL_PRIV_H */

@@ -21,6 +21,7 @@
 #include "base/proc_stat.h"
 #include "supervisor/control/confines.h"
 #include "supervisor/control/ctl_priv.h"
+#include "supervisor/control/request_head.h"
 
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD	77	/* Linux 6.5 */
@@ -138,28 +139,65 @@ int request_pidfd(const struct request *request)
 	return errno == EINVAL ? -ESRCH : -errno;
 }
 
-struct request *request_new(struct ctl_connection *c, const char *body, size_t len,
-			    json_t **ret_outcome)
+/* The text of a request as JSON; NULL with an outcome. */
+static json_t *request_parse(const struct ctl *ctl, const char *body, size_t len,
+			     request_fn *ret_fn, json_t **ret_outcome)
 {
-	json_t *json = json_loadb(body, len, JSON_REJECT_DUPLICATES, NULL);
-	const char *verb = json_string_value(json_object_get(json, "verb"));
-	json_t *args = json_object_get(json, "args");
-	struct request *request = NULL;
+	const struct request_head head = request_head(body, len);
+	size_t max = REQUEST_SMALL;
+	const char *verb;
+	json_t *json, *args;
 
-	if (!verb || (args && !json_is_object(args)) || json_object_size(json) > 2) {
-		*ret_outcome = outcome_error(-EPROTO, "this is no request");
-	} else {
-		request = calloc(1, sizeof(*request));
-		if (request) {
-			request->verb = strdup(verb);
-			request->args = args ? json_incref(args) : json_object();
-		}
-		if (!request || !request->verb)
-			*ret_outcome = NULL;
+	*ret_fn = ctl->options.find(head.verb, &max);
+	if (request_head_fits(&head, len, max)) {
+		*ret_outcome = outcome_error(-E2BIG,
+					     "a request of %zu bytes with %zu values, %u deep, is "
+					     "too big: \"%s\" may have %zu bytes and %zu values, "
+					     "%d deep",
+					     len, head.values, head.depth, head.verb, max,
+					     max / REQUEST_VALUE, REQUEST_DEPTH);
+		return NULL;
 	}
+	json = json_loadb(body, len, JSON_REJECT_DUPLICATES, NULL);
+	verb = json_string_value(json_object_get(json, "verb"));
+	args = json_object_get(json, "args");
+	if (verb && (!*ret_fn || !strcmp(verb, head.verb)) &&
+	    (!args || json_is_object(args)) && json_object_size(json) <= 2)
+		return json;
 	json_decref(json);
+	*ret_outcome = outcome_error(-EPROTO, "this is no request");
+	return NULL;
+}
+
+static struct request *request_alloc(const json_t *json)
+{
+	struct request *request = calloc(1, sizeof(*request));
+	json_t *args = json_object_get(json, "args");
+
 	if (!request)
 		return NULL;
+	request->verb = strdup(json_string_value(json_object_get(json, "verb")));
+	request->args = args ? json_incref(args) : json_object();
+	if (request->verb && request->args)
+		return request;
+	request_free(request);
+	return NULL;
+}
+
+struct request *request_new(struct ctl_connection *c, const char *body, size_t len,
+			    request_fn *ret_fn, json_t **ret_outcome)
+{
+	json_t *json = request_parse(c->ctl, body, len, ret_fn, ret_outcome);
+	struct request *request;
+
+	if (!json)
+		return NULL;
+	request = request_alloc(json);
+	json_decref(json);
+	if (!request) {
+		*ret_outcome = NULL;
+		return NULL;
+	}
 	request->next = c->ctl->requests;
 	request->link = &c->ctl->requests;
 	if (request->next)

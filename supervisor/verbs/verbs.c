@@ -10,11 +10,14 @@
 #include <stddef.h>
 #include <string.h>
 
+#define RECOVER_MAX	(128u << 10)	/* names of lost nodes */
+
 static const struct {
 	const char *name;
 	request_fn fn;
+	size_t max;	/* bytes of a request; 0: REQUEST_SMALL */
 } verbs[] = {
-	{ "run", verb_run },
+	{ "run", verb_run, WIRE_REQUEST_MAX },
 	{ "ps", verb_ps },
 	{ "ranks", verb_ranks },
 	{ "diagnose", verb_diagnose },
@@ -22,8 +25,8 @@ static const struct {
 	{ "wait", verb_wait },
 	{ "attach", verb_attach },
 	{ "checkpoint", verb_checkpoint },
-	{ "restart", verb_restart },
-	{ "recover", verb_recover },
+	{ "restart", verb_restart, WIRE_REQUEST_MAX },
+	{ "recover", verb_recover, RECOVER_MAX },
 	{ "list", verb_list },
 	{ "rm", verb_rm },
 	{ "pin", verb_pin },
@@ -45,13 +48,16 @@ static const struct {
 	{ "ticket", verb_ticket },
 };
 
-request_fn verb_find(const char *name)
+request_fn verb_find(const char *name, size_t *ret_max)
 {
 	size_t i;
 
 	for (i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++) {
-		if (!strcmp(verbs[i].name, name))
-			return verbs[i].fn;
+		if (strcmp(verbs[i].name, name))
+			continue;
+		if (verbs[i].max)
+			*ret_max = verbs[i].max;
+		return verbs[i].fn;
 	}
 	return NULL;
 }

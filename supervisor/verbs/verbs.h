@@ -8,8 +8,11 @@
 
 #include "supervisor/control/request.h"
 
-/* Return the function of verb @name; NULL if there is no such verb. */
-request_fn verb_find(const char *name);
+/*
+ * Return the function of verb @name; NULL if there is no such verb. Sets *@ret_max to the bytes of
+ * its requests, if they may be beyond REQUEST_SMALL.
+ */
+request_fn verb_find(const char *name, size_t *ret_max);
 
 /* verbs_job.c */
 void verb_run(struct request *request);

@@ -98,6 +98,74 @@ static void test_child(void **state)
 	reactor_destroy(l.reactor);
 }
 
+static void on_late(uint32_t events, void *arg)
+{
+	struct loop *l = arg;
+
+	assert_int_equal(l->status, 1);
+	l->calls++;
+}
+
+static void on_early(uint32_t events, void *arg)
+{
+	struct loop *l = arg;
+
+	assert_int_equal(l->status, 0);
+	l->status = 1;
+}
+
+/* A late source comes after the others, also if it was ready first; a turn does not wait. */
+static void test_late(void **state)
+{
+	struct loop l = { 0 };
+	int other[2];
+
+	assert_int_equal(reactor_create(&l.reactor), 0);
+	assert_int_equal(pipe(l.fds), 0);
+	assert_int_equal(pipe(other), 0);
+	assert_int_equal(reactor_fd(l.reactor, l.fds[0], EPOLLIN, on_late, &l, &l.a), 0);
+	assert_int_equal(reactor_fd(l.reactor, other[0], EPOLLIN, on_early, &l, &l.b), 0);
+	reactor_late(l.a);
+	assert_int_equal(reactor_turn(l.reactor), 0);
+	assert_int_equal(l.calls, 0);
+	assert_int_equal(write(l.fds[1], "x", 1), 1);
+	assert_int_equal(write(other[1], "x", 1), 1);
+	assert_int_equal(reactor_turn(l.reactor), 0);
+	assert_int_equal(l.calls, 1);
+	assert_int_equal(l.status, 1);
+	reactor_destroy(l.reactor);
+}
+
+static void on_inner(uint32_t events, void *arg)
+{
+	struct loop *l = arg;
+
+	reactor_stop(l->reactor);
+}
+
+static void on_outer(uint32_t events, void *arg)
+{
+	assert_int_equal(reactor_turn(arg), 0);
+}
+
+/* A loop as a source of another one. */
+static void test_nested(void **state)
+{
+	struct loop l = { 0 };
+	struct reactor *inner;
+
+	assert_int_equal(reactor_create(&l.reactor), 0);
+	assert_int_equal(reactor_create(&inner), 0);
+	assert_int_equal(pipe(l.fds), 0);
+	assert_int_equal(reactor_fd(inner, l.fds[0], EPOLLIN, on_inner, &l, &l.b), 0);
+	assert_int_equal(reactor_fd(l.reactor, reactor_poll_fd(inner), EPOLLIN, on_outer, inner,
+				    &l.a), 0);
+	assert_int_equal(write(l.fds[1], "x", 1), 1);
+	assert_int_equal(reactor_run(l.reactor), 0);
+	reactor_destroy(l.reactor);
+	reactor_destroy(inner);
+}
+
 static void on_signal(int signo, void *arg)
 {
 	struct loop *l = arg;
@@ -128,6 +196,8 @@ int main(void)
 		cmocka_unit_test(test_timer),
 		cmocka_unit_test(test_remove_in_batch),
 		cmocka_unit_test(test_child),
+		cmocka_unit_test(test_late),
+		cmocka_unit_test(test_nested),
 		cmocka_unit_test(test_signal),
 	};
 
