@@ -71,7 +71,10 @@ $(call unit_test,tests/unit/test_access,tests/unit/test_access.c \
 $(call unit_test,tests/unit/test_confines,tests/unit/test_confines.c \
 	supervisor/control/confines_parse.c,)
 # as root: its clients are several users
-$(call unit_test,tests/unit/test_ctl,tests/unit/test_ctl.c,$(CKPTD_LIBS))
+$(call unit_test,tests/unit/test_ctl,tests/unit/test_ctl.c tests/unit/ctl_fixture.c,$(CKPTD_LIBS))
+$(call unit_test,tests/unit/test_run_lookup,tests/unit/test_run_lookup.c \
+	tests/unit/ctl_fixture.c,\
+	$(CKPTD_LIBS) -Wl$(comma)--wrap=realpath -Wl$(comma)--wrap=getpwuid_r)
 $(call unit_test,tests/unit/test_worker,tests/unit/test_worker.c,$(CKPTD_LIBS))
 
 # how often to take a checkpoint: formulas, and what goes into them; no I/O

@@ -43,6 +43,7 @@ static void request_free(struct request *request)
 			request->next->link = request->link;
 	}
 	confines_free(request->confines);
+	json_decref(request->found);
 	json_decref(request->args);
 	free((char *)request->verb);
 	free(request);

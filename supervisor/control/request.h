@@ -39,6 +39,7 @@ struct request {
 	int fds[WIRE_FDS_MAX];	/* sent with it, only of root; -1: taken */
 	unsigned int nr_fds;
 	struct confines *confines;	/* of the caller, by confines_take(); NULL: not taken */
+	json_t *found;		/* by run_lookup(); NULL: nothing */
 	struct request *next, **link;	/* list of requests under way, of struct ctl */
 };
 

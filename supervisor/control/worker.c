@@ -35,6 +35,8 @@ struct worker {
 	bool stays;
 	struct channel *channel;
 	struct reactor_source *child;
+	struct reactor_source *timer;	/* of the deadline; NULL: none */
+	unsigned int deadline_ms;
 	json_t *outcome;
 	bool over;		/* the channel has ended */
 	bool ended;		/* the process has ended */
@@ -68,6 +70,7 @@ static void maybe_finish(struct worker *w)
 	if (!w->over || (!w->ended && !(w->stays && w->outcome)))
 		return;
 	outcome = w->outcome ? w->outcome : worker_died(w);
+	reactor_remove(w->timer);
 	reactor_remove(w->child);
 	if (!w->ended)
 		reactor_child(w->reactor, w->pid, on_late_end, NULL, &w->child);
@@ -164,6 +167,22 @@ _Noreturn static void worker_main(const struct worker_spec *spec, int report,
 
 /* ------------------------------------------------------------ the daemon */
 
+static void worker_on_deadline(void *arg)
+{
+	struct worker *w = arg;
+	const struct channel_ops *ops = w->ops;
+	json_t *outcome = json_incref(w->outcome);
+
+	if (!outcome)
+		outcome = outcome_error(-ETIMEDOUT,
+					"the %s process has not ended within %u ms, and was killed",
+					w->name, w->deadline_ms);
+	arg = w->arg;
+	w->timer = NULL;
+	worker_leave(w);
+	ops->outcome(outcome, arg);
+}
+
 int worker_start(const struct worker_parent *parent, const struct worker_spec *spec,
 		 const struct channel_ops *ops, void *ops_arg,
 		 struct worker **ret_worker)
@@ -192,6 +211,7 @@ int worker_start(const struct worker_parent *parent, const struct worker_spec *s
 	w->name = spec->kind->name;
 	w->killed = spec->kind->killed;
 	w->stays = spec->kind->flags & WORKER_STAYS;
+	w->deadline_ms = spec->kind->deadline_ms;
 	w->ops = ops;
 	w->arg = ops_arg;
 	err = reactor_child(parent->reactor, w->pid, worker_on_end, w, &w->child);
@@ -200,6 +220,9 @@ int worker_start(const struct worker_parent *parent, const struct worker_spec *s
 				   &w->channel);
 	else
 		close(sock[0]);
+	if (!err && w->deadline_ms)
+		err = reactor_timer(parent->reactor, w->deadline_ms, worker_on_deadline, w,
+				    &w->timer);
 	if (err) {
 		worker_abort(w);
 		return err;
@@ -225,6 +248,7 @@ static bool wait_briefly(pid_t pid)
 static void worker_end(struct worker *w, bool wait)
 {
 	channel_close(w->channel);
+	reactor_remove(w->timer);
 	reactor_remove(w->child);
 	worker_kill(w, SIGKILL);
 	if (!w->ended && !(wait && wait_briefly(w->pid)))

@@ -40,6 +40,11 @@ struct worker_kind {
 	 * stays done, and how to see which. NULL: the work changes nothing before its outcome.
 	 */
 	const char *killed;
+	/*
+	 * Time for the outcome; 0: any. After it the worker is killed and the outcome is
+	 * -ETIMEDOUT, at once, even if the process waits in the kernel and does not end.
+	 */
+	unsigned int deadline_ms;
 };
 
 struct worker_spec {

@@ -192,6 +192,15 @@ static json_t *rank_record_check_place(const json_t *record, const struct config
 			     config->image_dir_shared ? "no" : "yes");
 }
 
+json_t *rank_record_needs(const json_t *record)
+{
+	return json_pack("{s:b, s:b, s:b, s:O?, s:O?}", "nodes", !!json_object_get(record, "nodes"),
+			 "apart", rank_record_is_apart(record), "direct",
+			 json_is_true(json_object_get(record, "direct")), "mpi",
+			 json_object_get(record, "mpi"), "library",
+			 json_object_get(record, "library"));
+}
+
 json_t *rank_record_check(const json_t *record, const struct config *config)
 {
 	const char *name = json_string_value(json_object_get(record, "mpi"));

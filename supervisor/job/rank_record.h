@@ -34,11 +34,16 @@ json_t *rank_record_make(const json_t *request, const struct config *config,
 /*
  * Add "library" to @record: the MPI library that a job with the environment @env gets, the user's
  * CKPT_MPI_LIBRARY or else @found, of the request; NULL: not known. NULL, or an outcome: @found
- * cannot be the path of a library.
+ * cannot be the path of a library. @record needs "mpi" and "direct" only.
  */
 json_t *rank_record_library(json_t *record, const char *found, const json_t *env);
-/* Check that this node has all that @record needs installed. NULL, or an outcome. */
+/*
+ * Check that this node has all that @record needs installed. NULL, or an outcome. Follows the
+ * path of the library, which may hang: for a worker only, as rank_record_library().
+ */
 json_t *rank_record_check(const json_t *record, const struct config *config);
+/* All of @record that rank_record_check() depends on; a new reference. */
+json_t *rank_record_needs(const json_t *record);
 /*
  * Place the ranks of a generation (catalog_generation_parts()) on @nodes; NULL: on the nodes where
  * they were. On as many nodes as before, each takes the ranks of one of those; on more or fewer,

@@ -2,8 +2,9 @@
 /*
  * Decides whether another node may have a user's processes started here; see may_run.h.
  *
- * The event loop decides what needs no waiting: root's processes, and decisions that still hold.
- * The rest is done in a worker, as the user database, /proc and the site's program may be slow.
+ * The event loop decides what needs no waiting: decisions that still hold. The rest is done in a
+ * worker, as the user database, /proc, the path of the MPI library and the site's program may be
+ * slow; the worker has a deadline.
  * The worker hands back a process by its number and its start; the event loop reads it anew.
  */
 #include "supervisor/parts/may_run.h"
@@ -19,6 +20,7 @@
 #include "supervisor/net/peer_ask.h"
 #include "supervisor/control/confines.h"
 #include "supervisor/control/launch_link.h"
+#include "supervisor/job/rank_record.h"
 #include "supervisor/parts/may_run_user.h"
 #include "supervisor/parts/part_bounds.h"
 #include "supervisor/parts/stand.h"
@@ -30,7 +32,7 @@
 /* A yes that still holds, for the very same question of the same node. */
 struct held {
 	unsigned int host;
-	json_t *question;	/* may_run_user_question() */
+	json_t *question;	/* may_run_question() */
 	enum may_run_what what;
 	struct stand_process process;
 	int64_t until_ms;
@@ -83,10 +85,20 @@ void may_run_close(struct may_run *may)
 	free(may);
 }
 
+/* All that the decision depends on, as a new reference. */
+static json_t *may_run_question(const struct check *c)
+{
+	json_t *question = may_run_user_question(&c->user);
+
+	json_object_set_new(question, "needs",
+			    rank_record_needs(json_object_get(c->record, "ranks")));
+	return question;
+}
+
 /* Return: NULL: nothing holds. */
 static struct held *may_run_held(struct may_run *may, const struct check *c)
 {
-	json_t *question = may_run_user_question(&c->user);
+	json_t *question = may_run_question(c);
 	int64_t now = clock_monotonic_ms();
 	struct held *found = NULL;
 	unsigned int i;
@@ -109,7 +121,7 @@ static void may_run_hold(struct may_run *may, const struct check *c,
 
 	json_decref(held->question);
 	*held = (struct held) {
-		.host = c->host, .question = may_run_user_question(&c->user), .what = c->what,
+		.host = c->host, .question = may_run_question(c), .what = c->what,
 		.process = *process, .until_ms = clock_monotonic_ms() + MAY_RUN_HOLDS_MS,
 	};
 }
@@ -143,7 +155,7 @@ static json_t *may_run_place(const struct check *c, const struct stand_process *
 	json_t *bounds, *no;
 
 	*ret_confines = NULL;
-	if (c->what == MAY_RUN_FETCH)
+	if (c->what == MAY_RUN_FETCH || !c->user.uid)
 		return NULL;
 	bounds = json_object();
 	no = stand_take(process, c->user.uid, launch_link_pid(c->may->common->launch), bounds,
@@ -222,9 +234,13 @@ static void may_run_on_outcome(json_t *outcome, void *arg)
 static json_t *may_run_work(struct channel_reporter *reporter, void *arg)
 {
 	const struct check *c = arg;
-	struct stand_process process;
-	json_t *no = may_run_user_check(&c->user, &c->may->common->config, &process);
+	const struct config *config = &c->may->common->config;
+	struct stand_process process = { 0 };
+	const json_t *ranks = json_object_get(c->record, "ranks");
+	json_t *no = c->user.uid ? may_run_user_check(&c->user, config, &process) : NULL;
 
+	if (!no)
+		no = rank_record_check(ranks, config);
 	return no ? no : outcome_ok(json_pack("{s:I, s:I}", "pid", (json_int_t)process.pid,
 					      "start", (json_int_t)process.start));
 }
@@ -232,6 +248,7 @@ static json_t *may_run_work(struct channel_reporter *reporter, void *arg)
 static const struct worker_kind may_run_work_kind = {
 	.name = "ckptd-may-run",
 	.run = may_run_work,
+	.deadline_ms = MAY_RUN_MS,
 };
 
 /* Return: NULL if may_run_on_outcome() will be called with @c, or an outcome. */
@@ -320,7 +337,7 @@ void may_run_check(struct may_run *may, struct peer_question *question, enum may
 		no = may_run_purpose(&c, how);
 	if (!no)
 		no = may_run_check_root(&c.user, how, &may->common->config);
-	if (!no && c.user.uid && !may_run_again(may, &c, &no, &confines)) {
+	if (!no && !may_run_again(may, &c, &no, &confines)) {
 		begun = malloc(sizeof(*begun));
 		if (begun)
 			*begun = c;

@@ -23,8 +23,10 @@
  * its user wrote it; may be empty). Exit status 0: yes. Anything else, or no end within
  * MAY_RUN_HOOK_MS: no; the first line of its output is the reason given.
  *
- * A yes holds for MAY_RUN_HOLDS_MS, for the same kind of question, while the process lives: a home
- * asks again while images are fetched.
+ * For all of them the node must have what the ranks need installed (rank_record_check()).
+ *
+ * A check that has not ended within MAY_RUN_MS is a no. A yes holds for MAY_RUN_HOLDS_MS, for the
+ * same kind of question, while the process lives: a home asks again while images are fetched.
  */
 #ifndef STILLPOINT_MAY_RUN_H
 #define STILLPOINT_MAY_RUN_H
@@ -34,6 +36,7 @@
 #include <sys/types.h>
 
 #define MAY_RUN_HOOK_MS		5000	/* a home takes 8 s of silence for a lost node */
+#define MAY_RUN_MS		7000	/* time for the whole check */
 #define MAY_RUN_HOLDS_MS	60000
 
 struct common;

@@ -386,13 +386,10 @@ static int begin_fetch(struct away_fetch *f, const json_t *args)
 static json_t *parts_fetch_begin(struct parts_fetches *fetches, int64_t id, int64_t token,
 				 unsigned int node, const json_t *args)
 {
-	json_t *record = json_object_get(args, "record"), *outcome;
+	json_t *record = json_object_get(args, "record"), *outcome = NULL;
 	struct away_fetch *f;
 	int err;
 
-	outcome = rank_record_check(json_object_get(record, "ranks"), &fetches->common->config);
-	if (outcome)
-		return outcome;
 	f = calloc(1, sizeof(*f));
 	if (!f)
 		return outcome_error(-ENOMEM, "out of memory");

@@ -280,7 +280,6 @@ static json_t *parts_start_new(struct jobs *jobs, struct peer_question *q,
 	json_t *outcome;
 
 	outcome = parts_check_key(common, q) ?:
-		  rank_record_check(json_object_get(a->record, "ranks"), &common->config) ?:
 		  parts_start_enter(jobs, a->id, a->record, &job);
 	if (outcome) {
 		confines_free(confines);

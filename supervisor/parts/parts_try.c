@@ -236,8 +236,7 @@ static void parts_try_on_may(struct peer_question *q, json_t *outcome, struct co
 		peer_question_answer(q, outcome);
 		return;
 	}
-	outcome = parts_check_key(common, q) ?:
-		  rank_record_check(json_object_get(record, "ranks"), &common->config);
+	outcome = parts_check_key(common, q);
 	/* A part left of an older run ends at the start; until then the engine sees it run. */
 	job = jobs_lookup(jobs, id);
 	if (!outcome && job && job->parts && job_is_alive(job))

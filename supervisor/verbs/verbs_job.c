@@ -9,7 +9,6 @@
 #include "supervisor/verbs/verbs.h"
 
 #include <errno.h>
-#include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,6 +31,7 @@
 #include "supervisor/auto/schedule.h"
 #include "supervisor/control/worker.h"
 #include "supervisor/verbs/caller.h"
+#include "supervisor/verbs/run_lookup.h"
 #include "supervisor/verbs/user_limits.h"
 
 /* ------------------------------------------------------------------- run */
@@ -67,18 +67,6 @@ static bool stream_ok(const char *how)
 	       !strcmp(how, SPEC_PIPE) || !strcmp(how, SPEC_NULL);
 }
 
-static const char *user_name(uid_t uid, char *buf, size_t size)
-{
-	struct passwd pw, *found = NULL;
-	char text[4096];
-
-	if (!getpwuid_r(uid, &pw, text, sizeof(text), &found) && found)
-		snprintf(buf, size, "%s", found->pw_name);
-	else
-		snprintf(buf, size, "%u", (unsigned int)uid);
-	return buf;
-}
-
 static const char *base_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -106,9 +94,7 @@ static json_t *add_ranks(const struct request *request, const json_t *ranks, jso
 		json_object_set_new(record, "ranks", kept);
 		/* Remains of another job that had the same number then count as an earlier run. */
 		json_object_set_new(record, "run", json_integer(time(NULL)));
-		outcome = rank_record_library(kept,
-					      json_string_value(json_object_get(ranks, "library")),
-					      json_object_get(record, "env"));
+		json_object_set(kept, "library", json_object_get(request->found, "library"));
 	}
 	return outcome;
 }
@@ -126,7 +112,6 @@ static json_t *parse_run(struct request *request, bool *ret_attach, json_t **ret
 	json_t *argv, *env, *record, *ranks = NULL, *settings = NULL, *mempolicy = NULL;
 	const char *credential = NULL;	/* goes to other nodes, and not into the record */
 	json_error_t why;
-	char user[64];
 
 	if (json_unpack_ex(request->args, &why, 0,
 			   "{s:o, s:o, s:s, s?s, s?b, s?b, s?s, s?s, s?s, s?i, s?i, s?b, s?o, s?o, "
@@ -159,9 +144,8 @@ static json_t *parse_run(struct request *request, bool *ret_attach, json_t **ret
 		return NULL;
 	if (!name)
 		name = base_name(json_string_value(json_array_get(argv, 0)));
-	record = json_pack("{s:s, s:s, s:I, s:I, s:o, s:O, s:O, s:s, s:i, s:b, s:[sss], s:i, s:I}",
-			   "name", name, "user",
-			   user_name(request->uid, user, sizeof(user)),
+	record = json_pack("{s:s, s:O, s:I, s:I, s:o, s:O, s:O, s:s, s:i, s:b, s:[sss], s:i, s:I}",
+			   "name", name, "user", json_object_get(request->found, "user"),
 			   "uid", (json_int_t)request->uid,
 			   "gid", (json_int_t)request->gid,
 			   "groups", caller_groups(request), "argv", argv,
@@ -334,9 +318,14 @@ static void verb_run_begin(struct request *request)
 	request_answer(request, outcome_error(err, "%s", error.text));
 }
 
-void verb_run(struct request *request)
+static void verb_run_found(struct request *request)
 {
 	user_limits_pass(request, USER_RUNS, verb_run_begin);
+}
+
+void verb_run(struct request *request)
+{
+	run_lookup(request, verb_run_found);
 }
 
 /* -------------------------------------------------------------------- ps */

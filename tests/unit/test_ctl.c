@@ -5,26 +5,18 @@
  *
  * As root: the server is this process, each user a number of processes.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/unit/ctl_fixture.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/outcome.h"
-#include "supervisor/control/ctl.h"
 #include "supervisor/control/request_head.h"
 
 #define FLOODS	64	/* as many as one user may have */
@@ -46,45 +38,6 @@ static request_fn find(const char *verb, size_t *ret_max)
 }
 
 /* ------------------------------------------------------------------- clients */
-
-static int client_connect(const char *path)
-{
-	struct sockaddr_un addr = { .sun_family = AF_UNIX };
-	int sock = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-	strcpy(addr.sun_path, path);
-	while (connect(sock, (struct sockaddr *)&addr, sizeof(addr)))
-		usleep(1000);
-	return sock;
-}
-
-/* Ask on @sock. Return: the errno of the outcome, or a negative errno. */
-static int client_ask(int sock, const char *text, size_t len)
-{
-	struct wire_in in = { .limit = WIRE_REQUEST_MAX };
-	const char *body;
-	json_t *outcome;
-	int err = wire_send(sock, text, len, NULL, 0);
-
-	while (!err && !wire_next(&in, &body, &len))
-		err = wire_receive(&in, sock) > 0 ? 0 : -EPIPE;
-	if (!err) {
-		outcome = json_loadb(body, len, 0, NULL);
-		err = outcome_is_ok(outcome) ? 0 : outcome_errno(outcome);
-		json_decref(outcome);
-	}
-	wire_in_done(&in);
-	return err;
-}
-
-static pid_t client_fork(uid_t uid)
-{
-	pid_t pid = fork();
-
-	if (!pid && (setresgid(uid, uid, uid) || setresuid(uid, uid, uid)))
-		_exit(99);
-	return pid;
-}
 
 /* A request of @values empty strings; the caller frees. */
 static char *many_values(const char *verb, unsigned int values)
@@ -130,64 +83,16 @@ _Noreturn static void ask(const char *path, int report)
 	_exit(write(report, &longest, sizeof(longest)) != sizeof(longest));
 }
 
-/* -------------------------------------------------------------------- server */
-
-struct server {
-	struct reactor *reactor;
-	struct ctl *ctl;
-	struct log log;
-	char dir[64], path[80];
-	int64_t ticked_ms, gap_ms;	/* the longest between two ticks */
-	int status;
-};
-
 static int server_setup(void **state)
 {
-	struct server *s = calloc(1, sizeof(*s));
-	struct ctl_options options = { .find = find, .socket_mode = 0666 };
-
-	strcpy(s->dir, "/tmp/test_ctl.XXXXXX");
-	assert_non_null(mkdtemp(s->dir));
-	assert_int_equal(chmod(s->dir, 0755), 0);
-	snprintf(s->path, sizeof(s->path), "%s/socket", s->dir);
-	assert_int_equal(reactor_create(&s->reactor), 0);
-	options.reactor = s->reactor;
-	options.log = &s->log;
-	options.socket = s->path;
-	assert_int_equal(ctl_open(&options, &s->ctl), 0);
-	*state = s;
+	*state = server_open(find, NULL);
 	return 0;
 }
 
 static int server_teardown(void **state)
 {
-	struct server *s = *state;
-
-	ctl_close(s->ctl);
-	reactor_destroy(s->reactor);
-	rmdir(s->dir);
-	free(s);
+	server_close(*state);
 	return 0;
-}
-
-static void tick(void *arg)
-{
-	struct server *s = arg;
-	struct reactor_source *source;
-	int64_t now = clock_monotonic_ms();
-
-	if (s->ticked_ms && now - s->ticked_ms > s->gap_ms)
-		s->gap_ms = now - s->ticked_ms;
-	s->ticked_ms = now;
-	assert_int_equal(reactor_timer(s->reactor, 10, tick, s, &source), 0);
-}
-
-static void on_end(int status, void *arg)
-{
-	struct server *s = arg;
-
-	s->status = status;
-	reactor_stop(s->reactor);
 }
 
 static int64_t parse_ms(void)
@@ -209,7 +114,6 @@ static int64_t parse_ms(void)
 static void test_flood(void **state)
 {
 	struct server *s = *state;
-	struct reactor_source *source;
 	pid_t flooders[FLOODS], asker;
 	int64_t longest = -1, each = parse_ms();
 	int report[2], i;
@@ -227,9 +131,8 @@ static void test_flood(void **state)
 		sleep(2);
 		ask(s->path, report[1]);
 	}
-	assert_int_equal(reactor_child(s->reactor, asker, on_end, s, &source), 0);
-	tick(s);
-	assert_int_equal(reactor_run(s->reactor), 0);
+	server_tick(s);
+	server_until_end(s, asker);
 	for (i = 0; i < FLOODS; i++) {
 		assert_int_equal(waitpid(flooders[i], NULL, WNOHANG), 0);
 		kill(flooders[i], SIGKILL);
@@ -243,20 +146,6 @@ static void test_flood(void **state)
 	assert_in_range(s->gap_ms, 10, 10 + 16 * each);
 	close(report[0]);
 	close(report[1]);
-}
-
-/* The outcome of one request, by a process of its own. */
-static int server_asked(struct server *s, const char *text)
-{
-	struct reactor_source *source;
-	pid_t pid = fork();
-
-	if (!pid)
-		_exit(-client_ask(client_connect(s->path), text, strlen(text)));
-	assert_int_equal(reactor_child(s->reactor, pid, on_end, s, &source), 0);
-	assert_int_equal(reactor_run(s->reactor), 0);
-	assert_true(WIFEXITED(s->status));
-	return -WEXITSTATUS(s->status);
 }
 
 static void test_bounds(void **state)

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/outcome.h"
 #include "base/reactor.h"
 #include "supervisor/control/worker.h"
@@ -104,12 +105,45 @@ static void test_done(void **state)
 	json_decref(outcome);
 }
 
+static json_t *hangs(struct channel_reporter *reporter, void *arg)
+{
+	for (;;)
+		pause();
+	return NULL;
+}
+
+/* The outcome comes in time, though the process has not ended: it may wait in the kernel. */
+static void test_deadline(void **state)
+{
+	struct box box = { 0 };
+	const struct worker_kind kind = { .name = "ckptd-test", .run = hangs, .deadline_ms = 200 };
+	const struct worker_kind in_time = {
+		.name = "ckptd-test", .run = is_done, .deadline_ms = 60000,
+	};
+	const struct worker_spec spec = { .kind = &kind }, other = { .kind = &in_time };
+	int64_t since = clock_monotonic_ms();
+	struct worker *worker;
+
+	assert_int_equal(reactor_create(&box.parent.reactor), 0);
+	assert_int_equal(worker_start(&box.parent, &spec, &ops, &box, &worker), 0);
+	assert_int_equal(reactor_run(box.parent.reactor), 0);
+	assert_in_range(clock_monotonic_ms() - since, 200, 10000);
+	assert_int_equal(outcome_errno(box.outcome), -ETIMEDOUT);
+	json_decref(box.outcome);
+	assert_int_equal(worker_start(&box.parent, &other, &ops, &box, &worker), 0);
+	assert_int_equal(reactor_run(box.parent.reactor), 0);
+	assert_true(outcome_is_ok(box.outcome));
+	json_decref(box.outcome);
+	reactor_destroy(box.parent.reactor);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_changes_nothing),
 		cmocka_unit_test(test_changes_something),
 		cmocka_unit_test(test_done),
+		cmocka_unit_test(test_deadline),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
