@@ -10,6 +10,7 @@
 #include "supervisor/net/peer_ask.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,6 +57,18 @@ struct peer_asks {
 	struct verb verbs[VERBS_MAX];
 	unsigned int nr_verbs;
 };
+
+/* The verbs of reports and failures of jobs: they are answered at once, and leases hang on them. */
+static bool peer_ask_is_report(const char *verb)
+{
+	return !strcmp(verb, "part") || !strcmp(verb, "over") || !strcmp(verb, "failure");
+}
+
+/* Is there a place for one more question with the verb beside @nr open ones of the same node? */
+static bool peer_ask_has_place(const char *verb, unsigned int nr)
+{
+	return nr < PEER_ASK_MAX - (peer_ask_is_report(verb) ? 0 : PEER_ASK_KEPT);
+}
 
 static int peer_ask_send_json(struct peer *peer, unsigned int node, enum peer_type type,
 			      uint64_t cookie, const json_t *json)
@@ -121,7 +134,7 @@ int peer_ask(struct peer_asks *asks, unsigned int node, const char *verb, json_t
 
 	if (node >= asks->nr_nodes)
 		err = -ENOENT;
-	else if (asks->nr_open[node] >= PEER_ASK_MAX)
+	else if (!peer_ask_has_place(verb, asks->nr_open[node]))
 		err = -EMFILE;
 	else
 		a = calloc(1, sizeof(*a));
@@ -268,7 +281,8 @@ static void on_ask(const struct peer_msg *msg, void *arg)
 					      "ckptd there does not know the request %.40s: is it "
 					      "older?",
 					      name));
-	else if (msg->node >= asks->nr_nodes || asks->nr_questions[msg->node] >= PEER_ASK_MAX)
+	else if (msg->node >= asks->nr_nodes ||
+		 !peer_ask_has_place(name, asks->nr_questions[msg->node]))
 		peer_ask_refuse(asks, msg,
 				outcome_error(-EBUSY, "too many questions are open there"));
 	else

@@ -35,6 +35,7 @@
 #include "base/reactor.h"
 
 #define PEER_ASK_MAX	256		/* open questions to one node, and from one node */
+#define PEER_ASK_KEPT	64		/* of them, for reports of parts alone */
 #define PEER_BODY_MAX	(16u << 20)	/* of JSON */
 
 struct peer_asks;
@@ -51,7 +52,8 @@ void peer_asks_close(struct peer_asks *asks);
  * @fn: called once, later, unless peer_ask() failed, or peer_ask_forget() or
  *	peer_asks_close() came first; borrows the outcome during the call
  *
- * 0, or errors as peer_send(), or -EMFILE: too many questions are open to that node.
+ * 0, or errors as peer_send(), or -EMFILE: too many questions are open to that node. Reports of
+ * parts have places of their own, so that no user's requests keep them back.
  */
 typedef void (*peer_answer_fn)(const json_t *outcome, void *arg);
 int peer_ask(struct peer_asks *asks, unsigned int node, const char *verb, json_t *args,

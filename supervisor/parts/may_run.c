@@ -5,7 +5,8 @@
  * The event loop decides what needs no waiting: decisions that still hold. The rest is done in a
  * worker, as the user database, /proc, the path of the MPI library and the site's program may be
  * slow; the worker has a deadline.
- * The worker hands back a process by its number and its start; the event loop reads it anew.
+ * The worker hands back a process by its number and its start; the event loop reads it anew. Each
+ * user has a few seats for checks (check_seats.h), as each holds a question of another node.
  */
 #include "supervisor/parts/may_run.h"
 
@@ -21,6 +22,7 @@
 #include "supervisor/control/confines.h"
 #include "supervisor/control/launch_link.h"
 #include "supervisor/job/rank_record.h"
+#include "supervisor/parts/check_seats.h"
 #include "supervisor/parts/may_run_user.h"
 #include "supervisor/parts/part_bounds.h"
 #include "supervisor/parts/stand.h"
@@ -38,9 +40,9 @@ struct held {
 	int64_t until_ms;
 };
 
-/* A check under way. */
+/* A check under way, or one that waits: it has no worker yet. */
 struct check {
-	struct check *next;
+	struct check_seat seat;	/* first: a seat is its check */
 	struct may_run *may;
 	struct peer_question *question;
 	enum may_run_what what;
@@ -54,7 +56,7 @@ struct check {
 
 struct may_run {
 	const struct common *common;
-	struct check *first;
+	struct check_seats seats;
 	struct held held[HELD_MAX];
 	unsigned int next;	/* of held: the oldest, to be overwritten */
 };
@@ -72,14 +74,17 @@ int may_run_open(const struct common *common, struct may_run **ret_may)
 
 void may_run_close(struct may_run *may)
 {
-	struct check *c, *next;
+	struct check_seat *seat, *next;
+	struct check *c;
 	unsigned int i;
 
 	for (i = 0; may && i < HELD_MAX; i++)
 		json_decref(may->held[i].question);
-	for (c = may ? may->first : NULL; c; c = next) {
-		next = c->next;
-		worker_leave(c->worker);
+	for (seat = may ? may->seats.first : NULL; seat; seat = next) {
+		next = seat->next;
+		c = (struct check *)seat;
+		if (c->worker)
+			worker_leave(c->worker);
 		free(c);
 	}
 	free(may);
@@ -200,15 +205,36 @@ static json_t *may_run_on_found(struct check *c, json_t *outcome, struct confine
 	return NULL;
 }
 
+/* Hand @c's answer out, and begin the checks that waited for its seat. */
+static void may_run_end(struct check *c, json_t *no, struct confines *confines)
+{
+	struct may_run *may = c->may;
+	struct check *next;
+
+	while (c) {
+		next = (struct check *)check_seats_leave(&may->seats, &c->seat);
+		if (no)
+			log_warning(&may->common->log,
+				    "job %lld of user %u: not run here for %s: %s",
+				    (long long)c->user.job, (unsigned int)c->user.uid, c->user.home,
+				    json_string_value(json_object_get(json_object_get(no, "error"),
+								      "text")));
+		c->fn(c->question, no, confines, c->arg);
+		free(c);
+		c = next;
+		confines = NULL;
+		no = c ? may_run_begin(c) : NULL;
+		if (!no)
+			return;
+	}
+}
+
 static void may_run_on_outcome(json_t *outcome, void *arg)
 {
-	struct check *c = arg, **at = &c->may->first;
+	struct check *c = arg;
 	struct confines *confines = NULL;
-	const struct log *log = &c->may->common->log;
 
-	while (*at != c)
-		at = &(*at)->next;
-	*at = c->next;
+	c->worker = NULL;
 	if (!outcome)
 		outcome = outcome_error(-ECHILD, "the check of the user's right to be here ended "
 						 "without a word");
@@ -222,13 +248,7 @@ static void may_run_on_outcome(json_t *outcome, void *arg)
 				return;
 		}
 	}
-	if (outcome)
-		log_warning(log, "job %lld of user %u: not run here for %s: %s",
-			    (long long)c->user.job, (unsigned int)c->user.uid, c->user.home,
-			    json_string_value(json_object_get(json_object_get(outcome, "error"),
-							      "text")));
-	c->fn(c->question, outcome, confines, c->arg);
-	free(c);
+	may_run_end(c, outcome, confines);
 }
 
 static json_t *may_run_work(struct channel_reporter *reporter, void *arg)
@@ -258,10 +278,62 @@ static json_t *may_run_begin(struct check *c)
 	const struct worker_spec spec = { .kind = &may_run_work_kind, .arg = c };
 	int err = worker_start(&c->may->common->workers, &spec, &ops, c, &c->worker);
 
-	if (err)
-		return outcome_error(err, "no worker: %s", strerror(-err));
-	c->next = c->may->first;
-	c->may->first = c;
+	return err ? outcome_error(err, "no worker: %s", strerror(-err)) : NULL;
+}
+
+/*
+ * The home asks again after a silence and has forgotten its first question: @c's question takes
+ * the place of that. Return: false: there was none.
+ */
+static bool may_run_asked_again(struct may_run *may, const struct check *c)
+{
+	json_t *question = may_run_question(c), *of = NULL;
+	struct check_seat *seat = may->seats.first;
+	struct check *first = NULL;
+
+	for (; seat && !first; seat = seat->next) {
+		struct check *o = (struct check *)seat;
+
+		if (o->host != c->host || o->what != c->what || o->user.job != c->user.job)
+			continue;
+		of = may_run_question(o);
+		first = json_equal(question, of) ? o : NULL;
+		json_decref(of);
+	}
+	json_decref(question);
+	if (!first)
+		return false;
+	peer_question_answer(first->question, outcome_error(-ECANCELED, "asked again"));
+	first->question = c->question;
+	first->record = c->record;
+	first->how = c->how;
+	first->user = c->user;
+	return true;
+}
+
+/* Check by a worker, now or later. Return: NULL, or an outcome: @c was not taken. */
+static json_t *may_run_enter(struct may_run *may, const struct check *c)
+{
+	struct check *entered;
+	json_t *no;
+	int begun;
+
+	if (may_run_asked_again(may, c))
+		return NULL;
+	entered = malloc(sizeof(*entered));
+	if (!entered)
+		return outcome_error(-ENOMEM, "out of memory");
+	*entered = *c;
+	begun = check_seats_enter(&may->seats, &entered->seat, c->user.uid);
+	if (begun < 0) {
+		free(entered);
+		return outcome_error(begun, "node %s checks %d starts of user %u already: try "
+				     "again later", may->common->config.node, CHECK_SEATS_ALL,
+				     (unsigned int)c->user.uid);
+	}
+	no = begun ? may_run_begin(entered) : NULL;
+	if (no)
+		may_run_end(entered, no, NULL);
 	return NULL;
 }
 
@@ -320,7 +392,6 @@ void may_run_check(struct may_run *may, struct peer_question *question, enum may
 		.how = how, .fn = fn, .arg = arg, .host = peer_question_from(question) };
 	json_t *args = peer_question_args(question), *no = NULL;
 	struct confines *confines = NULL;
-	struct check *begun;
 	struct peer_node home;
 
 	peer_node(nodes_peer(may->common->nodes), c.host, &home);
@@ -338,13 +409,9 @@ void may_run_check(struct may_run *may, struct peer_question *question, enum may
 	if (!no)
 		no = may_run_check_root(&c.user, how, &may->common->config);
 	if (!no && !may_run_again(may, &c, &no, &confines)) {
-		begun = malloc(sizeof(*begun));
-		if (begun)
-			*begun = c;
-		no = begun ? may_run_begin(begun) : outcome_error(-ENOMEM, "out of memory");
+		no = may_run_enter(may, &c);
 		if (!no)
 			return;
-		free(begun);
 	}
 	fn(question, no, confines, arg);
 }

@@ -25,6 +25,7 @@
  *
  * For all of them the node must have what the ranks need installed (rank_record_check()).
  *
+ * At most CHECK_SEATS_BEGUN checks of one user are made at a time, more wait (check_seats.h).
  * A check that has not ended within MAY_RUN_MS is a no. A yes holds for MAY_RUN_HOLDS_MS, for the
  * same kind of question, while the process lives: a home asks again while images are fetched.
  */
@@ -70,7 +71,9 @@ typedef void (*may_run_fn)(struct peer_question *question, json_t *no, struct co
  *	root=yes, its limits and scheduling are lowered
  * @how: of MAY_RUN_RESTART (job_restore.h), else NULL; loses any_rights unless the node has
  *	root=yes, and who asks gets the owner's bounds
- * @fn: called once, at once or later; never after may_run_close()
+ * @fn: called once, at once or later; never after may_run_close(). Not called for a question that
+ *	the same node asks again before the answer: the first one is answered with -ECANCELED. So
+ *	@fn and @arg must be the same for all questions of one kind
  */
 void may_run_check(struct may_run *may, struct peer_question *question, enum may_run_what what,
 		   json_t *record, json_t *how, may_run_fn fn, void *arg);

@@ -99,7 +99,7 @@ static void test_ask_many(void **state)
 	assert_int_equal(nodes_start(nodes, 0), 0);
 	assert_int_equal(nodes_start(nodes, 1), 0);
 	assert_int_equal(nodes_start(nodes, 2), 0);
-	for (i = 0; i < PEER_ASK_MAX; i++)
+	for (i = 0; i < PEER_ASK_MAX - PEER_ASK_KEPT; i++)
 		assert_int_equal(peer_ask(n->asks, 1, "what", json_object(), 60000, on_outcome, n,
 					  NULL),
 				 0);
@@ -110,10 +110,43 @@ static void test_ask_many(void **state)
 	assert_int_equal(peer_ask(n->asks, NODES, "what", json_object(), 60000, on_outcome, n,
 				  NULL),
 			 -ENOENT);
-	until(nodes, n->outcomes == PEER_ASK_MAX + 1);
+	until(nodes, n->outcomes == PEER_ASK_MAX - PEER_ASK_KEPT + 1);
 	assert_int_equal(peer_ask(n->asks, 1, "what", json_object(), 60000, on_outcome, n, NULL),
 			 0);
-	until(nodes, n->outcomes == PEER_ASK_MAX + 2);
+	until(nodes, n->outcomes == PEER_ASK_MAX - PEER_ASK_KEPT + 2);
+}
+
+static void verb_keeps(struct peer_question *question, void *arg)
+{
+	struct peer_question ***at = arg;
+
+	*(*at)++ = question;
+}
+
+/* Questions that stay open keep no report of a part back, on neither side. */
+static void test_ask_reports(void **state)
+{
+	struct node *nodes = *state, *n = &nodes[0];
+	struct peer_question *kept[PEER_ASK_MAX], **at = kept;
+	unsigned int i, open = PEER_ASK_MAX - PEER_ASK_KEPT;
+
+	assert_int_equal(nodes_start(nodes, 0), 0);
+	assert_int_equal(nodes_start(nodes, 1), 0);
+	assert_int_equal(peer_verb(nodes[1].asks, "start", verb_keeps, &at), 0);
+	assert_int_equal(peer_verb(nodes[1].asks, "part", verb_twice, NULL), 0);
+	for (i = 0; i < open; i++)
+		assert_int_equal(peer_ask(n->asks, 1, "start", json_object(), 60000, on_outcome, n,
+					  NULL), 0);
+	until(nodes, at == kept + open);
+	assert_int_equal(peer_ask(n->asks, 1, "start", json_object(), 60000, on_outcome, n, NULL),
+			 -EMFILE);
+	assert_int_equal(peer_ask(n->asks, 1, "part", json_pack("{s:i}", "n", 21), 60000,
+				  on_outcome, n, NULL), 0);
+	until(nodes, n->outcomes == 1);
+	assert_true(outcome_is_ok(n->outcome));
+	while (at > kept)
+		peer_question_answer(*--at, outcome_ok(NULL));
+	until(nodes, n->outcomes == 1 + open);
 }
 
 #define T(name) cmocka_unit_test_setup_teardown(test_##name, nodes_setup, nodes_teardown)
@@ -121,7 +154,7 @@ static void test_ask_many(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(ask), T(ask_many),
+		T(ask), T(ask_many), T(ask_reports),
 	};
 
 	if (sodium_init() < 0)
