@@ -354,15 +354,15 @@ static void schedule_count(struct schedule_entry *a)
 	static const struct channel_ops ops = { schedule_on_progress, schedule_on_counted };
 	int err;
 
-	if (!a->job->uid || !a->schedule->common->config.user_max_size) {
+	if (!a->job->uid || !user_size_is_limited(&a->schedule->common->config)) {
 		schedule_begin(a);
 		return;
 	}
 	a->own = true;
 	err = user_size_start(a->schedule->jobs, a->job->uid, &ops, a, &a->counting);
 	if (err)
-		schedule_on_ended(outcome_error(err, "user_max_size cannot be checked: no worker: "
-						"%s", strerror(-err)), a);
+		schedule_on_ended(outcome_error(err, "the user's room cannot be checked: no "
+						"worker: %s", strerror(-err)), a);
 }
 
 static void schedule_keep(struct schedule_entry *a)

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 
 #include "base/outcome.h"
 #include "supervisor/control/worker.h"
@@ -35,37 +36,73 @@ uint64_t user_size_of(const struct job *job)
 	return bytes;
 }
 
-json_t *user_size_check(const struct config *config, uint64_t bytes)
+bool user_size_is_limited(const struct config *config)
 {
-	if (!config->user_max_size || bytes < config->user_max_size)
-		return NULL;
-	return outcome_error(-EDQUOT,
-			     "user_max_size: your jobs take %" PRIu64 " bytes of the image "
-			     "directory, of %" PRIu64 " that a user may take; remove "
-			     "generations (ckptctl list, ckptctl prune --keep N, ckptctl rm JOB)",
-			     bytes, config->user_max_size);
+	return config->user_max_size || config->user_reserve;
+}
+
+void user_size_free(const struct config *config, struct user_room *room)
+{
+	struct statvfs fs;
+
+	if (!config->user_reserve || statvfs(config->image_dir, &fs))
+		return;
+	room->free = (uint64_t)fs.f_bavail * fs.f_frsize;
+	room->total = (uint64_t)fs.f_blocks * fs.f_frsize;
+}
+
+static bool user_size_is_short(const struct config *config, const struct user_room *room)
+{
+	return config->user_reserve && room->free < room->total / 100 * config->user_reserve;
+}
+
+bool user_size_counts(const struct config *config, const struct user_room *room)
+{
+	return config->user_max_size || user_size_is_short(config, room);
+}
+
+json_t *user_size_check(const struct config *config, const struct user_room *room)
+{
+	static const char remedy[] = "generations (ckptctl list, ckptctl prune --keep N, ckptctl "
+				     "rm JOB)";
+
+	if (config->user_max_size && room->bytes >= config->user_max_size)
+		return outcome_error(-EDQUOT,
+				     "user_max_size: your jobs take %" PRIu64 " bytes of the image "
+				     "directory, of %" PRIu64 " that a user may take; remove %s",
+				     room->bytes, config->user_max_size, remedy);
+	if (user_size_is_short(config, room) && room->bytes > room->free)
+		return outcome_error(-EDQUOT,
+				     "user_reserve: less than %u %% of the image directory's file "
+				     "system is free, %" PRIu64 " bytes, and your jobs take more "
+				     "than that, %" PRIu64 " bytes; remove %s",
+				     config->user_reserve, room->free, room->bytes, remedy);
+	return NULL;
 }
 
 struct user_size {
 	struct jobs *jobs;
 	uid_t uid;
-	uint64_t bytes;
+	struct user_room room;
 };
 
 static void user_size_add(const struct job *job, void *arg)
 {
 	struct user_size *size = arg;
 
-	size->bytes += user_size_of(job);
+	size->room.bytes += user_size_of(job);
 }
 
 static json_t *user_size_run(struct channel_reporter *reporter, void *arg)
 {
 	struct user_size *size = arg;
+	const struct config *config = &jobs_common(size->jobs)->config;
 	const struct jobs_wanted wanted = { .uid = size->uid };
 
-	jobs_read_all(size->jobs, &wanted, user_size_add, size);
-	return user_size_check(&jobs_common(size->jobs)->config, size->bytes) ?: outcome_ok(NULL);
+	user_size_free(config, &size->room);
+	if (user_size_counts(config, &size->room))
+		jobs_read_all(size->jobs, &wanted, user_size_add, size);
+	return user_size_check(config, &size->room) ?: outcome_ok(NULL);
 }
 
 static const struct worker_kind user_size_work = {

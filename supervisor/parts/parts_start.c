@@ -22,6 +22,7 @@
 #include "supervisor/job/launch.h"
 #include "base/outcome.h"
 #include "supervisor/job/rank_record.h"
+#include "supervisor/job/user_jobs.h"
 #include "supervisor/auto/services.h"
 #include "supervisor/parts/may_run.h"
 
@@ -210,6 +211,9 @@ static json_t *parts_start_enter(struct jobs *jobs, json_int_t id, const json_t 
 				     "processes of job %lld run here, and its record could not be "
 				     "read when ckptd began: see its log",
 				     (long long)id);
+	outcome = user_jobs_check_part(jobs, record, id);
+	if (outcome)
+		return outcome;
 	if (job)
 		jobs_forget(job);
 	err = jobs_enter(jobs, id, json_deep_copy(record), &job, &error);

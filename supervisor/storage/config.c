@@ -31,14 +31,15 @@
 #define FILE_MAX	65536
 #define OF_LEVELS	"level."
 #define SECONDS_MAX	(100LL * 365 * 24 * 3600)
+#define PERCENT_MAX	50
 #define MS_MAX		3600000
 #define LEASE_MIN	10	/* seconds: some reports of a part (parts_away.c) */
 #define LEASE_MAX	3600
 
 /* Kinds whose values are strings come first: config_done() frees all below NUMBER. */
 enum kind {
-	PATH, NAME, ADDRESS, KEY, USERS, GROUPS, GROUP, SOCKETS, NUMBER, MILLISECONDS, BASES, LEVEL,
-	SECONDS, INTERVAL, LEASE, SIZE, MEMORY, PORT, SWITCH, MODE, NOTIFY
+	PATH, NAME, ADDRESS, KEY, USERS, GROUPS, GROUP, SOCKETS, NUMBER, MILLISECONDS, BASES,
+	PERCENT, LEVEL, SECONDS, INTERVAL, LEASE, SIZE, MEMORY, PORT, SWITCH, MODE, NOTIFY
 };
 
 static const struct setting {
@@ -89,6 +90,7 @@ static const struct setting {
 	{ "user_max_jobs", NUMBER, offsetof(struct config, user_max_jobs), "1000" },
 	{ "user_max_records", NUMBER, offsetof(struct config, user_max_records), "0" },
 	{ "user_max_size", SIZE, offsetof(struct config, user_max_size), "0" },
+	{ "user_reserve", PERCENT, offsetof(struct config, user_reserve), "5" },
 	{ "user_min_interval", INTERVAL, offsetof(struct config, user_min_interval_s), "0" },
 	{ "store", PATH, offsetof(struct config, store), NULL },
 	{ "store_max", SIZE, offsetof(struct config, store_max), "0" },
@@ -108,6 +110,7 @@ static const char *const allowed[] = {
 	[NUMBER] = "a number, at most 4294967295",
 	[MILLISECONDS] = "milliseconds, at most 3600000",
 	[BASES] = "a number, at most 15",
+	[PERCENT] = "percent as a number, at most 50",
 	[LEVEL] = "error, warning, info or debug",
 	[SECONDS] = "a duration as 90d or 2y, from 1s to 100y",
 	[INTERVAL] = "0, or a duration as 30s or 5m, at most 100y",
@@ -242,6 +245,18 @@ static const struct setting *config_find(const char *name)
 	return s;
 }
 
+static unsigned long number_max(enum kind kind)
+{
+	switch (kind) {
+	case MILLISECONDS:
+		return MS_MAX;
+	case BASES:
+		return IMAGE_BASES_MAX;
+	default:
+		return PERCENT_MAX;
+	}
+}
+
 int config_set(struct config *config, const char *name, const char *value)
 {
 	const struct setting *s = config_find(name);
@@ -275,9 +290,9 @@ int config_set(struct config *config, const char *name, const char *value)
 	case NUMBER:
 		return set_number(field, value, UINT32_MAX);
 	case MILLISECONDS:
-		return set_number(field, value, MS_MAX);
 	case BASES:
-		return set_number(field, value, IMAGE_BASES_MAX);
+	case PERCENT:
+		return set_number(field, value, number_max(s->kind));
 	case LEVEL:
 		return log_level_parse(value, field);
 	case SECONDS:

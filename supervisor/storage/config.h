@@ -54,6 +54,7 @@
  *	user_max_jobs = N			limits of one user: user_limits.h; 1000
  *	user_max_records = N			0, as of the next two: no limit
  *	user_max_size = SIZE
+ *	user_reserve = PERCENT			of image_dir's file system: user_size.h; 5
  *	user_min_interval = DURATION
  *	level.NAME = KIND:PLACE			levels beyond image_dir, and their settings:
  *						level_config.h
@@ -109,9 +110,10 @@ struct config {
 	unsigned int merge_after;
 	uint64_t merge_limit;
 	struct retention_rule retain;
-	unsigned int user_max_jobs;	/* these four: 0: no limit */
+	unsigned int user_max_jobs;	/* these five: 0: no limit */
 	unsigned int user_max_records;
 	uint64_t user_max_size;
+	unsigned int user_reserve;	/* percent */
 	unsigned int user_min_interval_s;
 	char *store;			/* NULL: none */
 	uint64_t store_max;

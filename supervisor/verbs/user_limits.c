@@ -18,6 +18,7 @@
 #include "supervisor/control/worker.h"
 #include "supervisor/job/jobs.h"
 #include "supervisor/job/jobs_read.h"
+#include "supervisor/job/user_jobs.h"
 #include "supervisor/job/user_size.h"
 
 /* ---------------------------------------------------------------- deciding */
@@ -27,13 +28,10 @@ json_t *user_limits_check(const struct config *config, enum user_act act,
 {
 	int64_t least = (int64_t)config->user_min_interval_s * 1000;
 
-	if (act != USER_CHECKPOINTS && config->user_max_jobs &&
-	    figures->jobs >= config->user_max_jobs)
-		return outcome_error(-EDQUOT,
-				     "user_max_jobs: you have %" PRIu64 " live jobs on this node, "
-				     "of %u that a user may have; wait for one to end, or end one "
-				     "(ckptctl ps, ckptctl kill JOB)",
-				     figures->jobs, config->user_max_jobs);
+	json_t *no = act != USER_CHECKPOINTS ? user_jobs_check(config, figures->jobs) : NULL;
+
+	if (no)
+		return no;
 	if (act == USER_CHECKPOINTS && figures->since_ms >= 0 && figures->since_ms < least)
 		return outcome_error(-EAGAIN,
 				     "user_min_interval: you asked for a checkpoint %" PRId64
@@ -46,8 +44,8 @@ json_t *user_limits_check(const struct config *config, enum user_act act,
 
 bool user_limits_need_disk(const struct config *config, enum user_act act)
 {
-	return (act == USER_RUNS && (config->user_max_records || config->user_max_size)) ||
-	       (act == USER_CHECKPOINTS && config->user_max_size);
+	return (act == USER_RUNS && (config->user_max_records || user_size_is_limited(config))) ||
+	       (act == USER_CHECKPOINTS && user_size_is_limited(config));
 }
 
 json_t *user_limits_check_disk(const struct config *config, enum user_act act,
@@ -60,7 +58,7 @@ json_t *user_limits_check_disk(const struct config *config, enum user_act act,
 				     "that a user may have; remove jobs that are over (ckptctl ps "
 				     "--all, ckptctl rm JOB)",
 				     figures->records, config->user_max_records);
-	return act != USER_RESTARTS ? user_size_check(config, figures->bytes) : NULL;
+	return act != USER_RESTARTS ? user_size_check(config, &figures->room) : NULL;
 }
 
 /* ---------------------------------------------------------------- counting */
@@ -95,19 +93,21 @@ static void user_gate_add(const struct job *job, void *arg)
 	struct user_gate *gate = arg;
 
 	gate->figures.records++;
-	if (gate->request->common->config.user_max_size)
-		gate->figures.bytes += user_size_of(job);
+	if (user_size_counts(&gate->request->common->config, &gate->figures.room))
+		gate->figures.room.bytes += user_size_of(job);
 }
 
 static json_t *user_gate_run(struct channel_reporter *reporter, void *arg)
 {
 	struct user_gate *gate = arg;
 	const struct request *request = gate->request;
+	const struct config *config = &request->common->config;
 	const struct jobs_wanted wanted = { .uid = request->uid };
 
-	jobs_read_all(request->jobs, &wanted, user_gate_add, gate);
-	return user_limits_check_disk(&request->common->config, gate->act, &gate->figures) ?:
-	       outcome_ok(NULL);
+	user_size_free(config, &gate->figures.room);
+	if (config->user_max_records || user_size_counts(config, &gate->figures.room))
+		jobs_read_all(request->jobs, &wanted, user_gate_add, gate);
+	return user_limits_check_disk(config, gate->act, &gate->figures) ?: outcome_ok(NULL);
 }
 
 /* ---------------------------------------------------------------- the gate */

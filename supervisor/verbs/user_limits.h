@@ -2,7 +2,7 @@
 /*
  * Limits of one user: how much of the node's ckptd, and of the image directory, he may take up.
  *
- * The limits are the settings user_max_jobs, user_max_records, user_max_size and
+ * The limits are the settings user_max_jobs, user_max_records, user_max_size, user_reserve and
  * user_min_interval (config.h). They hold for requests; root is exempt.
  */
 #ifndef STILLPOINT_USER_LIMITS_H
@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "supervisor/control/request.h"
+#include "supervisor/job/user_size.h"
 
 struct config;
 
@@ -28,13 +29,13 @@ enum user_act {
  * @jobs: live jobs on this node
  * @since_ms: since he last asked for a checkpoint of a job that lives here; -1: never
  * @records: recorded jobs in the image directory
- * @bytes: of disk below the directories of these jobs
+ * @room: disk of these jobs, and what is free
  */
 struct user_figures {
 	uint64_t jobs;
 	int64_t since_ms;
 	uint64_t records;
-	uint64_t bytes;
+	struct user_room room;
 };
 
 /*

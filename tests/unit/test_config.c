@@ -44,6 +44,7 @@ static void test_defaults(void **state)
 	assert_false(config.munge);
 	assert_true(config.pipeline_memory == 64ULL << 20);
 	assert_int_equal(config.user_max_jobs, 1000);
+	assert_int_equal(config.user_reserve, 5);
 	assert_false(config.user_max_records || config.user_max_size ||
 		     config.user_min_interval_s);
 	assert_int_equal(config.lease_s, 0);
@@ -73,7 +74,7 @@ static void test_good(void **state)
 			       "0\nmerge_limit = 1G\n"
 			       "retain_keep = 3\nretain_keep_every=10\nretain_max_size = 2T\n"
 			       "user_max_jobs = 0\nuser_max_records = 7\nuser_max_size = 3G\n"
-			       "user_min_interval = 5m\nmunge = yes\n"
+			       "user_reserve = 12\nuser_min_interval = 5m\nmunge = yes\n"
 			       "lease = 1m\nfence_command = /f\n"
 			       "store = /s\nstore_max = 1G\nstore_port = 7930\nstore_encrypt = no\n"
 			       "encryption_key = keyring:still:point\n"
@@ -85,6 +86,7 @@ static void test_good(void **state)
 	assert_int_equal(config.user_max_jobs, 0);
 	assert_int_equal(config.user_max_records, 7);
 	assert_true(config.user_max_size == 3ULL << 30);
+	assert_int_equal(config.user_reserve, 12);
 	assert_int_equal(config.user_min_interval_s, 300);
 	assert_int_equal(config.lease_s, 60);
 	assert_string_equal(config.fence_command, "/f");
@@ -130,6 +132,7 @@ static void test_bad(void **state)
 		{ "max_pause_ms = 99999999999999999999\n", -EINVAL, 1 },
 		{ "user_min_interval = 10ms\n", -EINVAL, 1 },
 		{ "user_max_jobs = many\n", -EINVAL, 1 },
+		{ "user_reserve = 51\n", -EINVAL, 1 },
 		{ "lease = 9s\n", -EINVAL, 1 },
 		{ "lease = 2h\n", -EINVAL, 1 },
 		{ "lease = -1\n", -EINVAL, 1 },

@@ -16,6 +16,7 @@
 #include "supervisor/catalog/listing.h"
 #include "supervisor/job/jobs.h"
 #include "supervisor/job/jobs_read.h"
+#include "supervisor/job/user_jobs.h"
 #include "supervisor/verbs/verbs.h"
 
 struct box {
@@ -308,6 +309,27 @@ static void test_the_entry_of_a_job_that_is_over(void **state)
 	assert_string_equal(listed(box, 7), "ended");
 }
 
+/* Jobs of other nodes count as the owner's, but for the one that is to start. */
+static void test_live_jobs_of_a_user(void **state)
+{
+	struct box *box = *state;
+	json_t *record = record_of("here", "running"), *no;
+	struct job *job;
+
+	assert_int_equal(config_set(&box->common.config, "user_max_jobs", "1"), 0);
+	assert_null(user_jobs_check_part(box->jobs, record, 2));
+	assert_int_equal(jobs_enter(box->jobs, 1, json_incref(record), &job, NULL), 0);
+	assert_null(user_jobs_check_part(box->jobs, record, 1));
+	no = user_jobs_check_part(box->jobs, record, 2);
+	assert_int_equal(outcome_errno(no), -EDQUOT);
+	json_decref(no);
+	json_object_set_new(record, "uid", json_integer(8));
+	assert_null(user_jobs_check_part(box->jobs, record, 2));
+	json_object_set_new(record, "uid", json_integer(0));
+	assert_null(user_jobs_check_part(box->jobs, record, 2));
+	json_decref(record);
+}
+
 /* The record says that the job runs here, and STATE_DIR has no trace of it. */
 static void test_start_finds_a_lost_job(void **state)
 {
@@ -374,6 +396,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_one_job, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_the_entry_of_a_job_that_is_over, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(test_live_jobs_of_a_user, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_start_finds_a_lost_job, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_start_leaves_others_alone, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_the_index_knows_the_owner, setup, teardown),

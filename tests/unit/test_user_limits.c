@@ -36,7 +36,7 @@ static void assert_refused(json_t *outcome, int err, const char *words)
 
 static void no_limit(void **state)
 {
-	const struct user_figures much = { 1000000, 0, 1000000, UINT64_MAX };
+	const struct user_figures much = { 1000000, 0, 1000000, { UINT64_MAX, 0, UINT64_MAX } };
 	enum user_act act;
 
 	for (act = USER_RUNS; act <= USER_CHECKPOINTS; act++) {
@@ -77,8 +77,8 @@ static void recorded_jobs(void **state)
 static void bytes(void **state)
 {
 	const struct config config = { .user_max_size = 1 << 20 };
-	const struct user_figures below = { .bytes = (1 << 20) - 1, .since_ms = -1 };
-	const struct user_figures full = { .bytes = 1 << 20, .since_ms = -1 };
+	const struct user_figures below = { .room.bytes = (1 << 20) - 1, .since_ms = -1 };
+	const struct user_figures full = { .room.bytes = 1 << 20, .since_ms = -1 };
 
 	assert_true(user_limits_need_disk(&config, USER_RUNS));
 	assert_true(user_limits_need_disk(&config, USER_CHECKPOINTS));
@@ -88,6 +88,44 @@ static void bytes(void **state)
 	assert_refused(check(&config, USER_RUNS, &full), -EDQUOT, "ckptctl prune");
 	/* a restart takes no room, and is how a user gets on with what he has */
 	assert_null(check(&config, USER_RESTARTS, &full));
+}
+
+/* Who takes much stops at the reserve, and who takes less than what is free goes on. */
+static void reserve(void **state)
+{
+	const struct config config = { .user_reserve = 5 };
+	struct user_figures figures = { .since_ms = -1, .room = { 900, 51, 1000 } };
+
+	assert_true(user_limits_need_disk(&config, USER_RUNS));
+	assert_true(user_limits_need_disk(&config, USER_CHECKPOINTS));
+	assert_false(user_limits_need_disk(&config, USER_RESTARTS));
+	assert_false(user_size_counts(&config, &figures.room));
+	assert_null(check(&config, USER_CHECKPOINTS, &figures));
+	figures.room.free = 49;
+	assert_true(user_size_counts(&config, &figures.room));
+	assert_refused(check(&config, USER_CHECKPOINTS, &figures), -EDQUOT,
+		       "user_reserve: less than 5 % of the image directory's file system is free, "
+		       "49 bytes, and your jobs take more than that, 900 bytes");
+	assert_refused(check(&config, USER_RUNS, &figures), -EDQUOT, "ckptctl prune");
+	assert_null(check(&config, USER_RESTARTS, &figures));
+	figures.room.bytes = 49;
+	assert_null(check(&config, USER_CHECKPOINTS, &figures));
+	figures.room = (struct user_room) { .bytes = 900 };	/* not known */
+	assert_null(check(&config, USER_CHECKPOINTS, &figures));
+}
+
+static void room_of_disk(void **state)
+{
+	struct config config = { .user_reserve = 5, .image_dir = "/tmp" };
+	struct user_room room = { 0 };
+
+	user_size_free(&config, &room);
+	assert_in_range(room.total, 1, UINT64_MAX);
+	assert_in_range(room.free, 0, room.total);
+	config.image_dir = "/no/such/directory";
+	room = (struct user_room) { 0 };
+	user_size_free(&config, &room);
+	assert_int_equal(room.total, 0);
 }
 
 static void interval(void **state)
@@ -109,7 +147,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(no_limit), cmocka_unit_test(live_jobs),
 		cmocka_unit_test(recorded_jobs), cmocka_unit_test(bytes),
-		cmocka_unit_test(interval),
+		cmocka_unit_test(interval), cmocka_unit_test(reserve),
+		cmocka_unit_test(room_of_disk),
 	};
 
 	return cmocka_run_group_tests_name("user limits", tests, NULL, NULL);
