@@ -72,6 +72,7 @@ $(call unit_test,tests/unit/test_access,tests/unit/test_access.c \
 	supervisor/control/access.c,)
 $(call unit_test,tests/unit/test_confines,tests/unit/test_confines.c \
 	supervisor/control/confines_parse.c,)
+$(call unit_test,tests/unit/test_writes_watch,tests/unit/test_writes_watch.c,$(CKPTD_LIBS))
 # as root: its clients are several users
 $(call unit_test,tests/unit/test_ctl,tests/unit/test_ctl.c tests/unit/ctl_fixture.c,$(CKPTD_LIBS))
 $(call unit_test,tests/unit/test_run_lookup,tests/unit/test_run_lookup.c \

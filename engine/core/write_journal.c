@@ -3,7 +3,8 @@
  * The write journal: read, add to it, and tell what happened after a moment; see write_journal.h.
  *
  * The file may be of any content: what does not parse ends it. Only one process adds at a time,
- * under a lock on the file.
+ * under a lock on the file. A file that would grow too long is replaced by a new one; whoever
+ * waited for the lock of the old one then opens the new one.
  */
 #include "engine/core/write_journal.h"
 
@@ -24,8 +25,8 @@
 #include "engine/core/write_log.h"
 
 #define JOURNAL_HEAD	"stillpoint write journal 1\n"
-#define JOURNAL_MAX	(1LL << 30)	/* bytes; a longer file is none of ours */
 #define IDLE_S		60		/* until an addition without a name */
+#define JOURNAL_LINE	256		/* bytes of the numbers of two lines, at the most */
 
 /* ---------------------------------------------------------------- reading */
 
@@ -117,8 +118,10 @@ static int journal_load_fd(int fd, struct write_journal *ret_journal)
 
 	if (fstat(fd, &st))
 		return -errno;
-	if (!S_ISREG(st.st_mode) || st.st_size > JOURNAL_MAX)
+	if (!S_ISREG(st.st_mode))
 		return -EBADMSG;
+	if (st.st_size > WRITE_JOURNAL_MAX)
+		return -EFBIG;
 	j.text = malloc((size_t)st.st_size + 1);
 	if (!j.text)
 		return -ENOMEM;
@@ -178,15 +181,20 @@ static bool journal_is_own(const char *const *own, const char *path)
 	return false;
 }
 
-/* The text of an addition, malloc'ed; NULL: no memory. */
+/*
+ * The text of an addition, malloc'ed; NULL: no memory. No more names than fit @max bytes: if some
+ * are missing, the addition says so, and *@ret_cut is set.
+ */
 static char *journal_text(const struct write_log *log, const char *const *own, bool head,
-			  size_t *ret_len)
+			  long max, size_t *ret_len, bool *ret_cut)
 {
 	char *text = NULL;
 	FILE *file = open_memstream(&text, ret_len);
+	uint32_t flags = log->flags | (log->unplaced ? CKPT_WRITES_OVERFLOW : 0);
 
 	if (!file)
 		return NULL;
+	*ret_cut = false;
 	if (head)
 		fputs(JOURNAL_HEAD, file);
 	for (unsigned int i = 0; i < log->nr; i++) {
@@ -194,13 +202,18 @@ static char *journal_text(const struct write_log *log, const char *const *own, b
 
 		if (name->flags & CKPT_WRITE_TOLD || journal_is_own(own, name->path))
 			continue;
+		if (ftell(file) + 3 * (long)strlen(name->path) + JOURNAL_LINE > max) {
+			flags |= CKPT_WRITES_OVERFLOW;
+			*ret_cut = true;
+			break;
+		}
 		fprintf(file, "N %" PRIu64 " %" PRIx32 " %" PRIu64 " %" PRIu64 " %" PRIu64 " ",
 			name->seq, name->flags, name->ino, name->bytes, name->mtime_ns);
 		journal_encode(file, name->path);
 		putc('\n', file);
 	}
 	fprintf(file, "T %" PRIu64 " %" PRIu64 " %" PRIx32 " %lld\n", log->since_ns, log->seq,
-		log->flags | (log->unplaced ? CKPT_WRITES_OVERFLOW : 0), (long long)time(NULL));
+		flags, (long long)time(NULL));
 	if (fclose(file)) {
 		free(text);
 		return NULL;
@@ -234,44 +247,138 @@ static int journal_sync_dir(const char *path)
 	return fd < 0 || fsync(fd) ? -errno : 0;
 }
 
-/* Open the journal for an addition, alone, and read it. */
-static int journal_open(const char *path, struct write_journal *ret_journal)
+/* Open the journal for an addition, alone. */
+static int journal_open(const char *path)
 {
-	_cleanup_fd_ int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	int ret;
+	struct stat st, now;
 
-	if (fd < 0 || flock(fd, LOCK_EX))
-		return -errno;
-	ret = journal_load_fd(fd, ret_journal);
-	return ret ? ret : take_fd(&fd);
+	for (;;) {
+		_cleanup_fd_ int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+		if (fd < 0 || flock(fd, LOCK_EX) || fstat(fd, &st))
+			return -errno;
+		/* while we waited, another process may have begun a new file */
+		if (!lstat(path, &now) && now.st_ino == st.st_ino && now.st_dev == st.st_dev)
+			return take_fd(&fd);
+	}
 }
 
-/* Add to the open journal, which ends at @end. */
-static int journal_add(int fd, const char *path, const char *const *own, uint64_t end,
-		       const struct write_log *log)
+/* Set @mark to what @j tells of the open file. */
+static int journal_mark(int fd, const struct write_journal *j, struct write_journal_mark *mark)
+{
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return -errno;
+	*mark = (struct write_journal_mark){ .ino = st.st_ino, .end = j->end };
+	if (j->nr_parts)
+		mark->last = j->parts[j->nr_parts - 1];
+	return 0;
+}
+
+/* Read the open journal for its mark, unless @mark is that of the journal as it is. */
+static int journal_recall(int fd, struct write_journal_mark *mark)
+{
+	struct write_journal j;
+	struct stat st;
+	int ret;
+
+	if (fstat(fd, &st))
+		return -errno;
+	if (mark->end && mark->ino == st.st_ino && mark->end == (uint64_t)st.st_size)
+		return 0;
+	*mark = (struct write_journal_mark){ 0 };
+	ret = journal_load_fd(fd, &j);
+	if (ret)
+		return ret;
+	ret = journal_mark(fd, &j, mark);
+	write_journal_done(&j);
+	return ret;
+}
+
+static struct write_journal_part journal_part_of(const struct write_log *log)
+{
+	return (struct write_journal_part){
+		.log_ns = log->since_ns, .seq = log->seq, .log_flags = log->flags,
+		.read_s = (uint64_t)time(NULL),
+	};
+}
+
+/* Add to the open journal of @mark, which is renewed. -EFBIG: it would be too long. */
+static int journal_add(int fd, const char *path, const char *const *own,
+		       struct write_journal_mark *mark, const struct write_log *log)
 {
 	_cleanup_free_ char *text = NULL;
+	uint64_t end = mark->end;
+	bool cut;
 	size_t len;
 	int ret;
 
-	text = journal_text(log, own, !end, &len);
+	text = journal_text(log, own, !end, WRITE_JOURNAL_MAX, &len, &cut);
 	if (!text)
 		return -ENOMEM;
+	if (cut || end + len > WRITE_JOURNAL_MAX)
+		return -EFBIG;
 	ret = journal_write(fd, text, len, end);
-	return ret || end ? ret : journal_sync_dir(path);
+	if (!ret && !end)
+		ret = journal_sync_dir(path);
+	if (!ret) {
+		mark->end += len;
+		mark->last = journal_part_of(log);
+	}
+	return ret;
+}
+
+/* Replace the journal, whose lock we have, by one of @log, which was read as a whole. */
+static int journal_renew(const char *path, const char *const *own, const struct write_log *log,
+			 struct write_journal_mark *mark)
+{
+	_cleanup_free_ char *text = NULL, *name = NULL;
+	_cleanup_fd_ int fd = -1;
+	struct stat st;
+	size_t len;
+	bool cut;
+	int ret;
+
+	*mark = (struct write_journal_mark){ 0 };
+	text = journal_text(log, own, true, WRITE_JOURNAL_MAX / 2, &len, &cut);
+	if (!text || asprintf(&name, "%s" WRITE_JOURNAL_NEW, path) < 0)
+		return -ENOMEM;
+	fd = open(name, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0)
+		return -errno;
+	ret = journal_write(fd, text, len, 0);
+	if (!ret && (fstat(fd, &st) || rename(name, path)))
+		ret = -errno;
+	if (ret)
+		unlink(name);
+	else
+		ret = journal_sync_dir(path);
+	if (!ret)
+		*mark = (struct write_journal_mark){
+			.ino = st.st_ino, .end = len, .last = journal_part_of(log),
+		};
+	return ret;
 }
 
 int write_journal_append(const char *path, const char *const *own, const struct write_log *log)
 {
-	struct write_journal j;
-	_cleanup_fd_ int fd = journal_open(path, &j);
-	uint64_t end;
+	struct write_journal_mark mark = { 0 };
+	_cleanup_fd_ int fd = journal_open(path);
+	int ret;
 
 	if (fd < 0)
 		return fd;
-	end = j.end;
-	write_journal_done(&j);
-	return journal_add(fd, path, own, end, log);
+	ret = journal_recall(fd, &mark);
+	return ret ? ret : journal_add(fd, path, own, &mark, log);
+}
+
+int write_journal_renew(const char *path, const char *const *own, const struct write_log *log)
+{
+	struct write_journal_mark mark;
+	_cleanup_fd_ int fd = journal_open(path);
+
+	return fd < 0 ? fd : journal_renew(path, own, log, &mark);
 }
 
 /* The last addition from the log; NULL: none. */
@@ -284,38 +391,59 @@ static const struct write_journal_part *journal_last(const struct write_journal 
 	return NULL;
 }
 
-/* Read what is new in the log since the journal's last addition from it. */
-static int journal_read_new(struct kdev *dev, pid_t init, const struct write_journal *j,
+/* Read what is new in the log since the journal's last addition, if that was from it. */
+static int journal_read_new(struct kdev *dev, pid_t init, const struct write_journal_part *last,
 			    struct write_log *ret_log)
 {
-	uint64_t after = j->nr_parts ? j->parts[j->nr_parts - 1].seq : 0;
-	int ret = write_log_read(dev, init, after, ret_log);
+	int ret = write_log_read(dev, init, last->seq, ret_log);
 
-	if (ret || !after || ret_log->since_ns == j->parts[j->nr_parts - 1].log_ns)
+	if (ret || !last->seq || ret_log->since_ns == last->log_ns)
 		return ret;
 	write_log_done(ret_log);	/* the addition was of an earlier log */
 	return write_log_read(dev, init, 0, ret_log);
 }
 
-int write_journal_keep(struct kdev *dev, pid_t init, const char *path, const char *const *own)
+/* Is there anything to add of the log? */
+static bool journal_is_behind(const struct write_journal_part *last, const struct write_log *log)
 {
-	const struct write_journal_part *last;
-	struct write_journal j;
+	return last->log_ns != log->since_ns || last->seq != log->seq ||
+	       last->log_flags != log->flags || (uint64_t)time(NULL) >= last->read_s + IDLE_S;
+}
+
+static int journal_keep(struct kdev *dev, pid_t init, int fd, const char *path,
+			const char *const *own, struct write_journal_mark *mark)
+{
 	struct write_log log;
-	_cleanup_fd_ int fd = journal_open(path, &j);
+	int ret = journal_recall(fd, mark);
+
+	if (!ret)
+		ret = journal_read_new(dev, init, &mark->last, &log);
+	if (!ret) {
+		if (journal_is_behind(&mark->last, &log))
+			ret = journal_add(fd, path, own, mark, &log);
+		write_log_done(&log);
+	}
+	if (ret != -EFBIG)
+		return ret;
+	ret = write_log_read(dev, init, 0, &log);
+	if (!ret) {
+		ret = journal_renew(path, own, &log, mark);
+		write_log_done(&log);
+	}
+	return ret;
+}
+
+int write_journal_keep(struct kdev *dev, pid_t init, const char *path, const char *const *own,
+		       struct write_journal_mark *mark)
+{
+	_cleanup_fd_ int fd = journal_open(path);
 	int ret;
 
 	if (fd < 0)
 		return fd;
-	ret = journal_read_new(dev, init, &j, &log);
-	if (!ret) {
-		last = journal_last(&j, log.since_ns);
-		if (!last || last->seq != log.seq || last->log_flags != log.flags ||
-		    (uint64_t)time(NULL) >= last->read_s + IDLE_S)
-			ret = journal_add(fd, path, own, j.end, &log);
-		write_log_done(&log);
-	}
-	write_journal_done(&j);
+	ret = journal_keep(dev, init, fd, path, own, mark);
+	if (ret)
+		*mark = (struct write_journal_mark){ 0 };
 	return ret;
 }
 
@@ -332,6 +460,41 @@ static void journal_take_out(const struct write_journal *j, struct write_log *lo
 		log->nr = nr;
 }
 
+/* Add what the journal has not of an ended log, which was read as a whole. */
+static int journal_keep_ended(const char *path, const char *const *own, struct write_log *log)
+{
+	struct write_journal_mark mark;
+	struct write_journal j;
+	_cleanup_fd_ int fd = journal_open(path);
+	int ret;
+
+	if (fd < 0)
+		return fd;
+	ret = journal_load_fd(fd, &j);
+	if (ret)
+		return ret;
+	ret = journal_mark(fd, &j, &mark);
+	journal_take_out(&j, log);
+	if (!ret)
+		ret = journal_add(fd, path, own, &mark, log);
+	write_journal_done(&j);
+	return ret;
+}
+
+/* Begin the journal anew with that log. */
+static int journal_renew_ended(struct kdev *dev, uint64_t tag, const char *path,
+			       const char *const *own)
+{
+	struct write_log log;
+	int ret = write_log_read_ended(dev, tag, &log);
+
+	if (ret)
+		return ret;
+	ret = write_journal_renew(path, own, &log);
+	write_log_done(&log);
+	return ret;
+}
+
 int write_journal_keep_ended(struct kdev *dev, uint64_t tag, const char *path,
 			     const char *const *own)
 {
@@ -339,16 +502,10 @@ int write_journal_keep_ended(struct kdev *dev, uint64_t tag, const char *path,
 	int ret = write_log_read_ended(dev, tag, &log);
 
 	while (!ret) {
-		struct write_journal j;
-		_cleanup_fd_ int fd = journal_open(path, &j);
-
-		ret = fd < 0 ? fd : 0;
-		if (!ret) {
-			journal_take_out(&j, &log);
-			ret = journal_add(fd, path, own, j.end, &log);
-			write_journal_done(&j);
-		}
+		ret = journal_keep_ended(path, own, &log);
 		write_log_done(&log);
+		if (ret == -EFBIG)
+			ret = journal_renew_ended(dev, tag, path, own);
 		if (!ret)
 			ret = write_log_drop_ended(dev, tag);
 		if (!ret)

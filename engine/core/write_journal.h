@@ -3,7 +3,9 @@
  * The write journal of a job: the names of its write logs (write_log.h), kept on disk beyond the
  * ends of the logs, of the job and of the node.
  *
- * A text file, which is only appended to. Each addition is a number of lines
+ * A text file, which is only appended to, and which is begun anew when it would be longer than
+ * WRITE_JOURNAL_MAX: with the whole log that is being added, which still has all names of its run.
+ * Other runs are not known then. Each addition is a number of lines
  *
  *	N SEQ FLAGS INO BYTES MTIME_NS PATH	a name; PATH with %XX for what is no text
  *	T LOG_NS SEQ LOG_FLAGS SECONDS		the names before are of this log, read then
@@ -19,6 +21,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#define WRITE_JOURNAL_MAX	(16 << 20)	/* bytes */
+#define WRITE_JOURNAL_NEW	".new"		/* behind the name, while it is begun anew */
+
 struct kdev;
 struct write_log;
 struct write_log_name;
@@ -32,6 +37,15 @@ struct write_journal_part {
 	unsigned int first, nr;	/* of names */
 };
 
+/*
+ * A mark of a journal spares the process that remembers it to read the file before the next
+ * addition: the file's inode and length, and the last addition. Zero: the file is read.
+ */
+struct write_journal_mark {
+	uint64_t ino, end;
+	struct write_journal_part last;
+};
+
 struct write_journal {
 	struct write_journal_part *parts;	/* in the order in which they were added */
 	unsigned int nr_parts;
@@ -42,7 +56,7 @@ struct write_journal {
 };
 
 /*
- * Read the journal. -ENOENT; -EBADMSG: this is no journal; another negative errno. Call
+ * Read the journal. -ENOENT; -EBADMSG: this is no journal; -EFBIG; another negative errno. Call
  * write_journal_done() after success only.
  */
 int write_journal_load(const char *path, struct write_journal *ret_journal);
@@ -56,17 +70,29 @@ void write_journal_done(struct write_journal *journal);
  * Not added are those, and names that a restart told the log. The file is made if there is none;
  * its directory is not.
  *
- * Return: 0 or negative errno; then nothing that counts was added
+ * Return: 0 or negative errno; then nothing that counts was added. -EFBIG: the journal would be
+ * too long
  */
 int write_journal_append(const char *path, const char *const *own, const struct write_log *log);
+
+/*
+ * write_journal_renew() - begin the journal anew with @log, which was read as a whole
+ *
+ * Names that do not fit into half of WRITE_JOURNAL_MAX are left out, and the log counts as one that
+ * was full. 0 or negative errno; then the journal is as it was.
+ */
+int write_journal_renew(const char *path, const char *const *own, const struct write_log *log);
 
 /*
  * write_journal_keep() - add what is new in the log of the running PID namespace of @init
  *
  * Adds nothing if nothing is new, but once a minute: so the journal tells until when it is good.
+ * Begins the journal anew if it would be too long. @mark is that of the last call, or zero, and is
+ * renewed; also zero after an error.
  * 0; -ENODATA, -ESRCH: there is no log, or the namespace has ended; negative errno.
  */
-int write_journal_keep(struct kdev *dev, pid_t init, const char *path, const char *const *own);
+int write_journal_keep(struct kdev *dev, pid_t init, const char *path, const char *const *own,
+		       struct write_journal_mark *mark);
 /* The same for all logs with that tag whose namespaces have ended; the module may forget them. */
 int write_journal_keep_ended(struct kdev *dev, uint64_t tag, const char *path,
 			     const char *const *own);

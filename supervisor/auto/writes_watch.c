@@ -3,9 +3,11 @@
  * The writes watch; see writes_watch.h.
  *
  * One worker at a time makes a round: it looks at all jobs that run, and at those that have
- * ended since the last round. A job that ended stays in its entry of the registry for a second
- * only, so its number is noted, and the worker's copy of the registry is that of the round's
- * begin. What a round misses, a restart of the job finds in the module.
+ * ended since the last round. What it remembers of each journal comes back with its outcome, and
+ * the next worker inherits it, so that a round reads only what is new. A job that ended stays in
+ * its entry of the registry for a second only, so its number is noted, and the worker's copy of the
+ * registry is that of the round's begin. What a round misses, a restart of the job finds in the
+ * module.
  */
 #include "supervisor/auto/writes_watch.h"
 
@@ -13,7 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/outcome.h"
+#include "engine/core/write_journal.h"
 #include "supervisor/control/worker.h"
 #include "supervisor/job/job_events.h"
 #include "supervisor/job/job_writes.h"
@@ -33,29 +37,119 @@ struct writes_watch {
 
 static void writes_watch_soon(struct writes_watch *watch, uint64_t ms);
 
-/* In the worker: the first error. */
+/* ---------------------------------------------------------------- the order */
+
+static int writes_turn_by_user(const void *a, const void *b)
+{
+	const struct writes_turn *x = a, *y = b;
+
+	if (x->uid != y->uid)
+		return x->uid < y->uid ? -1 : 1;
+	return x->id < y->id ? -1 : x->id > y->id;
+}
+
+static int writes_turn_by_turn(const void *a, const void *b)
+{
+	const struct writes_turn *x = a, *y = b;
+
+	if (x->turn != y->turn)
+		return x->turn < y->turn ? -1 : 1;
+	return writes_turn_by_user(a, b);
+}
+
+void writes_turns_sort(struct writes_turn *turns, unsigned int nr)
+{
+	unsigned int i;
+
+	qsort(turns, nr, sizeof(*turns), writes_turn_by_user);
+	for (i = 0; i < nr; i++)
+		turns[i].turn = i && turns[i].uid == turns[i - 1].uid ? turns[i - 1].turn + 1 : 0;
+	qsort(turns, nr, sizeof(*turns), writes_turn_by_turn);
+}
+
+/* All jobs that have a journal, in the order of a round; malloc'ed. NULL: no memory. */
+static struct writes_turn *writes_watch_turns(const struct writes_watch *watch,
+					      unsigned int *ret_nr)
+{
+	struct writes_turn *turns;
+	unsigned int nr = 0;
+	struct job *job;
+
+	for (job = jobs_next(watch->jobs, NULL); job; job = jobs_next(watch->jobs, job))
+		nr++;
+	turns = calloc(nr + 1, sizeof(*turns));
+	if (!turns)
+		return NULL;
+	nr = 0;
+	for (job = jobs_next(watch->jobs, NULL); job; job = jobs_next(watch->jobs, job)) {
+		if (job_writes_has(job))
+			turns[nr++] = (struct writes_turn) {
+				.uid = job->uid, .id = job->id, .job = job,
+			};
+	}
+	writes_turns_sort(turns, nr);
+	*ret_nr = nr;
+	return turns;
+}
+
+/* ---------------------------------------------------------------- the round */
+
+/* [ID, ...]: a mark that the event loop remembers for the next round. */
+static json_t *writes_mark_pack(const struct job *job)
+{
+	const struct write_journal_mark *m = &job->writes;
+
+	return json_pack("[I, I, I, I, I, I, I]", (json_int_t)job->id, (json_int_t)m->ino,
+			 (json_int_t)m->end, (json_int_t)m->last.log_ns, (json_int_t)m->last.seq,
+			 (json_int_t)m->last.log_flags, (json_int_t)m->last.read_s);
+}
+
+static void writes_mark_take(struct jobs *jobs, const json_t *mark)
+{
+	json_int_t id, ino, end, log_ns, seq, flags, read_s;
+	struct job *job;
+
+	if (json_unpack((json_t *)mark, "[I, I, I, I, I, I, I !]", &id, &ino, &end, &log_ns, &seq,
+			&flags, &read_s))
+		return;
+	job = jobs_lookup(jobs, id);
+	if (job)
+		job->writes = (struct write_journal_mark) {
+			.ino = (uint64_t)ino, .end = (uint64_t)end, .last = {
+				.log_ns = (uint64_t)log_ns, .seq = (uint64_t)seq,
+				.log_flags = (uint32_t)flags, .read_s = (uint64_t)read_s,
+			},
+		};
+}
+
+/* In the worker: the first error, or the marks. */
 static json_t *writes_watch_run(struct channel_reporter *reporter, void *arg)
 {
 	const struct writes_watch *watch = arg;
+	unsigned int nr = 0;
+	_cleanup_free_ struct writes_turn *turns = writes_watch_turns(watch, &nr);
+	json_t *marks = json_array();
 	int64_t failed = 0;
-	int err = 0;
+	int err = turns ? 0 : -ENOMEM;
 
 	(void)reporter;
-	for (struct job *job = jobs_next(watch->jobs, NULL); job;
-	     job = jobs_next(watch->jobs, job)) {
-		int ret;
+	for (unsigned int i = 0; i < nr; i++) {
+		struct job *job = turns[i].job;
+		int ret = job_is_alive(job) ? job_writes_keep(job, &job->writes) :
+			  job_writes_keep_ended(job);
 
-		if (!job_writes_has(job))
-			continue;
-		ret = job_is_alive(job) ? job_writes_keep(job) : job_writes_keep_ended(job);
 		if (ret && !err) {
 			err = ret;
 			failed = job->id;
 		}
+		if (job_is_alive(job))
+			json_array_append_new(marks, writes_mark_pack(job));
 	}
-	return err ? outcome_error(err, "job %lld: the names of files that it changes cannot be "
-				   "kept: %s", (long long)failed, strerror(-err)) :
-		     outcome_ok(NULL);
+	if (!err)
+		return outcome_ok(json_pack("{s:o}", "marks", marks));
+	json_decref(marks);
+	return outcome_error(err, "job %lld: the names of files that it changes cannot be kept: %s",
+			     (long long)failed, strerror(-err));
 }
 
 static bool writes_watch_is_needed(const struct writes_watch *watch)
@@ -71,7 +165,11 @@ static void writes_watch_on_outcome(json_t *outcome, void *arg)
 {
 	struct writes_watch *watch = arg;
 	bool failed = outcome && !outcome_is_ok(outcome);
+	const json_t *mark;
+	size_t i;
 
+	json_array_foreach(json_object_get(json_object_get(outcome, "result"), "marks"), i, mark)
+		writes_mark_take(watch->jobs, mark);
 	watch->worker = NULL;
 	if (failed && !watch->failing)
 		log_warning(&watch->common->log, "%s", json_string_value(json_object_get(

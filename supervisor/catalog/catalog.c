@@ -348,6 +348,7 @@ static bool catalog_is_ours(const char *name)
 	       !strcmp(name, ".job.json.new") || !strncmp(name, ".pin-", 5) ||
 	       !strncmp(name, CATALOG_CLAIM, strlen(CATALOG_CLAIM)) ||
 	       !strcmp(name, CATALOG_LOCK) || !strcmp(name, CATALOG_WRITES) ||
+	       !strcmp(name, CATALOG_WRITES_NEW) ||
 	       !strcmp(name, HISTORY_FILE) || !strcmp(name, HISTORY_NEW);
 }
 

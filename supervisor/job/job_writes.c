@@ -60,7 +60,7 @@ static void writes_own(const struct common *common, char *state, char *images)
 		snprintf(images, PATH_MAX, "%s", common->config.image_dir);
 }
 
-int job_writes_keep(const struct job *job)
+int job_writes_keep(const struct job *job, struct write_journal_mark *mark)
 {
 	struct kdev *dev = job->init && writes_has_generation(job) ? writes_open() : NULL;
 	char path[4096], label[64], state[PATH_MAX], images[PATH_MAX];
@@ -72,7 +72,8 @@ int job_writes_keep(const struct job *job)
 	writes_own(jobs_common(job->jobs), state, images);
 	/* a later mount is known from now on; a log that is not there shows below */
 	write_log_extend(dev, job->init, write_log_tag(job_label(job, label)));
-	ret = write_journal_keep(dev, job->init, job_writes_path(job, path, sizeof(path)), own);
+	ret = write_journal_keep(dev, job->init, job_writes_path(job, path, sizeof(path)), own,
+				 mark);
 	kdev_close(dev);
 	return writes_no_log(ret);
 }

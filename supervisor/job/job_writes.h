@@ -14,15 +14,17 @@
 #include <stdint.h>
 
 struct job;
+struct write_journal_mark;
 
 bool job_writes_has(const struct job *job);
 /* Write the path to @buf. */
 const char *job_writes_path(const struct job *job, char *buf, size_t size);
 /*
  * Add what is new in the log of the running job, if it has a generation. 0, also if there is
- * neither a module nor a log; negative errno: the journal could not be written.
+ * neither a module nor a log; negative errno: the journal could not be written. @mark as of
+ * write_journal_keep().
  */
-int job_writes_keep(const struct job *job);
+int job_writes_keep(const struct job *job, struct write_journal_mark *mark);
 /*
  * Add what is left of the logs of runs of the job that have ended; without a generation, forget
  * them.

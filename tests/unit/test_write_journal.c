@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -190,11 +191,101 @@ static void test_unsure(void **arg)
 	write_since_done(&since);
 }
 
+#define MANY	2000
+
+static off_t size_of(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) ? -1 : st.st_size;
+}
+
+/* Names of 3,900 bytes, each of which takes thrice as much in the journal; the caller frees. */
+static char *long_names(struct write_log_name *names)
+{
+	char *text = malloc(MANY * 4000), *at = text;
+
+	for (unsigned int i = 0; i < MANY; i++, at += 4000) {
+		memset(at, '\x01', 3900);
+		snprintf(at + 3900, 20, "%u", i);
+		at[0] = '/';
+		names[i] = a_name(at, i + 1, EXISTED);
+	}
+	return text;
+}
+
+/*
+ * A job that changes ever new names does not make its journal longer than it may be. The journal
+ * is begun anew with the log of the run, and says what it has not.
+ */
+static void test_bounded(void **arg)
+{
+	static const char *const own[] = { NULL };
+	struct write_log_name *names = calloc(MANY, sizeof(*names)), few[] = {
+		a_name("/a", 1, EXISTED), a_name("/b", 2, EXISTED),
+	};
+	char *text = long_names(names);
+	struct write_log log = { .since_ns = 6, .seq = MANY, .names = names, .nr = 400 };
+	const char *path = scratch_path(*arg, "bounded");
+	struct write_journal j;
+	struct write_since since;
+	int ret, i;
+
+	add(path, 5, 0, 2, few, 2);
+	for (i = 0, ret = 0; !ret && i < 10; i++) {
+		ret = write_journal_append(path, own, &log);
+		assert_in_range(size_of(path), 1, WRITE_JOURNAL_MAX);
+	}
+	assert_int_equal(ret, -EFBIG);
+	assert_in_range(i, 3, 5);
+	/* nothing is damaged by that */
+	assert_int_equal(write_journal_load(path, &j), 0);
+	assert_int_equal(j.nr_parts, i);
+	write_journal_done(&j);
+	/* a log that fits */
+	log.nr = 500;
+	assert_int_equal(write_journal_renew(path, own, &log), 0);
+	assert_in_range(size_of(path), 1, WRITE_JOURNAL_MAX / 2);
+	assert_int_equal(write_journal_load(path, &j), 0);
+	assert_int_equal(j.nr, 500);
+	assert_int_equal(j.end, size_of(path));
+	since = since_of(&j, 6, 499);
+	assert_true(since.known && !since.lost);
+	assert_int_equal(since.nr, 1);
+	write_since_done(&since);
+	since = since_of(&j, 5, 1);
+	assert_false(since.known);
+	write_since_done(&since);
+	write_journal_done(&j);
+	add(path, 6, 0, MANY + 1, few, 1);
+	/* one that does not */
+	log.nr = MANY;
+	assert_int_equal(write_journal_append(path, own, &log), -EFBIG);
+	assert_int_equal(write_journal_renew(path, own, &log), 0);
+	assert_in_range(size_of(path), WRITE_JOURNAL_MAX / 4, WRITE_JOURNAL_MAX / 2);
+	assert_int_equal(write_journal_load(path, &j), 0);
+	assert_in_range(j.nr, 500, MANY - 1);
+	since = since_of(&j, 6, 1);
+	assert_true(since.known && since.lost);
+	write_since_done(&since);
+	write_journal_done(&j);
+	/* one of an older version, that is too long */
+	assert_int_equal(truncate(path, WRITE_JOURNAL_MAX + 1), 0);
+	assert_int_equal(write_journal_load(path, &j), -EFBIG);
+	log.nr = 2;
+	assert_int_equal(write_journal_renew(path, own, &log), 0);
+	assert_int_equal(write_journal_load(path, &j), 0);
+	write_journal_done(&j);
+	free(names);
+	free(text);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_setup, scratch_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(test_again), TEST(test_torn), TEST(test_since), TEST(test_unsure),
+		TEST(test_bounded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
