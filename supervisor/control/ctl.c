@@ -125,21 +125,47 @@ static int ctl_is_allowed(const struct ctl *ctl, const struct ucred *peer, int s
 	return -EPERM;
 }
 
+/* A user who connects in a loop fills no log: one line a minute tells of all connections. */
+static void ctl_log_away(struct ctl *ctl, uid_t uid, int err)
+{
+	int64_t now = clock_monotonic_ms();
+	struct ctl_told *told = ctl->told;
+	unsigned int untold;
+
+	while (told < ctl->told + CTL_TOLD && !(told->until_ms && told->uid == uid))
+		told++;
+	if (told == ctl->told + CTL_TOLD) {
+		told = &ctl->told[ctl->next_told++ % CTL_TOLD];
+		*told = (struct ctl_told) { .uid = uid };
+	}
+	if (now < told->until_ms) {
+		told->untold++;
+		return;
+	}
+	untold = told->untold;
+	told->until_ms = now + CTL_TOLD_MS;
+	told->untold = 0;
+	log_warning(ctl->options.log, "a connection of user %u was turned away: %s (%u more since "
+		    "this was last logged)", (unsigned int)uid, strerror(-err), untold);
+}
+
 /* Take a connection, which owns @sock from then on, or say why not. */
 static int ctl_accept(struct ctl *ctl, int sock)
 {
-	socklen_t len = sizeof(struct ucred);
-	struct ucred peer;
+	struct ucred peer = { .uid = (uid_t)-1 };
+	socklen_t len = sizeof(peer);
 	int err;
 
-	if (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &peer, &len))
-		return -errno;
-	err = ctl_is_allowed(ctl, &peer, sock);
+	err = getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &peer, &len) ? -errno : 0;
+	if (!err)
+		err = ctl_is_allowed(ctl, &peer, sock);
 	if (!err)
 		err = ctl_is_full(ctl, &peer, sock);
 	if (!err)
 		err = ctl_connection_open(ctl, sock, &peer);
-	if (!err)
+	if (err)
+		ctl_log_away(ctl, peer.uid, err);
+	else
 		watch_idle(ctl);
 	return err;
 }
@@ -174,8 +200,6 @@ static bool ctl_take_one(struct ctl *ctl)
 	err = ctl_accept(ctl, sock);
 	if (!err)
 		return true;
-	log_warning(ctl->options.log, "a connection was turned away: %s",
-		    strerror(-err));
 	shutdown(sock, SHUT_RDWR);
 	close_apart(sock);
 	return true;

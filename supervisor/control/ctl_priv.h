@@ -35,6 +35,16 @@ struct ctl_connection {
 	uint64_t opened_ns;		/* by clock_boottime_ns() */
 };
 
+#define CTL_TOLD	16
+#define CTL_TOLD_MS	60000
+
+/* A user of whom the log says that a connection was turned away. */
+struct ctl_told {
+	uid_t uid;
+	int64_t until_ms;	/* nothing more is logged of this user; 0: unused */
+	unsigned int untold;	/* connections turned away meanwhile */
+};
+
 struct ctl {
 	struct ctl_options options;
 	struct access access;
@@ -47,6 +57,8 @@ struct ctl {
 	uint64_t turn;
 	unsigned int nr_connections;
 	struct request *requests;
+	struct ctl_told told[CTL_TOLD];
+	unsigned int next_told;		/* the oldest, to be overwritten */
 	struct reactor_source *rest;	/* timer; NULL: connections are accepted */
 	struct reactor_source *timer;	/* looks for idle connections; NULL: off */
 };

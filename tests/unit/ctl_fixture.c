@@ -71,6 +71,7 @@ struct server *server_open(request_fn (*find)(const char *verb, size_t *ret_max)
 	assert_int_equal(chmod(s->dir, 0755), 0);
 	snprintf(s->path, sizeof(s->path), "%s/socket", s->dir);
 	assert_int_equal(reactor_create(&s->reactor), 0);
+	log_init(&s->log, "test");
 	options.reactor = s->reactor;
 	options.log = &s->log;
 	options.socket = s->path;

@@ -12,6 +12,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -23,6 +25,7 @@
 #define FLOODER	54321
 #define ASKER	54322
 #define ASKS	5
+#define TOO_MANY 40	/* connections beyond the limit */
 #define VALUES	60000	/* of a flooding request */
 
 static void answer(struct request *request)
@@ -176,6 +179,52 @@ static void test_bounds(void **state)
 	assert_int_equal(server_asked(s, "[\"verb\",\"big\"]"), -EPROTO);
 }
 
+/* Connections beyond the limit are turned away, each with its answer. */
+_Noreturn static void connect_too_often(const char *path)
+{
+	int i, sock;
+	char byte;
+
+	for (i = 0; i < FLOODS; i++)
+		client_connect(path);
+	for (i = 0; i < TOO_MANY; i++) {
+		sock = client_connect(path);
+		while (recv(sock, &byte, 1, 0) > 0)
+			;
+		close(sock);
+	}
+	_exit(0);
+}
+
+/* A user who connects again and again fills no log. */
+static void test_log(void **state)
+{
+	struct server *s = *state;
+	char text[4096] = "", *at = text;
+	int log = memfd_create("log", 0), was = dup(2);
+	unsigned int lines = 0;
+	pid_t pid;
+
+	if (getuid())
+		skip();
+	dup2(log, 2);
+	pid = client_fork(FLOODER);
+	if (!pid)
+		connect_too_often(s->path);
+	server_until_end(s, pid);
+	dup2(was, 2);
+	close(was);
+	assert_int_equal(s->status, 0);
+	assert_true(pread(log, text, sizeof(text) - 1, 0) > 0);
+	close(log);
+	while ((at = strstr(at, "turned away"))) {
+		lines++;
+		at++;
+	}
+	assert_int_equal(lines, 1);
+	assert_non_null(strstr(text, "user 54321"));
+}
+
 static void test_head(void **state)
 {
 	static const struct {
@@ -210,7 +259,7 @@ static void test_head(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(flood), T(bounds), cmocka_unit_test(test_head),
+		T(flood), T(bounds), T(log), cmocka_unit_test(test_head),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
