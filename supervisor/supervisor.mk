@@ -47,6 +47,10 @@ $(call unit_test,tests/unit/test_rank_sources,tests/unit/test_rank_sources.c,$(C
 $(call unit_test,tests/unit/test_may_run,tests/unit/test_may_run.c,$(CKPTD_LIBS))
 # as root: runs programs that root alone can write
 $(call unit_test,tests/unit/test_fence_command,tests/unit/test_fence_command.c,$(CKPTD_LIBS))
+$(call unit_test,tests/unit/test_may_run_seats,tests/unit/test_may_run_seats.c \
+	tests/unit/peer_fixture.c,\
+	$(CKPTD_LIBS) $(foreach f,nodes_peer launch_link_pid may_run_user_check,\
+		-Wl$(comma)--wrap=$(f)))
 $(call unit_test,tests/unit/test_check_seats,tests/unit/test_check_seats.c \
 	supervisor/parts/check_seats.c,)
 $(call unit_test,tests/unit/test_lease_rule,tests/unit/test_lease_rule.c \
