@@ -416,7 +416,7 @@ def answers_nobody_takes(node):
 def more_nodes_than_there_are(node):
     """a list of nodes that would take minutes to look at is refused before that"""
     args = {'argv': ['true'], 'env': [], 'cwd': '/',
-            'ranks': {'n': 1, 'nodes': [f'n{i}' for i in range(100000)]}}
+            'ranks': {'n': 1, 'nodes': [f'n{i}' for i in range(50000)]}}
     with socket.socket(socket.AF_UNIX) as s:
         s.connect(node.socket)
         s.settimeout(10 * daemon.ARGS.slow)
