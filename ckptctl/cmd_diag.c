@@ -8,19 +8,23 @@
 #include "ckptctl/cli_job.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/duration.h"
 #include "ckptctl/bundle.h"
+#include "ckptctl/cli_image.h"
 #include "ckptctl/cli_table.h"
+#include "ckptctl/diag_diff.h"
+#include "ckptctl/diag_place.h"
 #include "ckptctl/stack_tree.h"
-#include "ckptctl/symbol.h"
 
-enum { OPT_SAMPLES = 256, OPT_INTERVAL, OPT_PATIENCE, OPT_FORMAT, OPT_OUT };
+enum { OPT_RANK = 255, OPT_SAMPLES, OPT_INTERVAL, OPT_PATIENCE, OPT_FORMAT, OPT_OUT };
 
 static const struct option longs[] = {
+	{ "rank", required_argument, NULL, OPT_RANK },
 	{ "samples", required_argument, NULL, OPT_SAMPLES },
 	{ "interval", required_argument, NULL, OPT_INTERVAL },
 	{ "patience", required_argument, NULL, OPT_PATIENCE },
@@ -29,59 +33,18 @@ static const struct option longs[] = {
 	{ NULL }
 };
 
-/* ----------------------------------------------------------------- places */
-
-/* Add "name" to a place, where a file here has the symbols. */
-static void diag_name_place(json_t *place)
-{
-	char name[512];
-
-	if (place &&
-	    !symbol_name(cli_str(place, "path"), cli_str(place, "build_id"),
-			 (uint64_t)cli_int(place, "address"), name, sizeof(name)) &&
-	    cli_is_utf8(name))
-		json_object_set_new(place, "name", json_string(name));
-}
-
-static void diag_name_places(const json_t *result)
-{
-	const json_t *row;
-	json_t *frame;
-	size_t i, k;
-
-	json_array_foreach(json_object_get(result, "mpi_ranks"), i, row) {
-		const json_t *thread = json_object_get(row, "thread");
-
-		diag_name_place(json_object_get(thread, "place"));
-		json_array_foreach(json_object_get(thread, "frames"), k, frame)
-			diag_name_place(frame);
-	}
-}
-
-/* "compute+0x12 (hpl)", "libm.so.6+0x4711", "-"; without the offset if not @exact. */
-static const char *diag_place(const json_t *place, bool exact, char *buf, size_t size)
-{
-	const char *path = cli_str(place, "path"), *base = strrchr(path, '/');
-	const char *name = cli_str(place, "name");
-
-	base = base ? base + 1 : path;
-	if (!place)
-		snprintf(buf, size, "-");
-	else if (*name)
-		snprintf(buf, size, "%.*s (%s)",
-			 exact ? (int)strlen(name) : (int)strcspn(name, "+"), name, base);
-	else
-		snprintf(buf, size, "%s+0x%llx", base,
-			 (unsigned long long)cli_int(place, exact ? "address" : "function"));
-	return buf;
-}
-
 /* --------------------------------------------------------------- diag run */
 
 static void diag_print_silent(const json_t *result)
 {
 	const json_t *node;
 	size_t i;
+
+	json_array_foreach(json_object_get(result, "away_nodes"), i, node)
+		cli_say("the image of node %s is not here: nothing is known of its ranks",
+			json_string_value(node));
+	json_array_foreach(json_object_get(result, "notes"), i, node)
+		cli_say("%s", json_string_value(node));
 
 	json_array_foreach(json_object_get(result, "silent_nodes"), i, node)
 		cli_say("node %s does not answer: nothing is known of its ranks",
@@ -104,16 +67,19 @@ static void diag_print_run(struct cli *cli, json_t *result)
 {
 	const char *verdict = cli_str(result, "verdict");
 	const json_t *suspects = json_object_get(result, "suspects"), *line;
-	char place[640];
+	const long long generation = cli_int(result, "generation");
+	char place[640], of[40] = "";
 	size_t i;
 
+	if (generation)
+		snprintf(of, sizeof(of), " generation %lld,", generation);
+	printf("job %lld,%s %lld ranks: ", (long long)cli_int(result, "job"), of,
+	       (long long)cli_int(result, "nr_ranks"));
 	if (!strcmp(verdict, "hangs"))
-		printf("job %lld, %lld ranks: HANGS (%s), confirmed by status pages and samples\n",
-		       (long long)cli_int(result, "job"), (long long)cli_int(result, "nr_ranks"),
+		printf("HANGS (%s), confirmed by status pages and samples\n",
 		       cli_str(result, "cause"));
 	else
-		printf("job %lld, %lld ranks: %s\n", (long long)cli_int(result, "job"),
-		       (long long)cli_int(result, "nr_ranks"),
+		printf("%s\n",
 		       !strcmp(verdict, "runs") ? "no rank hangs" : "a hang is not confirmed");
 	json_array_foreach(json_object_get(result, "text"), i, line)
 		printf("  %s\n", json_string_value(line));
@@ -260,6 +226,56 @@ static void diag_print_colls(struct cli *cli, json_t *result)
 	diag_print_silent(result);
 }
 
+/* -------------------------------------------------------------- diag show */
+
+/* "MPI_Recv from 3, tag 7", "MPI_Allreduce number 21 of WORLD", "MPI_Comm_rank". */
+static void diag_cell_call(struct cli_table *table, const json_t *op)
+{
+	const char *doing = cli_str(op, "doing"), *comm = cli_str(op, "comm");
+	const json_t *tag = json_object_get(op, "tag"), *peer = json_object_get(op, "peer");
+	char of[64] = "";
+
+	if (!strcmp(doing, "collective"))
+		snprintf(of, sizeof(of), " number %lld of %s", (long long)cli_int(op, "sequence"),
+			 strcmp(comm, "1") ? comm : "WORLD");
+	else if (peer)
+		snprintf(of, sizeof(of), " %s %lld", strcmp(doing, "sends") ? "from" : "to",
+			 (long long)json_integer_value(peer));
+	cli_table_cell(table, tag ? "%s%s, tag %lld" : "%s%s", cli_str(op, "call"), of,
+		       (long long)json_integer_value(tag));
+}
+
+/* The last calls of the ranks that tell of them: of one, if one was asked for. */
+static void diag_print_show(struct cli *cli, json_t *result)
+{
+	static const struct cli_column columns[] = {
+		{ .name = "RANK", .right = true }, { .name = "CALL", .right = true },
+		{ .name = "BEGAN", .right = true }, { .name = "DOES" }, { .name = NULL }
+	};
+	struct cli_table *table = cli_table_new(columns);
+	const json_t *row, *op;
+	size_t i, k;
+
+	json_array_foreach(json_object_get(result, "mpi_ranks"), i, row) {
+		json_array_foreach(json_object_get(row, "recent"), k, op) {
+			const json_t *began = json_object_get(op, "began_ms");
+
+			cli_table_row(table);
+			cli_table_cell(table, "%lld", (long long)cli_int(row, "rank"));
+			cli_table_cell(table, "%lld",
+				       (long long)cli_int(row, "calls") - (long long)k);
+			if (began)
+				cli_table_cell(table, "%.1f s ago",
+					       (double)json_integer_value(began) / 1000);
+			else
+				cli_table_cell(table, "-");
+			diag_cell_call(table, op);
+		}
+	}
+	cli_table_end(table);
+	diag_print_silent(result);
+}
+
 /* ---------------------------------------------------------------- request */
 
 /* Write the evidence into the new directory @out; an exit status or 0. */
@@ -293,6 +309,7 @@ static const struct {
 	{ "stacks", "folded", diag_print_folded },
 	{ "stacks", "dot", diag_print_dot },
 	{ "colls", NULL, diag_print_colls },
+	{ "show", NULL, diag_print_show },
 };
 
 /* How to print @name, in @format or as by default; NULL: there is no such thing. */
@@ -309,13 +326,20 @@ static diag_print_fn diag_print_of(const char *name, const char *format)
 static int diag_take_option(struct cli *cli, json_t *args, struct diag_options *options, int c)
 {
 	const char *name = c == OPT_INTERVAL ? "interval_ms" : "patience_ms";
-	long long samples;
+	long long number;
 	int64_t ms;
 
 	if (c == OPT_SAMPLES) {
-		if (!cli_number(cli, optarg, "--samples", 2, 16, &samples))
+		if (!cli_number(cli, optarg, "--samples", 2, 16, &number))
 			return CLI_USAGE;
-		json_object_set_new(args, "samples", json_integer(samples));
+		json_object_set_new(args, "samples", json_integer(number));
+		return 0;
+	}
+	if (c == OPT_RANK) {
+		if (!cli_number(cli, optarg, "--rank", 0, INT_MAX, &number))
+			return CLI_USAGE;
+		json_object_set_new(args, "rank", json_integer(number));
+		json_object_set_new(args, "recent", json_integer(0));
 		return 0;
 	}
 	if (c == OPT_FORMAT || c == OPT_OUT) {
@@ -330,36 +354,81 @@ static int diag_take_option(struct cli *cli, json_t *args, struct diag_options *
 	return 0;
 }
 
-static int cmd_diag_run(struct cli *cli, int argc, char **argv)
+/* Ask for a diagnosis of the image @text, JOB:GENERATION or a directory. */
+static json_t *diag_call_image(struct cli *cli, const json_t *args, const char *text,
+			       int *ret_status)
 {
-	json_t *args = json_object(), *outcome;
-	struct diag_options options = { NULL, NULL };
-	const char *what = NULL;
-	diag_print_fn print = NULL;
-	int c, status = 0;
+	json_t *copy = json_copy((json_t *)args), *outcome;
 
-	while (!status && (c = cli_getopt(cli, argc, argv, "", longs)) != -1)
-		status = diag_take_option(cli, args, &options, c);
-	if (!status) {
-		what = optind < argc ? argv[optind++] : "";
-		print = diag_print_of(what, options.format);
-		if (!print)
-			status = cli_usage(cli, "%s", options.format ?
-					   "--format is tree, folded or dot, of stacks" :
-					   "say what: run, stacks or colls");
+	*ret_status = cli_image_arg(cli, copy, "dir", "image", text);
+	if (!*ret_status && (json_object_get(copy, "samples") ||
+			     json_object_get(copy, "interval_ms")))
+		*ret_status = cli_usage(cli, "--samples and --interval are for a running job");
+	if (*ret_status) {
+		json_decref(copy);
+		return NULL;
 	}
+	outcome = cli_call(cli, "diagnose_image", copy);
+	diag_name_places(json_object_get(outcome, "result"));
+	return outcome;
+}
+
+/* Two generations; takes over @args. */
+static int diag_run_diff(struct cli *cli, int argc, char **argv, json_t *args)
+{
+	json_t *one = NULL, *other = NULL;
+	int status = 0;
+
+	if (optind + 2 != argc)
+		status = cli_usage(cli, "two generations are needed, as 7:3 7:4");
 	if (!status)
-		status = cli_job_operand(cli, argc, argv, args);
+		one = diag_call_image(cli, args, argv[optind], &status);
+	if (!status && json_object_get(one, "result"))
+		other = diag_call_image(cli, args, argv[optind + 1], &status);
+	json_decref(args);
 	if (status) {
-		json_decref(args);
+		json_decref(one);
 		return status;
 	}
-	if (!strcmp(what, "stacks") || options.out)
-		json_object_set_new(args, "stacks", json_true());
-	outcome = cli_call(cli, "diagnose", args);
-	diag_name_places(json_object_get(outcome, "result"));
-	if (options.out && json_object_get(outcome, "result"))
-		status = diag_write_bundle(cli, options.out, json_object_get(outcome, "result"));
+	if (!json_object_get(one, "result"))
+		return cli_finish(cli, one, NULL);
+	if (json_object_get(other, "result"))
+		json_object_set_new(other, "result", diag_diff(json_object_get(one, "result"),
+							       json_object_get(other, "result")));
+	json_decref(one);
+	return cli_finish(cli, other, diag_diff_print);
+}
+
+/* True if the operand names an image, not a job that runs. */
+static bool diag_is_image(int argc, char **argv)
+{
+	return optind < argc && (strchr(argv[optind], ':') || strchr(argv[optind], '/'));
+}
+
+/* Ask and print; takes over @args. */
+static int diag_run_part(struct cli *cli, int argc, char **argv, const struct diag_options *options,
+			 diag_print_fn print, json_t *args)
+{
+	const bool image = diag_is_image(argc, argv);
+	json_t *outcome = NULL;
+	int status = 0;
+
+	if (image && optind + 1 != argc)
+		status = cli_usage(cli, "one image is needed");
+	else if (image)
+		outcome = diag_call_image(cli, args, argv[optind], &status);
+	else
+		status = cli_job_operand(cli, argc, argv, args);
+	if (image || status)
+		json_decref(args);
+	if (status)
+		return status;
+	if (!image) {
+		outcome = cli_call(cli, "diagnose", args);
+		diag_name_places(json_object_get(outcome, "result"));
+	}
+	if (options->out && json_object_get(outcome, "result"))
+		status = diag_write_bundle(cli, options->out, json_object_get(outcome, "result"));
 	if (status) {
 		json_decref(outcome);
 		return status;
@@ -367,12 +436,42 @@ static int cmd_diag_run(struct cli *cli, int argc, char **argv)
 	return cli_finish(cli, outcome, print);
 }
 
+static int cmd_diag_run(struct cli *cli, int argc, char **argv)
+{
+	json_t *args = json_object();
+	struct diag_options options = { NULL, NULL };
+	diag_print_fn print = NULL;
+	const char *what = "";
+	int c, status = 0;
+
+	while (!status && (c = cli_getopt(cli, argc, argv, "", longs)) != -1)
+		status = diag_take_option(cli, args, &options, c);
+	if (!status) {
+		what = optind < argc ? argv[optind++] : "";
+		if (!strcmp(what, "diff") && !options.format && !options.out)
+			return diag_run_diff(cli, argc, argv, args);
+		print = diag_print_of(what, options.format);
+		if (!print)
+			status = cli_usage(cli, "%s", options.format ?
+					   "--format is tree, folded or dot, of stacks" :
+					   "say what: run, stacks, colls, show or diff");
+	}
+	if (status) {
+		json_decref(args);
+		return status;
+	}
+	if (!strcmp(what, "stacks") || options.out)
+		json_object_set_new(args, "stacks", json_true());
+	return diag_run_part(cli, argc, argv, &options, print, args);
+}
+
 const struct cli_verb cmd_diag = {
 	.name = "diag",
 	.run = cmd_diag_run,
-	.args = "run|stacks|colls [OPTIONS] JOB",
+	.args = "run|stacks|colls|show [OPTIONS] JOB|JOB:GENERATION, or diff JOB:A JOB:B",
 	.help = "which rank of an MPI job hangs, where and why",
 	.options =
+	"      --rank R              show: all that is known of the last calls of rank R\n"
 	"      --samples N           of each thread; by default 3, more for many ranks\n"
 	"      --interval DURATION   between two samples; default 200ms\n"
 	"      --patience DURATION   ranks that others wait for less long may be at work;\n"

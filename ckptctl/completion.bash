@@ -223,9 +223,9 @@ _ckptctl_operand()
 		fi ;;
 	diag)
 		if ((cword == at + 1)); then
-			_ckptctl_reply 'run stacks colls'
+			_ckptctl_reply 'run stacks colls show diff'
 		else
-			_ckptctl_reply "$(_ckptctl_jobs "$1")"
+			_ckptctl_reply "$(_ckptctl_jobs "$1"; _ckptctl_generations "$1")"
 		fi ;;
 	list | wait | prune | fsck | interval | stats | recover)
 		_ckptctl_reply "$(_ckptctl_jobs "$1" all)" ;;

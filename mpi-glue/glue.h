@@ -70,6 +70,7 @@ struct glue {
 	uint32_t named, meetings;	/* communicators this rank named; meetings under way */
 	struct drained *drained;
 	uint64_t *met;			/* by world rank; meeting.c */
+	struct status_ring unread;	/* of threads without one in the page; progress.c */
 };
 
 extern struct glue glue __attribute__((visibility("hidden")));

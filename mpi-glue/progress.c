@@ -6,6 +6,7 @@
  * collective, and a call that really waits, say more here, with a coarse time. Nobody's decision
  * depends on any of this, so nothing is ordered or locked but the choice of an entry.
  */
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -23,10 +24,15 @@ static uint64_t progress_now(void)
 /* The fields of the present call are being written: @of says so last. */
 static void progress_say(struct status_thread *shown, uint32_t kind, uint64_t comm, uint64_t seq)
 {
+	struct status_op *op = &glue_self.ring->op[shown->ops % STATUS_OPS];
+
 	shown->kind = kind;
-	shown->comm = comm;
-	shown->seq = seq;
-	shown->since_ns = progress_now();
+	shown->comm = op->comm = comm;
+	shown->seq = op->seq = seq;
+	shown->since_ns = op->since_ns = progress_now();
+	op->peer = shown->peer;
+	op->tag = shown->tag;
+	__atomic_store_n(&op->kind, kind, __ATOMIC_RELEASE);
 	__atomic_store_n(&shown->of, shown->ops, __ATOMIC_RELEASE);
 }
 
@@ -81,6 +87,7 @@ void progress_begin(void)
 void progress_join(void)
 {
 	struct status_thread *shown = &glue_self.own;
+	struct status_ring *ring = &glue.unread;
 	const uint32_t tid = (uint32_t)gettid();
 
 	/* shown already, and not outside the page */
@@ -89,11 +96,16 @@ void progress_join(void)
 	for (unsigned int i = 0; glue.page && i < STATUS_THREADS; i++) {
 		if (!glue.page->thread[i].tid) {
 			shown = &glue.page->thread[i];
+			ring = i < STATUS_RINGS ? &status_rings(glue.page)[i] : ring;
 			break;
 		}
 	}
 	*shown = (struct status_thread){ .call = glue_self.call };
 	glue_self.shown = shown;
+	glue_self.ring = ring;
+	/* another thread may have had the entry */
+	if (ring != &glue.unread)
+		memset(ring, 0, sizeof(*ring));
 	/* last: a reader takes the entry for one from here on */
 	__atomic_store_n(&shown->tid, tid, __ATOMIC_RELEASE);
 }
@@ -102,4 +114,5 @@ void progress_leave(struct glue_thread *self)
 {
 	__atomic_store_n(&self->shown->tid, 0, __ATOMIC_RELEASE);
 	self->shown = &self->own;
+	self->ring = &glue.unread;
 }

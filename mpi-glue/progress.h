@@ -13,11 +13,16 @@ struct counter;
 struct glue_thread;
 struct vrequest;
 
-/* The thread whose entry is @shown begins @call, 1 + enum call. */
+/* The thread whose entry is @shown, and whose ring is @ring, begins @call, 1 + enum call. */
 static inline __attribute__((always_inline)) void progress_call(struct status_thread *shown,
+								struct status_ring *ring,
 								uint32_t call)
 {
-	__atomic_store_n(&shown->ops, shown->ops + 1, __ATOMIC_RELAXED);
+	const uint64_t ops = shown->ops + 1;
+
+	__atomic_store_n(&ring->op[ops % STATUS_OPS].call, call, __ATOMIC_RELAXED);
+	__atomic_store_n(&ring->op[ops % STATUS_OPS].kind, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&shown->ops, ops, __ATOMIC_RELAXED);
 	__atomic_store_n(&shown->call, call, __ATOMIC_RELAXED);
 }
 

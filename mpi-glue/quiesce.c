@@ -21,7 +21,9 @@
 
 /* The entry of threads that have none of their own yet; nobody reads it. */
 static struct status_thread unshown;
-__thread struct glue_thread glue_self = { .unknown = 1, .peer = -1, .shown = &unshown };
+__thread struct glue_thread glue_self = {
+	.unknown = 1, .peer = -1, .shown = &unshown, .ring = &glue.unread,
+};
 
 static uint32_t hold_now(void)
 {

@@ -71,6 +71,7 @@ struct glue_thread {
 	uint32_t gathers, kept_seen;
 	struct glue_thread *next, **prev;
 	struct status_thread *shown;
+	struct status_ring *ring;
 	struct status_thread own;
 };
 
@@ -162,7 +163,7 @@ void quiesce_join(unsigned int call);
 #define CALL_MARK(mark, nr) do { \
 	(mark)->outer = glue_self.call; \
 	*(volatile uint32_t *)&glue_self.call = (nr) + 1; \
-	progress_call(glue_self.shown, (nr) + 1); \
+	progress_call(glue_self.shown, glue_self.ring, (nr) + 1); \
 	__asm__ volatile("" : : : "memory"); \
 } while (0)
 

@@ -45,7 +45,7 @@
 #include "mpi-glue/status_progress.h"
 
 #define STATUS_MAGIC	0x70536c6c69745373ull
-#define STATUS_VERSION	3u
+#define STATUS_VERSION	4u
 /* Identity, of no communicator, that counts the meetings of ranks @a and @b. */
 #define STATUS_PAIR(a, b) \
 	(1ull << 62 | (uint64_t)((a) < (b) ? (a) : (b)) << 31 | (uint64_t)((a) < (b) ? (b) : (a)))
@@ -218,12 +218,27 @@ static inline struct status_lower *status_lower(struct status_page *page)
 	return (struct status_lower *)(status_met_targets(page) + page->nr_ranks);
 }
 
+/* Offset of the rings, the last part of the page: those after the first are rarely touched. */
+static inline size_t status_rings_at(uint32_t nr_ranks, uint32_t max_comms)
+{
+	size_t end = sizeof(struct status_page) +
+		     max_comms * (2 * sizeof(struct status_comm) + sizeof(struct status_target)) +
+		     nr_ranks * 4 * sizeof(uint64_t) + sizeof(struct status_lower) +
+		     status_lower_max(nr_ranks) * sizeof(int32_t);
+
+	return (end + 63) & ~(size_t)63;
+}
+
+/* The rings, by index of thread[]; STATUS_RINGS of them. */
+static inline struct status_ring *status_rings(struct status_page *page)
+{
+	return (struct status_ring *)((char *)page +
+				      status_rings_at(page->nr_ranks, page->max_comms));
+}
+
 static inline size_t status_size(uint32_t nr_ranks, uint32_t max_comms)
 {
-	return sizeof(struct status_page) +
-	       max_comms * (2 * sizeof(struct status_comm) + sizeof(struct status_target)) +
-	       nr_ranks * 4 * sizeof(uint64_t) + sizeof(struct status_lower) +
-	       status_lower_max(nr_ranks) * sizeof(int32_t);
+	return status_rings_at(nr_ranks, max_comms) + STATUS_RINGS * sizeof(struct status_ring);
 }
 
 #endif

@@ -6,6 +6,9 @@
  * call it is in, and shown[] has the number of collectives begun on each communicator. A reader
  * must take both for hints that may be torn, and compares two readings. They can be read while the
  * process is stopped.
+ *
+ * The ring of a thread has its last calls: call number N of the thread is in op[N % STATUS_OPS].
+ * The entry after the newest one, the oldest, may be half overwritten.
  */
 #ifndef MPI_GLUE_STATUS_PROGRESS_H
 #define MPI_GLUE_STATUS_PROGRESS_H
@@ -14,6 +17,8 @@
 #include <stdint.h>
 
 #define STATUS_THREADS	32u	/* threads that have an entry; others are not shown */
+#define STATUS_RINGS	4u	/* of the first of these entries; other threads have no ring */
+#define STATUS_OPS	256u	/* calls that a thread's ring holds, a power of two */
 
 /* Meaning of the fields of struct status_thread that describe its call. */
 enum status_kind {
@@ -45,6 +50,25 @@ struct status_thread {
 	uint64_t comm;
 	uint64_t seq;
 	uint64_t since_ns;
+};
+
+/**
+ * struct status_op - one call in the ring of a thread
+ * @call: as in struct status_thread; 0: there was none yet
+ * @kind, @peer, @tag, @comm, @seq, @since_ns: likewise; @kind 0: the others are not known
+ */
+struct status_op {
+	uint32_t call;
+	uint32_t kind;
+	uint32_t peer;
+	int32_t tag;
+	uint64_t comm;
+	uint64_t seq;
+	uint64_t since_ns;
+};
+
+struct status_ring {
+	struct status_op op[STATUS_OPS];
 };
 
 /* Collectives of one communicator; @id as its members agreed when it was made. */

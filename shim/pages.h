@@ -78,6 +78,9 @@ size_t pages_doing(const struct pages *pages, unsigned int index, struct shim_do
  * Return the number of bytes; @buf has room for SHIM_DATA_MAX.
  */
 size_t pages_progress(const struct pages *pages, unsigned int index, void *buf);
+/* The ring of the rank's thread @tid, which goes on writing it; NULL: it has none. */
+struct status_ring;
+const struct status_ring *pages_ring(const struct pages *pages, unsigned int index, uint32_t tid);
 /* Note that the rank at @index has ended, for whatever reason. */
 void pages_over(struct pages *pages, unsigned int index);
 /* In init, after the shim has died: let held ranks run on. @dir stays the caller's. */

@@ -89,6 +89,17 @@ size_t pages_progress(const struct pages *p, unsigned int index, void *buf)
 	return (size_t)((char *)(comms + head->nr_comms) - (char *)buf);
 }
 
+const struct status_ring *pages_ring(const struct pages *p, unsigned int index, uint32_t tid)
+{
+	struct status_page *page = p->page[index];
+
+	for (unsigned int i = 0; i < STATUS_RINGS && !p->over[index]; i++) {
+		if (tid && pages_load(&page->thread[i].tid) == tid)
+			return &status_rings(page)[i];
+	}
+	return NULL;
+}
+
 void pages_over(struct pages *p, unsigned int index)
 {
 	p->over[index] = true;

@@ -89,6 +89,11 @@ enum shim_msg_type {
 	 * -EOPNOTSUPP without pages, -ENOENT: no rank has that index
 	 */
 	SHIM_PROGRESS = 42,
+	/*
+	 * The last calls of one thread of a rank. number: index of the rank, and in its upper half
+	 * tid of struct status_thread; answer: data struct status_ring; -ENOENT: it has no ring
+	 */
+	SHIM_RING = 43,
 	/* number: how many entries the client has; answer: data struct shim_exclude[] */
 	SHIM_EXCLUDE = 29,
 	/*

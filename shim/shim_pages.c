@@ -240,6 +240,18 @@ static int handle_progress(struct shim *shim, struct shim_client *client,
 				 pages_progress(shim->watch.pages, (unsigned int)msg->number, buf));
 }
 
+static int handle_ring(struct shim *shim, struct shim_client *client, const struct shim_msg *msg)
+{
+	const uint32_t index = (uint32_t)msg->number, tid = (uint32_t)(msg->number >> 32);
+	const struct status_ring *ring = NULL;
+
+	if (shim->watch.pages && index < shim->spec.ranks.nr)
+		ring = pages_ring(shim->watch.pages, index, tid);
+	if (!ring)
+		return shim_pages_answer(client, msg, -ENOENT, NULL, 0);
+	return shim_pages_answer(client, msg, 0, ring, sizeof(*ring));
+}
+
 void shim_pages_over(struct shim *shim, unsigned int index)
 {
 	if (shim->watch.pages)
@@ -260,6 +272,8 @@ int shim_pages_handle(struct shim *shim, struct shim_client *client,
 		return handle_doing(shim, client, msg);
 	if (msg->type == SHIM_PROGRESS)
 		return handle_progress(shim, client, msg);
+	if (msg->type == SHIM_RING)
+		return handle_ring(shim, client, msg);
 	if (shim->watch.client != client)
 		return -EPROTO;
 	switch (msg->type) {

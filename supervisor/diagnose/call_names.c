@@ -3,7 +3,7 @@
  * Names of MPI calls by the numbers that ranks write into their status pages. The numbers are
  * those of the generated wrappers, and differ between the libraries.
  */
-#include "supervisor/diagnose/look.h"
+#include "supervisor/diagnose/row.h"
 
 #include "base/cleanup.h"
 #include "mpi/names.h"

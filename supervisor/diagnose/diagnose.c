@@ -19,6 +19,7 @@
 #include "supervisor/control/worker.h"
 #include "supervisor/diagnose/filter.h"
 #include "supervisor/diagnose/look.h"
+#include "mpi-glue/status_progress.h"
 #include "supervisor/diagnose/report.h"
 #include "supervisor/job/rank_record.h"
 #include "supervisor/parts/parts_priv.h"
@@ -220,10 +221,12 @@ static void diagnose_ask(struct diagnosis *d, const struct job *job)
 			continue;
 		node->diagnosis = d;
 		snprintf(node->name, sizeof(node->name), "%s", parts_name(p, i));
-		args = json_pack("{s:I, s:I, s:I, s:I, s:b}", "job", (json_int_t)job->id, "run",
-				 (json_int_t)p->run, "samples", (json_int_t)d->of.samples,
+		args = json_pack("{s:I, s:I, s:I, s:I, s:b, s:I, s:I}", "job",
+				 (json_int_t)job->id, "run", (json_int_t)p->run, "samples",
+				 (json_int_t)d->of.samples,
 				 "interval_ms", (json_int_t)d->of.interval_ms, "stacks",
-				 d->of.stacks);
+				 d->of.stacks, "recent", (json_int_t)d->of.recent, "rank",
+				 (json_int_t)d->of.full);
 		if (host >= 0 && !peer_ask(asks, (unsigned int)host, "diagnose", args,
 					   diagnose_span_ms(d) + DIAGNOSE_PEER_MS,
 					   diagnose_on_node, node, NULL)) {
@@ -290,6 +293,8 @@ static struct diagnosis *diagnose_new(const struct job *job, const struct diagno
 		samples = DIAGNOSE_SAMPLES_MIN;
 	diagnose_bound(&d->of, samples, options->interval_ms);
 	d->of.stacks = options->stacks;
+	d->of.recent = options->recent;
+	d->of.full = options->full;
 	*ret_outcome = diagnose_begin(d, job);
 	if (*ret_outcome) {
 		diagnose_free(d);
@@ -327,13 +332,14 @@ struct diagnosis *diagnose_quietly(const struct job *job, const struct diagnose_
 
 static void diagnose_on_question(struct peer_question *question, void *arg)
 {
-	json_int_t id = 0, run = 0, samples = 0, interval_ms = 0;
+	json_int_t id = 0, run = 0, samples = 0, interval_ms = 0, recent = 0, full = -1;
 	struct diagnosis *d = NULL;
 	json_t *outcome = NULL;
 	struct job *job;
 
-	json_unpack(peer_question_args(question), "{s:I, s:I, s:I, s:I}", "job", &id, "run", &run,
-		    "samples", &samples, "interval_ms", &interval_ms);
+	json_unpack(peer_question_args(question), "{s:I, s:I, s:I, s:I, s?I, s?I}", "job", &id,
+		    "run", &run, "samples", &samples, "interval_ms", &interval_ms, "recent",
+		    &recent, "rank", &full);
 	job = parts_job(arg, id, (uint64_t)run);
 	if (job && parts_is_homes(job->parts, peer_question_from(question)))
 		d = calloc(1, sizeof(*d));
@@ -342,6 +348,8 @@ static void diagnose_on_question(struct peer_question *question, void *arg)
 		diagnose_bound(&d->of, (unsigned int)samples, (unsigned int)interval_ms);
 		d->of.stacks = json_is_true(json_object_get(peer_question_args(question),
 							    "stacks"));
+		d->of.recent = recent < 0 || recent > STATUS_OPS ? 0 : (unsigned int)recent;
+		d->of.full = full;
 		outcome = diagnose_begin(d, job);
 		if (!outcome)
 			return;

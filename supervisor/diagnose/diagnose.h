@@ -7,7 +7,8 @@
  * named in the result, "silent_nodes".
  *
  *	diagnose	{"job": J, "run": R, "samples": S, "interval_ms": I,
- *			"stacks": false}	peer_ask.h; the result of look.h
+ *			"stacks": false, "recent": N, "rank": R}	peer_ask.h; the result of
+ *						look.h
  */
 #ifndef STILLPOINT_DIAGNOSE_H
 #define STILLPOINT_DIAGNOSE_H
@@ -16,12 +17,15 @@
 
 #define DIAGNOSE_PATIENCE_MS	30000	/* less than the others' wait: it may be at work */
 #define DIAGNOSE_INTERVAL_MS	200
+#define DIAGNOSE_RECENT		4	/* last calls that each rank tells of */
 
 struct diagnose_options {
 	unsigned int samples;	/* 0: as many as the ranks need */
 	unsigned int interval_ms;
 	uint64_t patience_ms;
 	bool stacks;		/* and the stacks of all ranks */
+	unsigned int recent;	/* calls that each rank tells of; STATUS_OPS at most */
+	long long full;		/* rank that tells all that it has; -1: none */
 };
 
 /*

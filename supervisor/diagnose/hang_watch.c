@@ -110,7 +110,7 @@ static void hang_watch_round(void *arg)
 {
 	struct hang_watch *w = arg;
 	const struct diagnose_options options = {
-		.interval_ms = DIAGNOSE_INTERVAL_MS,
+		.interval_ms = DIAGNOSE_INTERVAL_MS, .full = -1,
 		.patience_ms = 1000ull * jobs_common(w->jobs)->config.diagnose_patience_s,
 	};
 	struct job *job = hang_watch_next(w);

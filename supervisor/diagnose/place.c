@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Reads mappings and module headers of a running process; see place.h.
+ * Finds modules and functions in the memory of a process; see place.h.
  *
  * The memory is the job's, and may hold anything: every length is bounded, every address checked
  * by the kernel as it reads, and a table that makes no sense counts as none.
@@ -35,7 +35,9 @@ struct module {
 };
 
 struct places {
-	int mem;
+	place_read_fn read;
+	void *arg;
+	int mem;	/* of a running process; else -1 */
 	struct mapping *map;
 	size_t nr, room;
 	struct module last;	/* the one found last: most threads are in few */
@@ -44,17 +46,29 @@ struct places {
 
 bool places_read(const struct places *p, uint64_t at, void *buf, size_t size)
 {
-	return at < INT64_MAX && pread(p->mem, buf, size, (off_t)at) == (ssize_t)size;
+	return p->read(p->arg, at, buf, size);
 }
 
-static int places_add(struct places *p, const char *line)
-{
-	unsigned long long start, end, offset;
-	struct mapping *map;
-	int at = 0;
+/* ------------------------------------------------------------- mappings */
 
-	if (sscanf(line, "%llx-%llx %*s %llx %*s %*s %n", &start, &end, &offset, &at) < 3)
-		return 0;
+int places_new(place_read_fn read, void *arg, const char *program, struct places **ret_places)
+{
+	struct places *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return -ENOMEM;
+	p->read = read;
+	p->arg = arg;
+	p->mem = -1;
+	snprintf(p->program, sizeof(p->program), "%s", program);
+	*ret_places = p;
+	return 0;
+}
+
+int places_map(struct places *p, uint64_t start, uint64_t end, uint64_t offset, const char *path)
+{
+	struct mapping *map;
+
 	if (p->nr == PLACES_MAX)
 		return -E2BIG;
 	if (p->nr == p->room) {
@@ -68,20 +82,41 @@ static int places_add(struct places *p, const char *line)
 	}
 	map = &p->map[p->nr++];
 	*map = (struct mapping){ .start = start, .end = end, .offset = offset };
-	snprintf(map->path, sizeof(map->path), "%.*s", (int)strcspn(line + at, "\n"), line + at);
+	snprintf(map->path, sizeof(map->path), "%s", path);
 	return 0;
+}
+
+/* The memory of a running process. */
+static bool places_read_process(void *arg, uint64_t at, void *buf, size_t size)
+{
+	const struct places *p = arg;
+
+	return at < INT64_MAX && pread(p->mem, buf, size, (off_t)at) == (ssize_t)size;
+}
+
+/* Add a line of /proc/PID/maps. */
+static int places_add(struct places *p, char *line)
+{
+	unsigned long long start, end, offset;
+	int at = 0;
+
+	if (sscanf(line, "%llx-%llx %*s %llx %*s %*s %n", &start, &end, &offset, &at) < 3)
+		return 0;
+	line[strcspn(line, "\n")] = '\0';
+	return places_map(p, start, end, offset, line + at);
 }
 
 int places_open(pid_t pid, struct places **ret_places)
 {
-	struct places *p = calloc(1, sizeof(*p));
 	char path[64], *line = NULL;
+	struct places *p;
 	size_t size = 0;
-	int err = 0;
 	FILE *f;
+	int err = places_new(places_read_process, NULL, "", &p);
 
-	if (!p)
-		return -ENOMEM;
+	if (err)
+		return err;
+	p->arg = p;
 	snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
 	p->mem = open(path, O_RDONLY | O_CLOEXEC);
 	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
@@ -179,6 +214,16 @@ static bool place_module(const struct places *p, uint64_t base, struct module *r
 	}
 	*ret_module = m;
 	return loaded;
+}
+
+bool places_module(const struct places *p, uint64_t base, uint64_t *ret_bias)
+{
+	struct module m;
+
+	if (!place_module(p, base, &m))
+		return false;
+	*ret_bias = m.bias;
+	return true;
 }
 
 /* The begin of the function around @ip, in the process; 0: not known. */

@@ -2,9 +2,10 @@
 /*
  * Places in the programs of a job: a program counter as module, function and offset.
  *
- * All is read from the process's own memory: its list of mappings, the build-id of the module,
- * and the table by which an exception finds the function of a program counter (.eh_frame_hdr).
- * No file that the job owns is opened, and names are looked up later, by whoever asks.
+ * All is read from the process's own memory, or from that in an image: its list of mappings, the
+ * build-id of the module, and the table by which an exception finds the function of a program
+ * counter (.eh_frame_hdr). No file that the job owns is opened here, and names are looked up later,
+ * by whoever asks.
  */
 #ifndef STILLPOINT_DIAGNOSE_PLACE_H
 #define STILLPOINT_DIAGNOSE_PLACE_H
@@ -35,11 +36,23 @@ struct place {
 
 struct places;	/* of one process */
 
+/* Read memory of the process; false: not all of it is there. */
+typedef bool (*place_read_fn)(void *arg, uint64_t at, void *buf, size_t size);
+
+/* The places of a running process. */
 int places_open(pid_t pid, struct places **ret_places);
+/*
+ * The places of any other process. @arg lives until places_close(); mappings come from
+ * places_map(), ascending.
+ */
+int places_new(place_read_fn read, void *arg, const char *program, struct places **ret_places);
+int places_map(struct places *p, uint64_t start, uint64_t end, uint64_t offset, const char *path);
 void places_close(struct places *places);	/* NULL is fine */
 /* Read the process's memory; false: not all of it is there. */
 bool places_read(const struct places *places, uint64_t at, void *buf, size_t size);
 /* False: nothing is mapped there. */
 bool places_find(struct places *places, uint64_t ip, struct place *ret_place);
+/* Tell what is added to the addresses of the ELF module whose first byte is mapped at @base. */
+bool places_module(const struct places *p, uint64_t base, uint64_t *ret_bias);
 
 #endif /* STILLPOINT_DIAGNOSE_PLACE_H */

@@ -197,6 +197,8 @@ static const char *report_wait(const json_t *row, char *buf, size_t size)
 	return buf;
 }
 
+#define REPORT_RECENT	4	/* calls of a suspect that a sentence names */
+
 static const char *const report_causes[] = {
 	[CAUSE_NONE] = "nothing is known of it",
 	[CAUSE_STOPPED] = "it was stopped by a signal; kill -CONT continues it",
@@ -213,8 +215,27 @@ static const char *const report_causes[] = {
 	[CAUSE_SILENT] = "its node does not answer",
 	[CAUSE_EARLY] = "it may be at work: it is not waited for long enough to tell",
 	[CAUSE_UNSEEN] = "its samples do not tell why",
+	[CAUSE_ONCE] = "one image cannot tell whether it was at work",
 	[CAUSE_HELD] = "a checkpoint is under way",
 };
+
+/* The last calls that the rank began, from the latest on, without the one that it is in. */
+static void report_recent(const struct report *r, unsigned int rank)
+{
+	const json_t *row = r->row[rank], *recent = json_object_get(row, "recent"), *op;
+	const bool inside = strcmp(report_string(row, "doing"), "outside") != 0;
+	char text[400] = "", wait[256];
+	size_t i, len = 0;
+
+	json_array_foreach(recent, i, op) {
+		if ((inside && !i) || i > REPORT_RECENT || len >= sizeof(text))
+			continue;
+		len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%s", len ? "; " : "",
+					report_wait(op, wait, sizeof(wait)));
+	}
+	if (len)
+		report_say(r, "rank %u began before that: %s", rank, text);
+}
 
 static void report_suspect(const struct report *r, unsigned int rank)
 {
@@ -236,6 +257,7 @@ static void report_suspect(const struct report *r, unsigned int rank)
 			   (unsigned long long)report_int(place, "address", 0),
 			   json_is_true(json_object_get(thread, "steady")) ?
 			   ", in one place in all samples" : "");
+	report_recent(r, rank);
 }
 
 static void report_match(const struct report *r)
@@ -297,6 +319,8 @@ static void report_text(const struct report *r)
 	if (r->verdict->kind == VERDICT_UNKNOWN)
 		report_say(r, "not confirmed: %s", r->verdict->cause == CAUSE_EARLY ?
 			   "ask again later, or with a shorter --patience" :
+			   r->verdict->cause == CAUSE_ONCE ?
+			   "ask of a later generation that finds it at the same place" :
 			   "pages and samples do not agree that this is a hang");
 }
 

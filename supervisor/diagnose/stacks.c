@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "supervisor/diagnose/place.h"
+#include "supervisor/diagnose/row.h"
 
 #define STACKS_DEPTH	64
 #define STACKS_PROCESSES 512	/* each holds a descriptor */
@@ -26,18 +26,10 @@ struct stack {
 };
 
 struct unwinding {
-	const struct stack *stack;
-	const struct thread_sample *sample;
+	const struct stack_source *of;
 	uint64_t ip[STACKS_DEPTH];
 	unsigned int nr;
 };
-
-json_t *stacks_place(const struct place *place)
-{
-	return json_pack("{s:o, s:s, s:I, s:I}", "path", json_string(place->path) ?:
-			 json_string("?"), "build_id", place->build_id, "address",
-			 (json_int_t)place->address, "function", (json_int_t)place->function);
-}
 
 /* ------------------------------------------------------- callbacks of libdw */
 
@@ -45,7 +37,7 @@ static bool stacks_memory(Dwfl *dwfl, Dwarf_Addr at, Dwarf_Word *result, void *a
 {
 	const struct unwinding *u = arg;
 
-	return places_read(u->stack->places, at, result, sizeof(*result));
+	return places_read(u->of->places, at, result, sizeof(*result));
 }
 
 static pid_t stacks_thread(Dwfl *dwfl, void *arg, void **thread_arg)
@@ -55,7 +47,7 @@ static pid_t stacks_thread(Dwfl *dwfl, void *arg, void **thread_arg)
 	if (*thread_arg)
 		return 0;
 	*thread_arg = arg;
-	return u->stack->thread->tid;
+	return u->of->tid;
 }
 
 /* x86-64: by the numbers that DWARF gives them; without the module only two are known. */
@@ -63,11 +55,11 @@ static bool stacks_registers(Dwfl_Thread *thread, void *arg)
 {
 	static const int preserved[] = { 6, 3, 12, 13, 14, 15 };
 	const struct unwinding *u = arg;
-	Dwarf_Word sp = u->sample->sp;
+	Dwarf_Word sp = u->of->last->sp;
 
-	dwfl_thread_state_register_pc(thread, u->sample->ip);
+	dwfl_thread_state_register_pc(thread, u->of->last->ip);
 	for (unsigned int i = 0; i < 6; i++) {
-		Dwarf_Word word = u->sample->preserved[i];
+		Dwarf_Word word = u->of->last->preserved[i];
 
 		if (!dwfl_thread_state_registers(thread, preserved[i], 1, &word))
 			return false;
@@ -108,32 +100,49 @@ static int stacks_frame(Dwfl_Frame *frame, void *arg)
 
 static void stacks_unwind(struct unwinding *u)
 {
+	const struct stack_source *of = u->of;
 	Dwfl *dwfl = dwfl_begin(&stacks_files);
-	pid_t pid = u->stack->thread->pid;
 
 	if (!dwfl)
 		return;
 	dwfl_report_begin(dwfl);
-	if (!dwfl_linux_proc_report(dwfl, pid) && !dwfl_report_end(dwfl, NULL, NULL) &&
-	    dwfl_attach_state(dwfl, NULL, pid, &stacks_threads, u))
-		dwfl_getthread_frames(dwfl, u->stack->thread->tid, stacks_frame, u);
+	if (!of->report(dwfl, of->arg) && !dwfl_report_end(dwfl, NULL, NULL) &&
+	    dwfl_attach_state(dwfl, NULL, of->pid, &stacks_threads, u))
+		dwfl_getthread_frames(dwfl, of->tid, stacks_frame, u);
 	dwfl_end(dwfl);
 	if (!u->nr)
-		u->ip[u->nr++] = u->sample->ip;
+		u->ip[u->nr++] = of->last->ip;
 }
 
-static void stacks_take(const struct stack *stack, unsigned int nr_samples)
+json_t *stacks_frames(const struct stack_source *of)
 {
-	const struct thread_sample *last = &stack->thread->sample[nr_samples - 1];
-	struct unwinding u = { .stack = stack, .sample = last };
+	struct unwinding u = { .of = of };
 	json_t *frames = json_array();
 	struct place place;
 
-	if (last->known)
+	if (of->last->known)
 		stacks_unwind(&u);
-	for (unsigned int i = 0; i < u.nr && places_find(stack->places, u.ip[i], &place); i++)
-		json_array_append_new(frames, stacks_place(&place));
-	json_object_set_new(stack->row, "frames", frames);
+	for (unsigned int i = 0; i < u.nr && places_find(of->places, u.ip[i], &place); i++)
+		json_array_append_new(frames, row_place(&place));
+	return frames;
+}
+
+static int stacks_report_process(Dwfl *dwfl, void *arg)
+{
+	const struct stack *stack = arg;
+
+	return dwfl_linux_proc_report(dwfl, stack->thread->pid);
+}
+
+static void stacks_take(struct stack *stack, unsigned int nr_samples)
+{
+	const struct stack_source of = {
+		.places = stack->places, .pid = stack->thread->pid, .tid = stack->thread->tid,
+		.last = &stack->thread->sample[nr_samples - 1], .report = stacks_report_process,
+		.arg = stack,
+	};
+
+	json_object_set_new(stack->row, "frames", stacks_frames(&of));
 }
 
 static const struct sampled_thread *stacks_find(const struct threads *threads, json_int_t tid)
@@ -165,8 +174,7 @@ static size_t stacks_open(struct stack *stacks, json_t *rows, const struct threa
 	return nr;
 }
 
-/* Become the owner, for good. */
-static int stacks_become(uid_t uid, gid_t gid)
+int stacks_become(uid_t uid, gid_t gid)
 {
 	if (!uid)
 		return 0;

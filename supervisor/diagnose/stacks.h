@@ -20,8 +20,25 @@
  */
 int stacks_add(json_t *rows, const struct threads *threads, uid_t uid, gid_t gid);
 
-/* place.c's place as JSON; a new reference. */
-struct place;
-json_t *stacks_place(const struct place *place);
+/**
+ * struct stack_source - a thread whose stack is to be unwound
+ * @pid, @tid: any numbers that tell threads apart
+ * @last: its registers
+ * @report: tell libdw of the modules in @places (libdwfl.h); 0, or the stack is @last's place alone
+ */
+struct Dwfl;
+struct places;
+struct stack_source {
+	struct places *places;
+	pid_t pid, tid;
+	const struct thread_sample *last;
+	int (*report)(struct Dwfl *dwfl, void *arg);
+	void *arg;
+};
+
+/* The frames, from the innermost, as places; a new reference. Reads the modules' files. */
+json_t *stacks_frames(const struct stack_source *of);
+/* Give up root's rights for those of the owner, for good. */
+int stacks_become(uid_t uid, gid_t gid);
 
 #endif /* STILLPOINT_DIAGNOSE_STACKS_H */

@@ -48,6 +48,7 @@ struct threads {
  * @uid: owner; 0: root, who may see all
  * @gid: his group
  * @stacks: unwind the threads as well (stacks.h)
+ * @recent: how many of its last calls each rank tells; of rank @full all that it has, -1: none
  */
 struct threads_of {
 	pid_t init;
@@ -56,6 +57,8 @@ struct threads_of {
 	unsigned int samples;
 	unsigned int interval_ms;
 	bool stacks;
+	unsigned int recent;
+	long long full;
 };
 
 int threads_sample(const struct threads_of *of, struct threads *ret_threads);

@@ -2,7 +2,8 @@
 /*
  * The rules of the verdict; see verdict.h. A rule that calls work a hang costs trust: a rank that
  * may be at work must stay unknown until the others have waited for as long as the patience. Only a
- * stop, a debugger and the end of the process need no time.
+ * stop, a debugger and the end of the process need no time. One sample, which is all that one image
+ * has, tells neither work from a loop nor a call that hangs from one that a checkpoint holds.
  */
 #include "supervisor/diagnose/verdict.h"
 
@@ -14,7 +15,7 @@ static const char *const verdict_causes[] = {
 	[CAUSE_LIBRARY] = "library", [CAUSE_ENDED] = "ended", [CAUSE_FINALIZED] = "finalized",
 	[CAUSE_DIFFER] = "differ", [CAUSE_CIRCLE] = "circle", [CAUSE_ARRIVED] = "arrived",
 	[CAUSE_SILENT] = "silent", [CAUSE_EARLY] = "early", [CAUSE_UNSEEN] = "unseen",
-	[CAUSE_HELD] = "held",
+	[CAUSE_HELD] = "held", [CAUSE_ONCE] = "once",
 };
 
 const char *verdict_cause_name(enum verdict_cause cause)
@@ -44,6 +45,9 @@ static enum verdict_cause verdict_sampled(const struct fact_rank *rank, uint64_t
 		return CAUSE_DISK;
 	if (rank->doing != FACT_OUTSIDE && (!rank->placed || rank->in_library))
 		return CAUSE_LIBRARY;
+	*ret_confirmed = rank->samples > 1;
+	if (!*ret_confirmed)
+		return CAUSE_ONCE;
 	if (rank->state == 'S' && !rank->busy)
 		return CAUSE_SLEEPS;
 	if (rank->busy && rank->placed && rank->steady)
@@ -103,10 +107,10 @@ static bool verdict_stays(const struct fact_rank *rank)
 }
 
 /* The suspects wait themselves: for each other, or in calls that do not match. */
-static void verdict_among(const struct fact_rank *ranks, const struct match *match,
-			  uint64_t patience_ms, struct verdict *v)
+static void verdict_among(const struct fact_rank *ranks, unsigned int nr,
+			  const struct match *match, uint64_t patience_ms, struct verdict *v)
 {
-	bool all = true, seen = true;
+	bool all = true, seen = true, once = false;
 
 	for (unsigned int i = 0; i < match->nr_suspects; i++) {
 		const struct fact_rank *rank = &ranks[match->suspects[i]];
@@ -114,6 +118,8 @@ static void verdict_among(const struct fact_rank *ranks, const struct match *mat
 		all = all && verdict_stays(rank);
 		seen = seen && rank->samples;
 	}
+	for (unsigned int i = 0; i < nr; i++)
+		once = once || ranks[i].samples == 1;
 	v->by_samples = all;
 	v->cause = match->kind == MATCH_DIFFER ? CAUSE_DIFFER :
 		   match->kind == MATCH_CIRCLE ? CAUSE_CIRCLE : CAUSE_ARRIVED;
@@ -122,6 +128,10 @@ static void verdict_among(const struct fact_rank *ranks, const struct match *mat
 		v->cause = CAUSE_EARLY;
 	} else if (!seen) {
 		v->cause = CAUSE_UNSEEN;
+	} else if (once && v->cause == CAUSE_ARRIVED) {
+		/* the checkpoint itself held them in the call */
+		v->by_samples = false;
+		v->cause = CAUSE_ONCE;
 	}
 }
 
@@ -164,7 +174,7 @@ void verdict_make(const struct fact_rank *ranks, unsigned int nr, const struct m
 	else if (match->kind == MATCH_UNKNOWN)
 		v.cause = CAUSE_UNSEEN;
 	else
-		verdict_among(ranks, match, patience_ms, &v);
+		verdict_among(ranks, nr, match, patience_ms, &v);
 	if (v.by_pages && v.by_samples)
 		v.kind = VERDICT_HANGS;
 	*ret_verdict = v;

@@ -34,6 +34,7 @@ enum verdict_cause {
 	CAUSE_SILENT,		/* its node does not answer */
 	CAUSE_EARLY,		/* not waited for long enough to tell from work */
 	CAUSE_UNSEEN,		/* there are no samples that tell */
+	CAUSE_ONCE,		/* seen once, in an image: that does not tell it from work */
 	CAUSE_HELD,		/* a checkpoint is under way: the wait is expected */
 };
 

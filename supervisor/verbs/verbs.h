@@ -52,6 +52,7 @@ void verb_doctor(struct request *request);
 void verb_show(struct request *request);
 void verb_verify(struct request *request);
 void verb_diff(struct request *request);
+void verb_diagnose_image(struct request *request);
 /* verbs_partner.c */
 void verb_store(struct request *request);
 /* verbs_ticket.c */

@@ -3,7 +3,7 @@
  * The request diagnose: which rank of an MPI job hangs, where and why.
  *
  *	{"job": J, "samples": S, "interval_ms": I, "patience_ms": P,
- *	 "stacks": false}
+ *	 "stacks": false, "recent": N, "rank": R}
  *
  * All but the job may be left out.
  *
@@ -16,6 +16,7 @@
 #include "base/outcome.h"
 #include "supervisor/checkpoint/coord_driver.h"
 #include "supervisor/diagnose/diagnose.h"
+#include "mpi-glue/status_progress.h"
 #include "supervisor/diagnose/threads.h"
 #include "supervisor/job/jobs.h"
 
@@ -25,11 +26,13 @@
 static json_t *verb_diagnose_options(json_t *args, struct diagnose_options *out)
 {
 	json_int_t samples = 0, interval = DIAGNOSE_INTERVAL_MS, patience = DIAGNOSE_PATIENCE_MS;
+	json_int_t recent = DIAGNOSE_RECENT, full = -1;
 	json_error_t error;
 	int stacks = 0;
 
-	if (json_unpack_ex(args, &error, 0, "{s?I, s?I, s?I, s?b}", "samples", &samples,
-			   "interval_ms", &interval, "patience_ms", &patience, "stacks", &stacks))
+	if (json_unpack_ex(args, &error, 0, "{s?I, s?I, s?I, s?b, s?I, s?I}", "samples", &samples,
+			   "interval_ms", &interval, "patience_ms", &patience, "stacks", &stacks,
+			   "recent", &recent, "rank", &full))
 		return outcome_usage("diagnose: %s", error.text);
 	if (samples < 0 || samples == 1 || samples > THREADS_SAMPLES_MAX)
 		return outcome_usage("samples are from 2 to %d", THREADS_SAMPLES_MAX);
@@ -37,9 +40,12 @@ static json_t *verb_diagnose_options(json_t *args, struct diagnose_options *out)
 		return outcome_usage("the interval between samples is from 1 ms to 1 s");
 	if (patience < 0 || patience > PATIENCE_MAX_MS)
 		return outcome_usage("the patience is at most a day");
+	if (recent < 0 || recent > STATUS_OPS)
+		return outcome_usage("at most %u recent calls are known", STATUS_OPS);
 	*out = (struct diagnose_options) {
 		.samples = (unsigned int)samples, .interval_ms = (unsigned int)interval,
 		.patience_ms = (uint64_t)patience, .stacks = stacks,
+		.recent = (unsigned int)recent, .full = full,
 	};
 	return NULL;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Requests about images: show, verify, diff.
+ * Requests about images: show, verify, diff, diagnose_image.
  *
  * Only root may name directories; users name their own images as JOB:GENERATION, or, if the
  * generation is over several nodes, one node's image as JOB:GENERATION/NODE. A worker reads the
@@ -18,6 +18,8 @@
 #include "supervisor/job/jobs_read.h"
 #include "engine/op/op.h"
 #include "base/outcome.h"
+#include "supervisor/diagnose/diagnose.h"
+#include "supervisor/diagnose/image_look.h"
 #include "supervisor/control/worker.h"
 
 typedef json_t *(*image_fn)(const struct op_env *env, json_t *args);
@@ -98,6 +100,8 @@ struct image_name {
 static const struct image_name first = { "image", "dir", "parts", "generation" };
 static const struct image_name second = { "other_image", "other", "other_parts",
 	"other_generation" };
+static const struct image_name earlier = { "before_image", "before", "before_parts",
+	"before_generation" };
 
 /* The part whose node is called @name, or has that number; NULL: none. */
 static const json_t *find_part(const json_t *parts, const char *name)
@@ -204,7 +208,8 @@ static json_t *verb_image_resolve(struct request *request, json_t *args,
 static json_t *check_args(const struct request *request)
 {
 	static const char *const ours[] = {
-		"parts", "other_parts", "generation", "other_generation", "job",
+		"parts", "other_parts", "generation", "other_generation", "job", "before",
+		"before_parts", "before_image", "before_generation",
 	};
 	size_t i;
 
@@ -245,4 +250,70 @@ void verb_verify(struct request *request)
 void verb_diff(struct request *request)
 {
 	image_op(request, op_diff, generation_diff);
+}
+
+/* Name, in "before_image", the generation before that of "image", if there is one. */
+static void verb_image_before(struct request *request, json_t *args)
+{
+	const char *text = json_string_value(json_object_get(args, "image"));
+	long long id, generation;
+	json_t *list, *number;
+	json_int_t before = 0;
+	size_t i;
+	int n = 0;
+
+	if (!text || sscanf(text, "%lld:%lld%n", &id, &generation, &n) != 2)
+		return;
+	list = catalog_generations(&request->common->catalog, id);
+	json_array_foreach(list, i, number) {
+		json_int_t one = json_integer_value(number);
+
+		if (one < generation && one > before)
+			before = one;
+	}
+	json_decref(list);
+	if (before)
+		json_object_set_new(args, "before_image",
+				    json_sprintf("%lld:%lld%s", id, (long long)before, text + n));
+}
+
+/*
+ * The generation before is a second witness, no condition: if it is damaged, the diagnosis is made
+ * without it.
+ */
+static json_t *verb_image_diagnosed(struct request *request, json_t *args)
+{
+	json_int_t patience = DIAGNOSE_PATIENCE_MS, recent = DIAGNOSE_RECENT, rank;
+	json_t *outcome = check_args(request), *damaged;
+	json_error_t error;
+	int stacks = 0;
+
+	if (!outcome && json_unpack_ex(args, &error, 0, "{s?s, s?s, s?I, s?b, s?I, s?I !}", "image",
+				       &(const char *){ NULL }, "dir", &(const char *){ NULL },
+				       "patience_ms", &patience, "stacks", &stacks, "recent",
+				       &recent, "rank", &rank))
+		outcome = outcome_usage("diagnose_image: %s", error.text);
+	if (outcome)
+		return outcome;
+	json_object_set_new(args, "patience_ms", json_integer(patience));
+	json_object_set_new(args, "recent", json_integer(recent));
+	verb_image_before(request, args);
+	outcome = verb_image_resolve(request, args, &first);
+	if (outcome)
+		return outcome;
+	damaged = verb_image_resolve(request, args, &earlier);
+	json_decref(damaged);
+	return NULL;
+}
+
+void verb_diagnose_image(struct request *request)
+{
+	json_t *args = json_copy(request->args);
+	json_t *outcome = verb_image_diagnosed(request, args);
+
+	if (outcome)
+		request_answer(request, outcome);
+	else
+		verb_image_start(request, args, diagnose_image);
+	json_decref(args);
 }

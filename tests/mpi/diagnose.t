@@ -200,10 +200,27 @@ colls() {
 	grep -Eq '^WORLD +4 +20 +1 +21 +[023]$' "$work/report"
 }
 
+# The ring of the rank's last calls: the receive, and before it twenty rounds of two calls.
+recent() {
+	ctl diag show --rank 1 "$job" >"$work/report" || return
+	cat "$work/report"
+	grep -Eq '^ *1 +41 +[0-9.]+ s ago +MPI_Recv from 0, tag 77$' "$work/report" &&
+		grep -Eq '^ *1 +39 +[0-9.]+ s ago +MPI_Allreduce number 20 of WORLD$' \
+			"$work/report" &&
+		[ "$(grep -c 'MPI_Sendrecv' "$work/report")" = 20 ] &&
+		[ "$(wc -l <"$work/report")" = 42 ] || return
+	ctl diag show "$job" >"$work/report" || return
+	cat "$work/report"
+	[ "$(wc -l <"$work/report")" = 17 ] || return
+	ctl diag run --patience 800ms "$job" | tee "$work/report"
+	grep -Eq 'rank 1 began before that: MPI_Sendrecv.*; MPI_Allreduce number 20' "$work/report"
+}
+
 for kind in $KINDS; do
 	for way in $WAYS; do
 		hangs "$kind" "$way"
 		ok "$kind: $way" right "$way"
+		[ "$way" != receive ] || ok "$kind: its last calls" recent
 		[ "$way" != sleep ] || ok "$kind: its stack" stacks
 		[ "$way" != sleep ] || ok "$kind: its communicator" colls
 		[ "$way" != sleep ] || ok "$kind: its evidence" bundle

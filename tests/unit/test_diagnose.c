@@ -106,6 +106,49 @@ static void test_missing(void **state)
 	one_out('R', true, true, 5000, VERDICT_RUNS, CAUSE_NONE);
 }
 
+/* One image is one sample. */
+static void test_once(void **state)
+{
+	struct fact_rank ranks[4];
+	struct match match;
+	struct verdict v;
+
+	all_wait(ranks, 4, 9);
+	is_out(&ranks[3], 'R');
+	for (unsigned int i = 0; i < 4; i++)
+		ranks[i].samples = 1;
+	v = judge(ranks, 4, &match);
+	assert_int_equal(v.kind, VERDICT_UNKNOWN);
+	assert_int_equal(v.cause, CAUSE_ONCE);
+	assert_int_equal(match.suspects[0], 3);
+	match_done(&match);
+
+	/* the generation before found the suspect in the same place */
+	ranks[3].samples = 2;
+	v = judge(ranks, 4, &match);
+	assert_int_equal(v.kind, VERDICT_HANGS);
+	assert_int_equal(v.cause, CAUSE_LOOPS);
+	match_done(&match);
+
+	/* all are in the call: so they would be if the checkpoint alone held them */
+	all_wait(ranks, 4, 9);
+	ranks[2].samples = 1;
+	v = judge(ranks, 4, &match);
+	assert_int_equal(match.kind, MATCH_ARRIVED);
+	assert_int_equal(v.kind, VERDICT_UNKNOWN);
+	assert_int_equal(v.cause, CAUSE_ONCE);
+	match_done(&match);
+
+	/* a circle needs no second look */
+	waits_for(&ranks[0], 1);
+	waits_for(&ranks[1], 0);
+	ranks[0].samples = 1;
+	v = judge(ranks, 4, &match);
+	assert_int_equal(v.kind, VERDICT_HANGS);
+	assert_int_equal(v.cause, CAUSE_CIRCLE);
+	match_done(&match);
+}
+
 static void test_two_witnesses(void **state)
 {
 	struct fact_rank ranks[3];
@@ -336,6 +379,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_missing),
+		cmocka_unit_test(test_once),
 		cmocka_unit_test(test_two_witnesses),
 		cmocka_unit_test(test_among),
 		cmocka_unit_test(test_random_waits),
