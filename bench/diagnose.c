@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * How fast samples are grouped: 12,779,520 threads with four samples each, all steady, at 128
- * places, on one core; and who is missing among 1,048,576 ranks. Prints times; asserts nothing.
+ * places, on one core; and who is missing among 1,048,576 ranks. Prints CPU times; asserts nothing.
  *
  *	build/bin/bench/diagnose [THREADS [PLACES]]
  */
@@ -19,7 +19,7 @@ static double diagnose_now(void)
 {
 	struct timespec ts;
 
-	clock_gettime(CLOCK_MONOTONIC, &ts);
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
 	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 

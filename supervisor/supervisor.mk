@@ -116,5 +116,7 @@ $(call unit_test,tests/unit/test_group_level,tests/unit/test_group_level.c \
 $(call unit_test,tests/unit/test_level_config_group,\
 	tests/unit/test_level_config_group.c,$(CKPTD_LIBS))
 # which rank hangs, and why: pure
+$(call unit_test,tests/unit/test_hardware,tests/unit/test_hardware.c \
+	supervisor/diagnose/hardware.c,-ljansson)
 $(call unit_test,tests/unit/test_diagnose,tests/unit/test_diagnose.c supervisor/diagnose/filter.c \
 	supervisor/diagnose/match.c supervisor/diagnose/verdict.c,-lm)

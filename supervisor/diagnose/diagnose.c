@@ -16,6 +16,7 @@
 #include "base/cleanup.h"
 #include "base/outcome.h"
 #include "shim/proto.h"
+#include "shim/ranks.h"
 #include "supervisor/control/worker.h"
 #include "supervisor/diagnose/filter.h"
 #include "supervisor/diagnose/look.h"
@@ -89,6 +90,45 @@ static void diagnose_free(struct diagnosis *d)
 	free(d);
 }
 
+/* True if a suspect of @result is on @node. */
+static bool diagnose_suspects(const struct diagnosis *d, const json_t *result, const json_t *node)
+{
+	const json_t *row, *suspect;
+	size_t i, k;
+
+	json_array_foreach(d->rows, i, row) {
+		if (!json_equal(json_object_get(row, "node"), node))
+			continue;
+		json_array_foreach(json_object_get(result, "suspects"), k, suspect) {
+			if (json_equal(json_object_get(row, "rank"), suspect))
+				return true;
+		}
+	}
+	return false;
+}
+
+/* Add to the text the signs of broken hardware on nodes of suspects. */
+static void diagnose_hardware(const struct diagnosis *d, json_t *result)
+{
+	json_t *text = json_object_get(result, "text");
+	const json_t *look, *sign;
+	size_t i, k;
+
+	json_array_foreach(d->looks, i, look) {
+		const json_t *node = json_object_get(look, "node");
+
+		if (!diagnose_suspects(d, result, node))
+			continue;
+		json_array_foreach(json_object_get(look, "hardware"), k, sign) {
+			const char *said = json_string_value(json_object_get(sign, "text"));
+
+			json_array_append_new(text, json_sprintf("node %s: %s",
+								 json_string_value(node),
+								 said ?: "?"));
+		}
+	}
+}
+
 static json_t *diagnose_outcome(struct diagnosis *d)
 {
 	json_t *result;
@@ -103,6 +143,7 @@ static json_t *diagnose_outcome(struct diagnosis *d)
 	json_object_set_new(result, "patience_ms",
 			    json_integer((json_int_t)d->options.patience_ms));
 	json_object_set(result, "looks", d->looks);
+	diagnose_hardware(d, result);
 	if (json_array_size(d->silent))
 		json_object_set(result, "silent_nodes", d->silent);
 	return outcome_ok(result);
@@ -206,6 +247,26 @@ static void diagnose_on_node(const json_t *outcome, void *arg)
 
 /* ------------------------------------------------------------------- start */
 
+/* Make rows of the ranks of the @node-th node, whose part has ended: nobody is there to ask. */
+static void diagnose_ended(struct diagnosis *d, const struct job *job, unsigned int node)
+{
+	json_t *spec = json_pack("{s:O}", "map", rank_record_map(job->record.ranks));
+	struct ranks ranks = { 0 };
+
+	if (!ranks_parse(spec, &ranks, NULL)) {
+		for (unsigned int rank = 0; rank < ranks.size; rank++) {
+			if (ranks.node_of[rank] != node)
+				continue;
+			json_array_append_new(d->rows,
+					      json_pack("{s:I, s:s, s:s}", "rank", (json_int_t)rank,
+							"life", "ended", "node",
+							parts_name(job->parts, node)));
+		}
+	}
+	ranks_done(&ranks);
+	json_decref(spec);
+}
+
 /* Ask the other nodes of a job whose home is this node. */
 static void diagnose_ask(struct diagnosis *d, const struct job *job)
 {
@@ -217,8 +278,12 @@ static void diagnose_ask(struct diagnosis *d, const struct job *job)
 		int host = parts_host(p, i);
 		json_t *args;
 
-		if (!node)
+		if (p->part[i].ended)
+			diagnose_ended(d, job, i);
+		if (!node || p->part[i].ended) {
+			free(node);
 			continue;
+		}
 		node->diagnosis = d;
 		snprintf(node->name, sizeof(node->name), "%s", parts_name(p, i));
 		args = json_pack("{s:I, s:I, s:I, s:I, s:b, s:I, s:I}", "job",

@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "base/cleanup.h"
+#include "supervisor/diagnose/hardware.h"
 #include "supervisor/diagnose/row.h"
 #include "supervisor/diagnose/stacks.h"
 
@@ -232,6 +233,7 @@ int look_at_ranks(int shim, const struct threads_of *of, json_t **ret_result)
 	struct reading *before = NULL, *after = NULL;
 	unsigned int nr = 0, nr_after = 0;
 	struct threads threads = { 0 };
+	json_t *hardware;
 	int err = readings_take(shim, &before, &nr);
 
 	if (!err)
@@ -240,12 +242,15 @@ int look_at_ranks(int shim, const struct threads_of *of, json_t **ret_result)
 		err = readings_take(shim, &after, &nr_after);
 	if (!err && nr != nr_after)
 		err = -EPROTO;
+	/* before the rows: they may give up the rights that this needs */
+	hardware = err ? NULL : hardware_signs("");
 	if (!err)
-		*ret_result = json_pack("{s:o, s:I, s:I, s:b}", "mpi_ranks",
+		*ret_result = json_pack("{s:o, s:I, s:I, s:b, s:o}", "mpi_ranks",
 					look_rows(shim, &threads, of, before,
 							  after, nr), "samples",
 					(json_int_t)threads.nr_samples, "interval_ms",
-					(json_int_t)threads.interval_ms, "module", threads.module);
+					(json_int_t)threads.interval_ms, "module", threads.module,
+					"hardware", hardware);
 	readings_done(before, nr);
 	readings_done(after, nr_after);
 	threads_done(&threads);

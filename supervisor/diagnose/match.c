@@ -102,7 +102,8 @@ static bool match_is_missing(const struct match_coll *coll, const struct fact_ra
 {
 	bool member;
 
-	if (rank->life == FACT_SILENT)
+	/* of a rank that ended with its node's whole part, the page is gone, too */
+	if (rank->life == FACT_SILENT || (rank->life == FACT_ENDED && !rank->nr_begun))
 		return true;
 	return !match_has_begun(rank, coll->comm, coll->seq, &member) && member;
 }
@@ -274,6 +275,36 @@ static int match_circle(struct match_run *run)
 	return 0;
 }
 
+/* ------------------------------------------------------ waits for anybody */
+
+/*
+ * All ranks wait, so nobody is left who could send: whoever waits for a message of any rank, and is
+ * waited for itself, keeps the others up.
+ */
+static void match_anybody(struct match_run *run)
+{
+	if (run->out->blocked < run->nr)
+		return;
+	for (unsigned int i = 0; i < run->nr; i++) {
+		const struct fact_rank *rank = &run->ranks[i];
+
+		if (rank->doing == FACT_COLLECTIVE || rank->peer < run->nr)
+			continue;
+		for (unsigned int k = 0; k < run->nr_coll; k++) {
+			if (!match_is_missing(&run->coll[k], rank))
+				continue;
+			match_suspect(run, i);
+			match_note(run, run->in[run->coll[k].first], &run->coll[k]);
+		}
+		for (unsigned int k = 0; k < run->nr; k++) {
+			if (run->ranks[k].doing == FACT_COLLECTIVE || run->ranks[k].peer != i)
+				continue;
+			match_suspect(run, i);
+			match_note(run, k, NULL);
+		}
+	}
+}
+
 /* ----------------------------------------------------------------- result */
 
 static void match_list(struct match_run *run)
@@ -340,6 +371,10 @@ static int match_all(struct match_run *run)
 		return 0;
 	}
 	err = match_circle(run);
+	if (!err && out->kind == MATCH_NOTHING)
+		match_anybody(run);
+	if (!err && out->kind == MATCH_MISSING)
+		match_list(run);
 	if (!err && out->kind == MATCH_NOTHING)
 		match_rest(run);
 	return err;

@@ -4,7 +4,8 @@
  *
  * Ranks in a collective wait for the members of its communicator that have not begun it; a
  * receive waits for its sender, a send for its receiver. Whoever is waited for and waits for
- * nobody is a suspect. If all wait, there is a circle, or two calls that do not match.
+ * nobody is a suspect. If all wait, there is a circle, two calls that do not match, or a rank that
+ * waits for a message of anybody, which is then the suspect.
  * Pure: no I/O, no clock. Says nothing about time; verdict.h does.
  */
 #ifndef STILLPOINT_DIAGNOSE_MATCH_H

@@ -2,11 +2,13 @@
 /*
  * An MPI program that hangs in the way that its argument says, for diagnose.t:
  *
- *	hang WAY	loop, stop, sleep, miss, other, receive, circle, operation, clean, uneven
+ *	hang WAY	loop, stop, sleep, miss, other, receive, any, circle, operation, eat, wait,
+ *			clean, uneven, slow
  *
  * Rank HANG_RANK (1) is the one to blame, in a circle ranks 0 to 2. All ranks first do some
  * collectives and messages together. Rank 0 says "begun" when the others may hang. Clean ways run
- * for the number of seconds in HANG_SECONDS, then end.
+ * for the number of seconds in HANG_SECONDS, then end. In "wait" rank 1 sleeps outside MPI for that
+ * time, in "eat" it takes memory until somebody ends it.
  */
 #include <mpi.h>
 #include <signal.h>
@@ -34,6 +36,18 @@ __attribute__((noinline)) void hang_loop(void)
 {
 	for (unsigned int i = 1;; i++)
 		sink += 1.0 / i;
+}
+
+/* Take memory without end: somebody else has to end this process. */
+static void hang_eat(void)
+{
+	for (;;) {
+		char *more = malloc(1 << 20);
+
+		if (more)
+			memset(more, 1, 1 << 20);
+		usleep(1000);
+	}
 }
 
 static void hang_operation(void *in, void *io, int *len, MPI_Datatype *type)
@@ -66,6 +80,12 @@ __attribute__((noinline)) static void blame(const char *way)
 	if (!strcmp(way, "sleep"))
 		for (;;)
 			pause();
+	if (!strcmp(way, "wait"))
+		sleep(getenv("HANG_SECONDS") ? atoi(getenv("HANG_SECONDS")) : 5);
+	if (!strcmp(way, "eat"))
+		hang_eat();
+	if (!strcmp(way, "any"))
+		MPI_Recv(&got, 1, MPI_INT, MPI_ANY_SOURCE, 78, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 	if (!strcmp(way, "other"))
 		MPI_Bcast(&got, 1, MPI_INT, 0, MPI_COMM_WORLD);
 	if (!strcmp(way, "receive"))
@@ -89,8 +109,8 @@ static void operation(void)
 	MPI_Allreduce(&rank, &sum, 1, MPI_INT, op, MPI_COMM_WORLD);
 }
 
-/* Work that is spread unevenly: rank 1 always comes last. */
-static void clean(double share)
+/* Work that is spread unevenly: rank 1 always comes last; the others work for @theirs. */
+static void clean(double share, double theirs)
 {
 	const char *seconds = getenv("HANG_SECONDS");
 	double end = MPI_Wtime() + (seconds ? atof(seconds) : 5);
@@ -99,6 +119,8 @@ static void clean(double share)
 	while (on) {
 		if (rank == blamed)
 			hang_compute(share);
+		else if (theirs > 0)
+			hang_compute(theirs);
 		MPI_Barrier(MPI_COMM_WORLD);
 		on = MPI_Wtime() < end;
 		MPI_Bcast(&on, 1, MPI_INT, 0, MPI_COMM_WORLD);
@@ -124,9 +146,11 @@ int main(int argc, char **argv)
 	if (!strcmp(way, "operation"))
 		operation();
 	if (!strcmp(way, "clean"))
-		clean(0.01);
+		clean(0.01, 0);
 	if (!strcmp(way, "uneven"))
-		clean(1.5);
+		clean(1.5, 0);
+	if (!strcmp(way, "slow"))
+		clean(0.5, 0.05);
 	if (rank == blamed)
 		blame(way);
 	if (strcmp(way, "miss") || rank != blamed)

@@ -11,6 +11,9 @@
 #   meet FROM TO...            node FROM is connected to the others
 #   says STATUS TEXT CMD...    the exit status of a command, and a text in what it says
 #
+# With node_prefix=(COMMAND ARG...) each ckptd is started by that command, which must be replaced by
+# it; %i in an argument is the node's number. $address has nodes' addresses, by number.
+#
 # Each has $work/nN: sock, log, jobs, images, store. In an option, %n stands for that directory.
 # What is left at the end of the test is stopped and removed.
 
@@ -21,6 +24,8 @@ fi
 
 work=$(mktemp -d)
 node_options=()
+node_prefix=()
+address=()
 trap 'for n in "$work"/n*; do stop "${n##*/n}"; done; rm -rf "$work"' EXIT
 
 # what is tested runs in subshells, so pids are in files
@@ -43,9 +48,11 @@ start() {
 	mkdir -p "$n/jobs" "$n/images" "$n/store"
 	chmod 700 "$n/store"
 	rm -f "$n/sock"
-	"$top/build/bin/ckptd" --config /dev/null --set socket="$n/sock" --set state_dir="$n/jobs" \
+	"${node_prefix[@]//%i/$i}" "$top/build/bin/ckptd" --config /dev/null \
+		--set socket="$n/sock" --set state_dir="$n/jobs" \
 		--set image_dir="$n/images" --set key="$work/key" --set node="n$i" \
-		--set hosts="$work/hosts" --set node_key="$n/node.key" --set listen=127.0.0.1 \
+		--set hosts="$work/hosts" --set node_key="$n/node.key" \
+		--set listen="${address[i]:-127.0.0.1}" \
 		"${options[@]//%n/$n}" >>"$n/log" 2>&1 </dev/null &
 	echo $! >"$n/pid"
 	for _ in {1..400}; do
@@ -97,8 +104,8 @@ make_keys() {
 	read -ra port <<<"$(ports "$1")"
 	for ((i = 1; i <= $1; i++)); do
 		mkdir -p "$work/n$i"
-		"$top/build/bin/ckptctl" keygen --dir "$work/n$i" --node "n$i" \
-			--address "127.0.0.1:${port[i - 1]}" >>"$work/hosts" || return
+		"$top/build/bin/ckptctl" keygen --dir "$work/n$i" --node "n$i" --address \
+			"${address[i]:-127.0.0.1}:${port[i - 1]}" >>"$work/hosts" || return
 	done
 	sed -i 's/$/ root=yes/' "$work/hosts"
 }

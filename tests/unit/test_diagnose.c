@@ -228,6 +228,35 @@ static void test_among(void **state)
 	assert_int_equal(match.nr_suspects, 2);
 	match_done(&match);
 
+	/* a receive from anybody, when nobody is left who could send */
+	all_wait(ranks, 6, 4);
+	waits_for(&ranks[5], FACT_NONE);
+	begun[5][0].seq = 3;
+	v = judge(ranks, 6, &match);
+	assert_int_equal(match.kind, MATCH_MISSING);
+	assert_int_equal(match.nr_suspects, 1);
+	assert_int_equal(match.suspects[0], 5);
+	assert_int_equal(match.seq, 4);
+	assert_int_equal(v.cause, CAUSE_LIBRARY);
+	assert_int_equal(v.kind, VERDICT_HANGS);
+	match_done(&match);
+	/* somebody may yet send */
+	is_out(&ranks[2], 'R');
+	begun[2][0].seq = 4;
+	v = judge(ranks, 6, &match);
+	assert_int_equal(v.kind, VERDICT_UNKNOWN);
+	match_done(&match);
+
+	/* ended, and its page with it */
+	all_wait(ranks, 6, 4);
+	ranks[3] = (struct fact_rank){ .rank = 3, .life = FACT_ENDED, .peer = FACT_NONE };
+	v = judge(ranks, 6, &match);
+	assert_int_equal(match.kind, MATCH_MISSING);
+	assert_int_equal(match.suspects[0], 3);
+	assert_int_equal(v.cause, CAUSE_ENDED);
+	assert_int_equal(v.kind, VERDICT_HANGS);
+	match_done(&match);
+
 	/* all have come */
 	all_wait(ranks, 6, 4);
 	v = judge(ranks, 6, &match);
