@@ -240,6 +240,7 @@ int account_vma(const struct image_reader *r, struct account_maps *maps,
 		break;
 	case CKPT_VMA_FILE_SHARED:
 	case CKPT_VMA_SHM:
+	case CKPT_VMA_SYSV:
 	case CKPT_VMA_HUGETLB_SHARED:
 		map->elsewhere += rest;
 		break;

@@ -44,6 +44,7 @@ const char *describe_type(uint16_t type)
 #undef NAME_OF_FILE_RECORD
 		[CKPT_REC_SOCK] = "SOCK",
 		[CKPT_REC_SOCK_MSG] = "SOCK_MSG",
+		[CKPT_REC_SEMADJ] = "SEMADJ",
 	};
 
 	type &= (uint16_t)~CKPT_REC_OPTIONAL;

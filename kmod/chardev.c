@@ -20,6 +20,7 @@
 #include "arch.h"
 #include "capture.h"
 #include "chardev.h"
+#include "collect.h"
 #include "compat/layout.h"
 #include "context.h"
 #include "lease.h"
@@ -78,6 +79,8 @@ static int ckpt_cmd_info(struct ckpt_ctx *ctx, union ckpt_arg *arg)
 			 CKPT_FEAT_DEADLINES | CKPT_FEAT_OWNER | CKPT_FEAT_WRITES |
 			 CKPT_FEAT_WRITES_STATE | CKPT_FEAT_SOCK_CREDS | CKPT_FEAT_LEASE |
 			 CKPT_FEAT_SAMPLE;
+	if (ckpt_sysv_is_known())
+		info->features |= CKPT_FEAT_SYSV;
 	if (ckpt_layout_fits(CKPT_LAYOUT_N_TTY))
 		info->features |= CKPT_FEAT_TTY_PEEK;
 	if (IS_ENABLED(CONFIG_MEM_SOFT_DIRTY))
@@ -122,7 +125,7 @@ CKPT_CMD_FN(restore_commit, restore_commit)
 static const struct ckpt_cmd ckpt_cmds[] = {
 	CKPT_CMD(INFO, info, ckpt_info, .beside = true),
 	CKPT_CMD(TARGET, capture_target, ckpt_target,
-		 .flags = CKPT_TARGET_DESCENDANTS | CKPT_TARGET_OWNED),
+		 .flags = CKPT_TARGET_DESCENDANTS | CKPT_TARGET_OWNED | CKPT_TARGET_SYSV),
 	CKPT_CMD(FREEZE, capture_freeze, ckpt_freeze),
 	CKPT_CMD(SNAPSHOT, capture_snapshot, ckpt_snapshot,
 		 .flags = CKPT_SNAPSHOT_NO_COW | CKPT_SNAPSHOT_DRY | CKPT_SNAPSHOT_TRACK),

@@ -123,6 +123,15 @@ void ckpt_file_check(struct ckpt_collect *c, struct ckpt_object *obj, u32 kind);
  */
 bool ckpt_file_is_own(struct ckpt_collect *c, struct ckpt_object *obj, enum ckpt_reason reason);
 
+/*
+ * sysv.c: System V objects.
+ */
+bool ckpt_sysv_is_known(void);		/* false: this kernel's structures are not known */
+bool ckpt_collects_sysv(const struct ckpt_collect *c);	/* CKPT_TARGET_SYSV */
+bool ckpt_file_is_sysv(const struct file *file);	/* of a segment, also of huge pages */
+/* SEMADJ of the process of which @task is a thread; refuses lists that cannot be made again. */
+int ckpt_collect_semadj(struct ckpt_collect *c, struct task_struct *task, s32 pid);
+
 /* files_lock.c: LOCK records of an open file */
 int ckpt_collect_locks(struct ckpt_collect *c, struct ckpt_object *obj);
 /* Has the description a lock or a lease? Those of processes (POSIX) do not count. */

@@ -33,6 +33,7 @@ const struct ckpt_collect_kind *const ckpt_collect_kinds[] = {
 	&ckpt_kind_timerfd,
 	&ckpt_kind_signalfd,
 	&ckpt_kind_epoll,
+	&ckpt_kind_sysv,
 	NULL,
 };
 
@@ -83,6 +84,8 @@ static u32 ckpt_kind_internal(const struct super_block *sb, const char *name)
 		return CKPT_FILE_OTHER;
 	if (is_memfd)
 		return CKPT_FILE_MEMFD;
+	if (!strncmp(name, "SYSV", 4))
+		return CKPT_FILE_SYSV;
 	return !strcmp(name, "dev/zero") ? CKPT_FILE_SHM : CKPT_FILE_OTHER;
 }
 
@@ -196,6 +199,8 @@ u32 ckpt_file_kind(struct file *file, u64 *ret_object)
 	default:
 		if (file_inode(file)->i_sb->s_magic == HUGETLBFS_MAGIC)
 			*ret_object = file_inode(file)->i_blkbits;
+		else if (ckpt_file_is_sysv(file))
+			*ret_object = file_inode(file)->i_ino;
 		return ckpt_kind_regular(file);
 	}
 }
@@ -210,6 +215,7 @@ static const struct {
 	{ CKPT_FILE_SOCK, CKPT_R_FD_SOCKET },
 	{ CKPT_FILE_INOTIFY, CKPT_R_FD_INOTIFY },
 	{ CKPT_FILE_PIDFD, CKPT_R_FD_KIND },
+	{ CKPT_FILE_SYSV, CKPT_R_FD_KIND },
 	{ CKPT_FILE_OTHER, CKPT_R_FD_KIND },
 };
 

@@ -52,6 +52,7 @@ struct ckpt_object {
 			struct ckpt_rec_mm *rec;	/* in the records of the snapshot */
 			bool held; /* map of stopped threads: readable in place until dropped */
 			bool in_use;			/* threads left out run in it */
+			bool sysv;			/* a System V segment is attached */
 			u64 base; /* token of the snapshot that clean pages refer to; 0: none */
 			u64 token;			/* token of @snapshot; 0: not tracked */
 		} mm;

@@ -150,7 +150,7 @@ void ckpt_collect_check_ipc(struct ckpt_collect *c)
 	task_lock(c->first);
 	ns = c->first->nsproxy;
 	if (ns && ns->ipc_ns != current->nsproxy->ipc_ns) {
-		for (i = 0; i < 3; i++)
+		for (i = 0; i < 3 && !ckpt_collects_sysv(c); i++)
 			in_use[i] = ns->ipc_ns->ids[i].in_use;
 		in_use[3] = READ_ONCE(ns->ipc_ns->mq_queues_count);
 	}
@@ -387,6 +387,8 @@ int ckpt_collect_proc(struct ckpt_collect *c, struct ckpt_proc *proc)
 		err = ckpt_collect_sigactions(c, alive, rec->pid);
 	if (!err)
 		err = ckpt_collect_timers(c, alive, rec->pid);
+	if (!err)
+		err = ckpt_collect_semadj(c, alive, rec->pid);
 	if (!err)
 		err = ckpt_collect_sigpending(c, alive, rec->pid, rec);
 	return err;

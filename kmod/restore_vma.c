@@ -20,11 +20,13 @@
 #include <linux/mman.h>
 #include <linux/pkeys.h>
 #include <linux/sched/mm.h>
+#include <uapi/linux/shm.h>
 #include <linux/syscalls.h>
 
 #include <asm/prctl.h>
 #include <asm/vdso.h>
 
+#include "collect.h"
 #include "compat/ksyms.h"
 #include "compat/mm.h"
 #include "compat/optional.h"
@@ -40,7 +42,7 @@
 static bool ckpt_vma_is_shared(const struct ckpt_rec_vma *rec)
 {
 	return rec->kind == CKPT_VMA_FILE_SHARED || rec->kind == CKPT_VMA_SHM ||
-	       rec->kind == CKPT_VMA_HUGETLB_SHARED;
+	       rec->kind == CKPT_VMA_HUGETLB_SHARED || rec->kind == CKPT_VMA_SYSV;
 }
 
 static bool ckpt_vma_is_hugetlb(const struct ckpt_rec_vma *rec)
@@ -135,6 +137,7 @@ static int ckpt_vma_check(const struct ckpt_rec_vma *rec, u64 floor)
 	case CKPT_VMA_FILE_SHARED:
 	case CKPT_VMA_SHM:
 	case CKPT_VMA_HUGETLB_SHARED:
+	case CKPT_VMA_SYSV:
 		if (!file)
 			return -EINVAL;
 		break;
@@ -169,8 +172,68 @@ static struct file *ckpt_vma_reopen(const struct ckpt_rec_vma *rec, struct file 
 	return ro;
 }
 
-static int ckpt_vma_get_file(struct ckpt_vma_item *item)
+/*
+ * The kernel knows an attachment by the file that shmat(2) makes.  @file leads to the segment; take
+ * such a file from an attachment in the caller, and put @file.
+ */
+static struct file *ckpt_vma_attach(const struct ckpt_rec_vma *rec, struct file *file)
 {
+#ifdef CONFIG_SYSVIPC
+	int flags = rec->flags & (CKPT_VM_WRITE | CKPT_VM_MAYWRITE) ? 0 : SHM_RDONLY;
+	struct file *attached = ERR_PTR(-EIDRM);
+	struct inode *inode = file_inode(file);
+	struct vm_area_struct *vma;
+	unsigned long addr;
+	long err;
+
+	err = -EINVAL;
+	if (ckpt_file_is_sysv(file))
+		err = ckpt_k(do_shmat)(inode->i_ino, NULL, flags, &addr, SHMLBA);
+	if (err) {
+		fput(file);
+		return ERR_PTR(err);
+	}
+	mmap_read_lock(current->mm);
+	vma = find_vma(current->mm, addr);
+	/* not another segment that has its number by now */
+	if (vma && vma->vm_start == addr && vma->vm_file && file_inode(vma->vm_file) == inode)
+		attached = get_file(vma->vm_file);
+	mmap_read_unlock(current->mm);
+	vm_munmap(addr, PAGE_ALIGN(i_size_read(inode)));
+	fput(file);
+	return attached;
+#else
+	fput(file);
+	return ERR_PTR(-EOPNOTSUPP);
+#endif
+}
+
+/* Where the attachment begins that the mapping is a piece of. */
+static u64 ckpt_vma_attached_at(const struct ckpt_rec_vma *rec)
+{
+	return rec->start - (rec->pgoff << PAGE_SHIFT);
+}
+
+/*
+ * A piece of the same attachment among the mappings before @item, or NULL: shmdt(2) detaches all
+ * pieces that have one file.
+ */
+static struct file *ckpt_vma_attachment(struct ckpt_mm_job *job, const struct ckpt_vma_item *item,
+					const struct file *file)
+{
+	u64 at = ckpt_vma_attached_at(item->rec);
+	const struct ckpt_vma_item *other = item;
+
+	while (other > job->items && (--other)->rec->start >= at)
+		if (other->rec->kind == CKPT_VMA_SYSV && ckpt_vma_attached_at(other->rec) == at &&
+		    file_inode(other->file) == file_inode(file))
+			return other->file;
+	return NULL;
+}
+
+static int ckpt_vma_get_file(struct ckpt_mm_job *job, struct ckpt_vma_item *item)
+{
+	struct file *attached;
 	struct file *file;
 
 	if (item->rec->file < 0)
@@ -182,7 +245,15 @@ static int ckpt_vma_get_file(struct ckpt_vma_item *item)
 		fput(file);
 		return -EINVAL;
 	}
-	file = ckpt_vma_reopen(item->rec, file);
+	attached = item->rec->kind == CKPT_VMA_SYSV ? ckpt_vma_attachment(job, item, file) : NULL;
+	if (attached) {
+		fput(file);
+		file = get_file(attached);
+	} else if (item->rec->kind == CKPT_VMA_SYSV) {
+		file = ckpt_vma_attach(item->rec, file);
+	} else {
+		file = ckpt_vma_reopen(item->rec, file);
+	}
 	if (IS_ERR(file))
 		return PTR_ERR(file);
 	item->file = file;
@@ -218,7 +289,7 @@ int ckpt_vmas_collect(struct ckpt_mm_job *job, struct ckpt_rec_stream *stream)
 		if (!err)
 			err = ckpt_vma_note_key(job, item->rec);
 		if (!err)
-			err = ckpt_vma_get_file(item);
+			err = ckpt_vma_get_file(job, item);
 		if (err)
 			return err;
 		floor = item->rec->end;

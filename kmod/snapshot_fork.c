@@ -18,6 +18,7 @@
 #include <linux/ckpt.h>
 
 #include "capture.h"
+#include "collect.h"
 #include "compat/ksyms.h"
 #include "compat/mm.h"
 #include "context.h"
@@ -33,21 +34,26 @@ struct ckpt_span {
 };
 
 /*
- * Mappings that fork must not copy: those left out, and private huge pages. The latter are read in
- * the pause: with a copy, the job would need a second page from a pool that may have none.  Spans
+ * Mappings that fork must not copy: those left out, private huge pages, and System V segments.
+ * Huge pages are read in the pause: with a copy, the job would need a second page from a pool that
+ * may have none.  Programs ask how often a segment is attached (shm_nattch).  Spans
  * are the mappings that fork does not copy anyway; they keep their flag (VM_DONTCOPY).
  */
 struct ckpt_uncopied {
 	const struct ckpt_excludes *ex;
 	pid_t pid;
 	bool huge;		/* there may be huge pages */
+	bool sysv;		/* there may be System V segments: a copy would be an attachment */
 	unsigned int nr, max;
 	struct ckpt_span *spans;
 };
 
-static bool ckpt_uncopied_is_huge(const struct ckpt_uncopied *un, struct vm_area_struct *vma)
+static bool ckpt_uncopied_is_more(const struct ckpt_uncopied *un, struct vm_area_struct *vma)
 {
-	return is_vm_hugetlb_page(vma) && !(vma->vm_flags & VM_MAYSHARE) &&
+	bool huge = is_vm_hugetlb_page(vma) && !(vma->vm_flags & VM_MAYSHARE);
+	bool sysv = un->sysv && vma->vm_file && ckpt_file_is_sysv(vma->vm_file);
+
+	return (huge || sysv) &&
 	       ckpt_excludes_range(un->ex, un->pid, vma->vm_start, vma->vm_end) !=
 	       CKPT_EXCLUDED_WHOLLY;
 }
@@ -69,11 +75,11 @@ static void ckpt_uncopied_each(struct ckpt_uncopied *un, struct mm_struct *mm,
 				fn(un, vma);
 		from = e->end;
 	}
-	if (un->huge) {
+	if (un->huge || un->sysv) {
 		VMA_ITERATOR(vmi, mm, 0);
 
 		for_each_vma(vmi, vma)
-			if (ckpt_uncopied_is_huge(un, vma))
+			if (ckpt_uncopied_is_more(un, vma))
 				fn(un, vma);
 	}
 }
@@ -109,7 +115,7 @@ static bool ckpt_uncopied_look(struct ckpt_uncopied *un, struct mm_struct *mm)
 #ifdef CONFIG_HUGETLB_PAGE
 	un->huge = atomic_long_read(&mm->hugetlb_usage);
 #endif
-	return un->huge || ckpt_excludes_next(un->ex, un->pid, 0);
+	return un->huge || un->sysv || ckpt_excludes_next(un->ex, un->pid, 0);
 }
 
 /*
@@ -198,6 +204,7 @@ pid_t ckpt_snapshot_fork(struct ckpt_capture *cap, const struct ckpt_object *obj
 {
 	struct ckpt_uncopied un = {
 		.ex = &cap->tree.excludes, .pid = obj->mm.rec->host_pid,
+		.sysv = obj->mm.sysv,
 	};
 	bool changed = ckpt_uncopied_look(&un, current->mm);
 	pid_t pid = -ENOMEM;

@@ -132,6 +132,8 @@ static void ckpt_task_check(struct ckpt_collect *c, struct task_struct *task)
 	unsigned long flaws = ckpt_task_find_flaws(task);
 	unsigned int i;
 
+	if (ckpt_collects_sysv(c))	/* ckpt_collect_semadj() looks at it */
+		flaws &= ~BIT(CKPT_FLAW_SEM_UNDO);
 	for_each_set_bit(i, &flaws, BITS_PER_LONG)
 		ckpt_refuse(c->cap, ckpt_task_flaws[i].reason, task, 0, "%s",
 			    ckpt_task_flaws[i].what);

@@ -84,6 +84,8 @@ static u32 ckpt_vma_file_kind(struct vm_area_struct *vma, u32 file_kind)
 	case CKPT_FILE_MEMFD:
 		return vma->vm_flags & VM_MAYSHARE ? CKPT_VMA_FILE_SHARED
 						 : CKPT_VMA_FILE_PRIVATE;
+	case CKPT_FILE_SYSV:	/* 0: mapped privately, through a descriptor from /proc */
+		return vma->vm_flags & VM_MAYSHARE ? CKPT_VMA_SYSV : 0;
 	case CKPT_FILE_SHM:	/* mapped privately, through a descriptor from /proc */
 		return vma->vm_flags & VM_MAYSHARE ? CKPT_VMA_SHM
 						 : CKPT_VMA_FILE_PRIVATE;
@@ -115,8 +117,7 @@ static bool ckpt_vma_is_sysv(const struct vm_area_struct *vma)
 {
 	const struct file *file = vma->vm_file;
 
-	return !strncmp(file->f_path.dentry->d_name.name, "SYSV", 4) &&
-	       file_inode(file)->i_sb->s_flags & SB_KERNMOUNT;
+	return ckpt_file_is_sysv(file);
 }
 
 /* The reason to refuse a mapping of an unknown kind. */
@@ -174,6 +175,8 @@ static void ckpt_vma_check(struct ckpt_collect *c, struct ckpt_object *obj,
 					"changed by the program: vDSO or its data");
 		return;
 	}
+	if (kind == CKPT_VMA_SYSV && !ckpt_collects_sysv(c))
+		ckpt_vma_refuse(c, obj, vma, CKPT_R_SYSV_SHM, "attached");
 	if (is_vm_hugetlb_page(vma) && vma->vm_file && ckpt_vma_is_sysv(vma))
 		ckpt_vma_refuse(c, obj, vma, CKPT_R_SYSV_SHM, "huge pages");
 	if (vma->vm_flags & (VM_IO | VM_PFNMAP))
@@ -255,6 +258,7 @@ static int ckpt_vma_collect(struct ckpt_collect *c, struct ckpt_object *obj,
 	rec->flags = ckpt_vma_translate(vma) |
 		     (u64)ckpt_vma_exec_key(vma) << CKPT_VM_KEY_SHIFT;
 	rec->kind = ckpt_vma_kind(vma);
+	obj->mm.sysv |= rec->kind == CKPT_VMA_SYSV;
 	ckpt_vma_check(c, obj, vma, rec->kind);
 	if (is_vm_hugetlb_page(vma))
 		rec->hugepage_shift = huge_page_shift(hstate_vma(vma));

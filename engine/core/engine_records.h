@@ -5,8 +5,9 @@
  * first, a multiple of 8 bytes, little-endian; new fields only at the end.
  *
  * They follow the kernel's records, which are kept unchanged, in this order:
- * TREE first of all, then the kernel's, then FILE_PLACEs, TTY_DATAs, TTYs, SOCK_OPTIONS, SOCK_ENDs,
- * EXTERNALs, FILE_TRACKs, FILE_MARKs, BLOBs, CLOSEDs.  A reader must not depend on that order.
+ * TREE first of all, then the kernel's, FILE_PLACEs, IPCs, TTY_DATAs, TTYs, SOCK_OPTIONS,
+ * SOCK_ENDs, EXTERNALs, FILE_TRACKs, FILE_MARKs, BLOBs, CLOSEDs.  A reader must not depend on that
+ * order.
  */
 #ifndef STILLPOINT_ENGINE_RECORDS_H
 #define STILLPOINT_ENGINE_RECORDS_H
@@ -228,23 +229,6 @@ struct engine_rec_closed {
 	__u8 tail_hash[32];
 };
 
-/* One option of a socket: what getsockopt(2) told. */
-struct engine_sock_option {
-	__s32 level;
-	__s32 name;
-	__u32 len;		/* bytes of value */
-	__u32 pad;
-	__u8 value[16];
-};
-
-/*
- * SOCK_OPTIONS: the options of a socket (struct ckpt_rec_sock) that differ from those of a new
- * one.  nr struct engine_sock_option follow.
- */
-struct engine_rec_sock_options {
-	struct ckpt_rec_hdr hdr;
-	__u32 sock;
-	__u32 nr;
-};
+#include "engine/core/engine_records_kinds.h"
 
 #endif /* STILLPOINT_ENGINE_RECORDS_H */

@@ -303,6 +303,7 @@ static int link_mms(struct state_parser *p)
 					vma->rec->kind == CKPT_VMA_FILE_PRIVATE ||
 					vma->rec->kind == CKPT_VMA_FILE_SHARED ||
 					vma->rec->kind == CKPT_VMA_SHM ||
+					vma->rec->kind == CKPT_VMA_SYSV ||
 					vma->rec->kind == CKPT_VMA_HUGETLB_SHARED,
 					&vma->file);
 		}
@@ -432,7 +433,8 @@ static int link_tree(struct state_parser *p)
 static bool state_has_content(const struct ckpt_rec_file *rec)
 {
 	return rec->kind == CKPT_FILE_REG || rec->kind == CKPT_FILE_SHM ||
-	       rec->kind == CKPT_FILE_MEMFD || rec->kind == CKPT_FILE_HUGETLB;
+	       rec->kind == CKPT_FILE_SYSV || rec->kind == CKPT_FILE_MEMFD ||
+	       rec->kind == CKPT_FILE_HUGETLB;
 }
 
 static int link_blobs(struct state_parser *p)
@@ -647,6 +649,7 @@ struct state *state_free(struct state *state)
 	free(state->tty_data);
 	free(state->externals);
 	free(state->closed);
+	free(state->ipcs);
 	free(state);
 	return NULL;
 }

@@ -49,6 +49,8 @@ struct state_proc {
 	const struct ckpt_rec_sigactions *sigactions;	/* NULL: zombie */
 	const struct ckpt_rec_timer *timers;	/* adjacent in the stream; NULL: none */
 	unsigned int nr_timers;
+	const struct ckpt_rec_semadj *semadjs;	/* adjacent in the stream; NULL: none */
+	unsigned int nr_semadjs;
 	const struct ckpt_rec_sigpending **pending;	/* shared queue, in order */
 	unsigned int nr_pending;
 	uint64_t user;
@@ -158,6 +160,8 @@ struct state {
 	unsigned int nr_tty_data;
 	const struct engine_rec_external **externals;
 	unsigned int nr_externals;
+	const struct engine_rec_ipc **ipcs;	/* in stream order */
+	unsigned int nr_ipcs;
 	struct state_closed *closed;		/* in stream order */
 	unsigned int nr_closed;
 	const struct engine_rec_writes *writes;	/* NULL: no log of closed files was asked */

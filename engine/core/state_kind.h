@@ -74,6 +74,7 @@ struct state_kind_record {
  * @apply: of a restore: the same once, after @connect and all processes
  * @arm: of a restore: the last step before the commit, when all contents are back: whatever the
  *	restore itself would set off
+ * @undo: of a restore that failed: take back what @prepare and @open made that outlives us
  * @disarm: of a restore that failed after @arm, or in it: take back what others could see
  *
  * The words of `show` and `diff` come from the list CKPT_RECS_OF_FILES of the uapi headers, as
@@ -98,6 +99,7 @@ struct state_kind {
 	int (*apply)(struct restore_records *s);
 	int (*arm)(struct reopen *r);
 	void (*disarm)(struct reopen *r);
+	void (*undo)(struct reopen *r);
 };
 
 /* engine/kinds/kinds.c: all kinds; the last entry is NULL. */

@@ -202,7 +202,7 @@ static int add_vma(struct state_parser *p, const struct ckpt_rec_hdr *hdr)
 		return state_fail(p, -EBADMSG, "bad or overlapping mapping %#llx-%#llx",
 				  (unsigned long long)rec->start,
 				  (unsigned long long)rec->end);
-	if (rec->kind < CKPT_VMA_ANON || rec->kind > CKPT_VMA_VSYSCALL ||
+	if (rec->kind < CKPT_VMA_ANON || rec->kind > CKPT_VMA_SYSV ||
 	    !state_parse_ends(rec->name, sizeof(rec->name)))
 		return state_fail(p, -EBADMSG, "mapping at %#llx of unknown kind %u",
 				  (unsigned long long)rec->start, rec->kind);
@@ -526,6 +526,7 @@ static int state_parse_allocate(struct state *state, const struct record_counts 
 	state->ttys = state_parse_array(count_of(counts, ENGINE_REC_TTY), sizeof(void *));
 	state->tty_data = state_parse_array(count_of(counts, ENGINE_REC_TTY_DATA), sizeof(void *));
 	state->externals = state_parse_array(count_of(counts, ENGINE_REC_EXTERNAL), sizeof(void *));
+	state->ipcs = state_parse_array(count_of(counts, ENGINE_REC_IPC), sizeof(void *));
 	state->closed = state_parse_array(count_of(counts, ENGINE_REC_CLOSED),
 					  sizeof(*state->closed));
 	index->by_pid = state_parse_array(procs, sizeof(void *));
@@ -540,7 +541,7 @@ static int state_parse_allocate(struct state *state, const struct record_counts 
 	    !state->procs || !state->threads || !state->mms || !state->vmas ||
 	    !state->fds || !state->fdtables || !state->files || !state->pipes || !state->locks ||
 	    !state->refusals || !state->blobs || !state->ttys || !state->tty_data ||
-	    !state->externals || !state->closed ||
+	    !state->externals || !state->closed || !state->ipcs ||
 	    !index->by_pid || !index->by_tid || !index->pending || !index->tracks ||
 	    !index->places || !index->marks || !index->blobs_by_inode || !index->own)
 		return -ENOMEM;

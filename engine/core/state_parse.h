@@ -35,6 +35,7 @@ struct state_parser {
 	struct state_thread *thread;	/* latest THREAD record, the same */
 	struct state_mm *mm;		/* latest MM record, the same */
 	const void *timers_end;		/* first byte behind the latest TIMER record */
+	const void *semadjs_end;	/* the same of SEMADJ */
 	const void *buf;
 	size_t offset;
 	struct state_error *error;

@@ -107,6 +107,8 @@ static int name_target(struct capture *cap, const struct capture_options *o,
 
 	if (ret)
 		return ret;
+	if (cap->dev->info.features & CKPT_FEAT_SYSV)
+		target.flags |= CKPT_TARGET_SYSV;
 	ret = kdev_target(cap->dev, &target);
 	if (!ret && o->targeted)
 		ret = o->targeted(o->frozen_arg, error);

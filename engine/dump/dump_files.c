@@ -33,6 +33,7 @@ static bool dump_files_has_content(const struct state_file *file)
 	switch (file->rec->kind) {
 	case CKPT_FILE_REG:
 	case CKPT_FILE_SHM:
+	case CKPT_FILE_SYSV:
 	case CKPT_FILE_MEMFD:
 	case CKPT_FILE_HUGETLB:
 		return true;
@@ -76,7 +77,8 @@ static void inode_add(struct dump *d, struct dump_inode *inode, struct state_fil
 	inode->deleted |= !named;
 	if (rec->flags & CKPT_FILE_OPEN)
 		inode->open = true;
-	if (rec->flags & CKPT_FILE_MAPPED_SHARED_WRITE) {
+	/* whoever has the id may attach the segment and write as soon as the tree runs */
+	if (rec->flags & CKPT_FILE_MAPPED_SHARED_WRITE || rec->kind == CKPT_FILE_SYSV) {
 		inode->writes = true;
 		inode->maps_write = true;
 		inode->appends = false;

@@ -9,7 +9,7 @@
  *	dump_links.c	files whose opened name is gone, and that have another one
  *	dump_mounts.c	mounts that only the tree has
  *	dump_sockets.c	sockets whose peer is outside; dump_sock.c: options of the others
- *	dump_sysv.c	System V objects in our IPC namespace that the tree uses
+ *	dump_sysv.c	which System V objects are the tree's; dump_ipc.c: their records
  *	dump_tty.c	terminals: settings and unread bytes
  *	dump_files.c	inodes: what to do with each, descriptors
  *	dump_in_place.c	files that the tree can write in place: kept, or watched
@@ -196,7 +196,7 @@ int dump_place_add(struct dump *d, const struct state_file *file, uint32_t flags
 bool dump_is_at(const struct ckpt_rec_file *rec, int dir, const char *name);
 /* Refuse a tree whose root process sees mounts that we do not see. */
 void dump_probe_mounts(struct dump *d, const struct ckpt_rec_proc *rec);
-/* Refuse a tree in our IPC namespace that uses System V objects there. In the pause. */
+/* Record the tree's System V objects; refuse those that others have, too. In the pause. */
 int dump_sysv_check(struct dump *d);
 /* Has the file's inode no name, as far as state and probe tell? */
 bool dump_deleted(const struct dump *d, const struct state_file *file);

@@ -1,26 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * System V objects that a tree uses in the IPC namespace of the dumper.
+ * Which System V objects are the tree's, and which of these cannot be saved.
  *
- * A job has a namespace of its own, and the module refuses all that is in it.  A tree in the
- * dumper's namespace (ckptctl dump, run --host-ns) shares it with everybody, so this file
- * tells the tree's objects from others'.  The kernel keeps of an object the user who created
- * it, the processes that used it last and, of shared memory alone, the creating process.
- * An object counts as the tree's if
+ * In an IPC namespace of the tree's own, all are.  A tree in the dumper's namespace (ckptctl dump,
+ * run --host-ns) shares it with everybody, so this file tells the tree's objects from others'.  The
+ * kernel keeps of an object the user who created it, the processes that used it last and, of shared
+ * memory alone, the creating process.  An object counts as the tree's if
  *
- *   - such a process is in the tree, or one of its threads is in a call on the object, or
+ *   - such a process is in the tree, or one of its threads is in a call on the object, or the tree
+ *     has it attached, or
  *   - a user of the tree created it while the tree ran, and none of these processes lives.
  *
  * The second rule is for what was created and not used yet, or by processes that have ended;
- * it may also meet what the same user's other programs left behind.  Attached segments and
- * undo lists (SEM_UNDO) are the module's matter; what only excluded ranges map is none.
+ * it may also meet what the same user's other programs left behind.  An object that is somebody
+ * else's, too, is refused: one that another living process used, and a set or queue that is older
+ * than the tree.  What only excluded ranges map is not the tree's.
  *
  * Looks in the pause, and changes nothing.
  */
 #include "base/error.h"
+#include "engine/dump/dump_ipc.h"
 #include "engine/dump/dump_run.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,6 +49,8 @@ struct dump_sysv {
 	uid_t *uids;		/* that any thread has, each once */
 	unsigned int nr_uids;
 	int64_t since;		/* seconds of CLOCK_REALTIME: when the first root began */
+	uint32_t flags;		/* of all records: ENGINE_IPC_NAMESPACE or 0 */
+	int err;		/* the first failure */
 };
 
 /* One object, and who used it. */
@@ -54,7 +60,8 @@ struct sysv_object {
 	struct ipc_perm perm;
 	time_t created;		/* at the latest: a change of its attributes counts, too */
 	pid_t user;		/* of the tree, who used it; 0: nobody known */
-	bool others;		/* a process that lives outside the tree used it */
+	pid_t others;		/* a process that lives outside the tree used it; 0: none */
+	bool attached;		/* by the tree */
 };
 
 static int compare_pids(const void *one, const void *other)
@@ -157,7 +164,7 @@ static void note_user(const struct dump_sysv *sysv, struct sysv_object *object, 
 	if (bsearch(&pid, sysv->pids, sysv->nr_pids, sizeof(pid), compare_pids))
 		object->user = pid;
 	else if (kill(pid, 0) == 0 || errno == EPERM)
-		object->others = true;
+		object->others = pid;
 }
 
 /* Has a user of the tree created the object while the tree ran, and does nobody use it? */
@@ -197,8 +204,27 @@ static const struct state_thread *find_caller(const struct dump_sysv *sysv,
 	return NULL;
 }
 
-/* Refuse the tree if the object is its own; @calls are those that wait on such objects. */
-static void dump_sysv_judge(struct dump_sysv *sysv, const struct sysv_object *object,
+/* Tell why the object is not the tree's alone; NULL: it is. */
+static const char *shared_with(const struct dump_sysv *sysv, const struct sysv_object *object,
+			       char *buf, size_t size)
+{
+	bool older = object->created + 1 < sysv->since;
+
+	if (!(sysv->d->cap.dev->info.features & CKPT_FEAT_SYSV))
+		return "the kernel module cannot save it: load its newer version";
+	if (object->others) {
+		snprintf(buf, size, "process %d outside of the tree uses it, too", object->others);
+		return buf;
+	}
+	return older && !object->attached ? "the tree uses it, and it is older than the tree" :
+					    NULL;
+}
+
+/*
+ * Is the object to be saved? @calls are those that wait on such objects. Refuse the tree if the
+ * object is its own and somebody else's.
+ */
+static bool dump_sysv_judge(struct dump_sysv *sysv, const struct sysv_object *object,
 			    const long calls[2])
 {
 	const struct state *state = sysv->d->cap.state;
@@ -206,21 +232,32 @@ static void dump_sysv_judge(struct dump_sysv *sysv, const struct sysv_object *ob
 	struct error_refusal refusal = {
 		.reason = CKPT_R_SYSV_IPC, .pid = object->user, .object = (uint64_t)object->id,
 	};
-	const char *why = "used by the process";
+	const char *why;
+	char buf[80];
 
+	if (sysv->flags & ENGINE_IPC_NAMESPACE)
+		return true;
+	if (!object->user && !caller && !object->attached && !is_left_by_us(sysv, object))
+		return false;
+	why = shared_with(sysv, object, buf, sizeof(buf));
+	if (!why)
+		return true;
 	if (caller) {
 		refusal.pid = caller->proc->rec->host_pid;
 		refusal.tid = caller->rec->host_tid;
-		why = "a thread waits for it";
-	} else if (!object->user && is_left_by_us(sysv, object)) {
-		refusal.pid = state->procs[0].rec->host_pid;
-		why = "made by its user since it began, and no other process is known";
 	} else if (!object->user) {
-		return;
+		refusal.pid = state->procs[0].rec->host_pid;
 	}
 	dump_sysv_name(state, &refusal);
 	error_refuse(sysv->d->error, &refusal, "%s %d (key 0x%x): %s", object->what, object->id,
 		     (unsigned int)object->perm.__key, why);
+	return false;
+}
+
+static void dump_sysv_note(struct dump_sysv *sysv, int ret)
+{
+	if (ret && !sysv->err)
+		sysv->err = ret;
 }
 
 /* ---------------------------------------------------------------- kinds */
@@ -242,7 +279,8 @@ static void check_queues(struct dump_sysv *sysv)
 		object.created = ds.msg_ctime;
 		note_user(sysv, &object, ds.msg_lspid);
 		note_user(sysv, &object, ds.msg_lrpid);
-		dump_sysv_judge(sysv, &object, calls);
+		if (dump_sysv_judge(sysv, &object, calls))
+			dump_sysv_note(sysv, dump_ipc_queue(sysv->d, object.id, &ds, sysv->flags));
 	}
 }
 
@@ -267,9 +305,10 @@ static void check_semaphores(struct dump_sysv *sysv)
 			continue;
 		object.perm = ds.sem_perm;
 		object.created = ds.sem_ctime;
-		for (int n = 0; n < (int)ds.sem_nsems && !object.user; n++)
+		for (int n = 0; n < (int)ds.sem_nsems; n++)
 			note_user(sysv, &object, semctl(object.id, n, GETPID, (union semun){ 0 }));
-		dump_sysv_judge(sysv, &object, calls);
+		if (dump_sysv_judge(sysv, &object, calls))
+			dump_sysv_note(sysv, dump_ipc_set(sysv->d, object.id, &ds, sysv->flags));
 	}
 }
 
@@ -299,6 +338,32 @@ static bool is_mapped(const struct dump_sysv *sysv, int id)
 	return found;
 }
 
+/* The file that the kernel module has recorded of the segment, or NULL. */
+static const struct state_file *find_segment(const struct dump_sysv *sysv, int id)
+{
+	const struct state *state = sysv->d->cap.state;
+
+	for (unsigned int i = 0; i < state->nr_files; i++)
+		if (state->files[i].rec->kind == CKPT_FILE_SYSV &&
+		    state->files[i].rec->object == (uint64_t)id)
+			return &state->files[i];
+	return NULL;
+}
+
+static void refuse_segment(struct dump_sysv *sysv, const struct sysv_object *object)
+{
+	const struct state *state = sysv->d->cap.state;
+	struct error_refusal refusal = {
+		.reason = CKPT_R_SYSV_IPC, .pid = state->procs[0].rec->host_pid,
+		.object = (uint64_t)object->id,
+	};
+
+	dump_sysv_name(state, &refusal);
+	error_refuse(sysv->d->error, &refusal, "%s %d (key 0x%x): made by its user since it began, "
+		     "by a process that is gone, and not attached", object->what, object->id,
+		     (unsigned int)object->perm.__key);
+}
+
 static void check_segments(struct dump_sysv *sysv)
 {
 	static const long calls[2] = { -1, -1 };	/* none waits */
@@ -308,36 +373,83 @@ static void check_segments(struct dump_sysv *sysv)
 
 	for (int i = 0; i <= last; i++) {
 		struct sysv_object object = { .what = "shared memory" };
+		const struct state_file *file;
 
 		object.id = shmctl(i, SHM_STAT_ANY, &ds);
 		if (object.id < 0)
 			continue;
+		file = find_segment(sysv, object.id);
 		object.perm = ds.shm_perm;
 		object.created = ds.shm_ctime;
+		object.attached = file && file->rec->flags & CKPT_FILE_MAPPED;
 		note_user(sysv, &object, ds.shm_cpid);
 		note_user(sysv, &object, ds.shm_lpid);
-		if (!object.user && !is_left_by_us(sysv, &object))
+		if (!file && ds.shm_nattch && is_mapped(sysv, object.id))
 			continue;
-		if (!ds.shm_nattch || !is_mapped(sysv, object.id))
-			dump_sysv_judge(sysv, &object, calls);
+		if (!dump_sysv_judge(sysv, &object, calls))
+			continue;
+		if (file)
+			dump_sysv_note(sysv,
+				       dump_ipc_segment(sysv->d, object.id, &ds, sysv->flags));
+		else
+			refuse_segment(sysv, &object);
 	}
+}
+
+/* ---------------------------------------------------------------- namespaces */
+
+/* Enter the tree's IPC namespace; *ret_home leads back. */
+static int enter_namespace(const struct state *state, int *ret_home)
+{
+	char path[40];
+
+	for (unsigned int i = 0; i < state->nr_procs; i++) {
+		_cleanup_fd_ int home = -1, there = -1;
+
+		if (!state->procs[i].mm)
+			continue;
+		snprintf(path, sizeof(path), "/proc/%d/ns/ipc", state->procs[i].rec->host_pid);
+		there = open(path, O_RDONLY | O_CLOEXEC);
+		home = open("/proc/thread-self/ns/ipc", O_RDONLY | O_CLOEXEC);
+		if (there < 0 || home < 0 || setns(there, CLONE_NEWIPC))
+			return -errno;
+		*ret_home = take_fd(&home);
+		return 0;
+	}
+	return -ESRCH;
+}
+
+static int check_all(struct dump_sysv *sysv)
+{
+	_cleanup_fd_ int home = -1;
+	int ret = 0;
+
+	if (sysv->flags & ENGINE_IPC_NAMESPACE)
+		ret = enter_namespace(sysv->d->cap.state, &home);
+	if (ret)
+		return error_fail(sysv->d->error, ret, "cannot enter the tree's IPC namespace: %s",
+				  strerror(-ret));
+	check_queues(sysv);
+	check_semaphores(sysv);
+	check_segments(sysv);
+	if (home >= 0 && setns(home, CLONE_NEWIPC))
+		return error_fail(sysv->d->error, -errno,
+				  "cannot leave the tree's IPC namespace: %s", strerror(errno));
+	return sysv->err;
 }
 
 int dump_sysv_check(struct dump *d)
 {
+	bool ours = is_in_our_namespace(d->cap.state);
 	struct dump_sysv sysv;
 	int ret;
 
-	if (!is_in_our_namespace(d->cap.state))
+	/* the kernel module has refused all that a namespace of the tree's own has */
+	if (!ours && !(d->cap.dev->info.features & CKPT_FEAT_SYSV))
 		return 0;
 	ret = dump_sysv_init(&sysv, d);
-	if (ret) {
-		error_fail(d->error, ret, "out of memory");
-	} else {
-		check_queues(&sysv);
-		check_semaphores(&sysv);
-		check_segments(&sysv);
-	}
+	sysv.flags = ours ? 0 : ENGINE_IPC_NAMESPACE;
+	ret = ret ? error_fail(d->error, ret, "out of memory") : check_all(&sysv);
 	dump_sysv_done(&sysv);
 	return ret;
 }

@@ -93,6 +93,9 @@ void reopen_undo(struct reopen *r)
 	for (unsigned int i = 0; r->armed && state_kinds[i]; i++)
 		if (state_kinds[i]->disarm)
 			state_kinds[i]->disarm(r);
+	for (unsigned int i = 0; state_kinds[i]; i++)
+		if (state_kinds[i]->undo)
+			state_kinds[i]->undo(r);
 	reopen_ttys_undo(r);
 	reopen_put_undo(r);
 	reopen_names_undo(r);
@@ -443,5 +446,6 @@ void reopen_done(struct reopen *r)
 	free(r->first);
 	free(r->pipes);
 	free(r->socks);
+	reopen_ipc_done(r);
 	memset(r, 0, sizeof(*r));
 }

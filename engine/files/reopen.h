@@ -38,6 +38,7 @@ struct reopen_sock;		/* a socket: reopen_sock.h */
 struct kdev;
 struct stat;
 struct write_since;
+struct reopen_ipc;		/* a System V object: reopen_ipc.h */
 struct reopen_tty;		/* the former settings of a caller's terminal */
 
 /* A file or directory that was created. */
@@ -57,6 +58,7 @@ struct reopen {
 	unsigned int *first;	/* by file: first file of the same inode */
 	int (*pipes)[2];	/* by pipe: both ends; -1: none */
 	struct reopen_sock *socks;	/* by socket: reopen_sock.h */
+	struct reopen_ipc *ipcs;	/* by object: reopen_ipc.h; NULL: nothing yet */
 	int *masters;		/* by file: master of a pty of the tree; -1: none */
 	struct reopen_put *puts;	/* found by reopen_check() and reopen_all() */
 	unsigned int nr_puts;
@@ -78,6 +80,7 @@ int reopen_init(struct reopen *r, const struct state *state, struct image_reader
 		const struct reopen_options *options, struct ckpt_error *error);
 void reopen_close(struct reopen *r);		/* close all descriptors: the tree has the files */
 void reopen_done(struct reopen *r);		/* close and free everything */
+void reopen_ipc_done(struct reopen *r);	/* reopen_ipc_content.c */
 
 /* reopen_check.c: compare the files with the records; collects refusals. */
 int reopen_check(struct reopen *r);

@@ -481,7 +481,7 @@ int reopen_seal_object(struct reopen *r, const struct state_file *file)
 	const struct ckpt_rec_file *rec = file->rec;
 	int fd = r->bases[file - r->state->files], ret;
 
-	if (rec->kind == CKPT_FILE_SHM || fd < 0)
+	if (rec->kind == CKPT_FILE_SHM || rec->kind == CKPT_FILE_SYSV || fd < 0)
 		return 0;
 	ret = reopen_seal_fd(r, file, fd);
 	if (ret)

@@ -20,6 +20,7 @@ const struct state_kind *const state_kinds[] = {
 	&state_kind_eventfd,
 	&state_kind_signalfd,
 	&state_kind_timerfd,
+	&state_kind_sysv,
 	&state_kind_epoll,		/* watches files of all kinds above */
 	NULL,
 };

@@ -19,6 +19,7 @@ extern const struct state_kind state_kind_eventfd;
 extern const struct state_kind state_kind_signalfd;
 extern const struct state_kind state_kind_timerfd;
 extern const struct state_kind state_kind_epoll;
+extern const struct state_kind state_kind_sysv;
 
 /* kinds.c: the policy of a kind that the kernel module alone refuses, if anybody does. */
 void kind_passes(struct dump *d, const struct state_file *file);

@@ -88,6 +88,8 @@ static int builder_begin(struct building *g)
 	ret = kdev_open(&g->dev, &g->error);
 	if (!ret)
 		ret = check_node(g);
+	if (!ret && !o->dry_run)
+		ret = builder_ipc(g->b->state, o, &g->error);
 	if (!ret && !g->b->options->dry_run)
 		ret = begin_restore(g);
 	if (ret || g->b->options->dry_run) {

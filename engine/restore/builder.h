@@ -31,6 +31,9 @@ _Noreturn void builder_main(const struct builder *b, pid_t parent);
 
 /* builder_rights.c: while still privileged, raise everything that the tree inherits and needs. */
 int builder_prepare(const struct plan *plan, struct ckpt_error *error);
+/* builder_rights.c: make an IPC namespace for a tree without a job that had one of its own. */
+int builder_ipc(const struct state *state, const struct restore_options *options,
+		struct ckpt_error *error);
 /*
  * builder_rights.c: make a time namespace for the children, in which the tree's clocks go on.
  * If @beside is not 0, enter that process's time namespace instead; its clocks may be ahead.

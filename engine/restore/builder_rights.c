@@ -187,6 +187,22 @@ int builder_clocks(const struct ckpt_rec_system *system, pid_t beside,
 				 strerror(-ret)) : 0;
 }
 
+/*
+ * A job has an IPC namespace by now; a tree that had one of its own and is restored without a job
+ * gets one here.
+ */
+int builder_ipc(const struct state *state, const struct restore_options *options,
+		struct ckpt_error *error)
+{
+	bool own = false;
+
+	for (unsigned int i = 0; i < state->nr_ipcs; i++)
+		own |= !!(state->ipcs[i]->flags & ENGINE_IPC_NAMESPACE);
+	if (!own || options->enter || options->beside || !unshare(CLONE_NEWIPC))
+		return 0;
+	return error_fail(error, -errno, "cannot make an IPC namespace: %s", strerror(errno));
+}
+
 /* ---------------------------------------------------------------- drop */
 
 uint64_t builder_bounding(void)

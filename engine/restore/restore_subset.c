@@ -213,6 +213,7 @@ static bool is_of_node(const struct state_file *file)
 
 	switch (rec->kind) {
 	case CKPT_FILE_SHM:
+	case CKPT_FILE_SYSV:
 	case CKPT_FILE_MEMFD:
 	case CKPT_FILE_HUGETLB:
 	case CKPT_FILE_FIFO:
@@ -254,6 +255,18 @@ static void check_inode(const struct subset *s, struct state_file *const *files,
 	if (marks == BOTH && open && of_node)
 		restore_subset_refuse(s, NULL, "%.60s is also that of a rank that goes elsewhere",
 				      files[0]->path[0] ? files[0]->path : "shared memory");
+}
+
+/* Nobody knows which ranks use a set or a queue, or will attach a segment. */
+static void check_ipc(const struct subset *s)
+{
+	bool goes = false;
+
+	for (unsigned int i = 0; i < s->state->nr_procs; i++)
+		goes |= !!(s->state->procs[i].user & GOES);
+	if (goes && s->state->nr_ipcs)
+		restore_subset_refuse(s, NULL, "System V object %d may also be used by a rank that "
+				      "goes elsewhere", s->state->ipcs[0]->id);
 }
 
 static int check_files(const struct subset *s)
@@ -475,6 +488,7 @@ int restore_subset_make(const struct state *state, const void *buf, size_t len,
 		mark_objects(&s);
 		check_tables(&s);
 		check_fs(&s);
+		check_ipc(&s);
 		ret = check_files(&s);
 	}
 	if (!ret)

@@ -22,6 +22,7 @@
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/sem.h>
 
 #include "base/rawsys.h"
 
@@ -114,6 +115,36 @@ static void set_directories(const struct tree *tree, int index)
 		task_fail(tree, "cannot change the working directory", ret);
 }
 
+/*
+ * Let the kernel know what SEM_UNDO is to undo: operate on the set the other way. It has values
+ * from which that is possible; the builder sets the right ones later, which no undo list notes.
+ */
+static void set_semadj(const struct tree *tree, const struct ckpt_rec_semadj *rec)
+{
+	const int16_t *adj = (const int16_t *)(rec + 1);
+
+	for (uint32_t i = 0; i < rec->nr; i++) {
+		struct sembuf op = {
+			.sem_num = (unsigned short)i, .sem_op = (short)-adj[i],
+			.sem_flg = SEM_UNDO | IPC_NOWAIT,
+		};
+		long ret = adj[i] ? raw(SYS_semop, rec->id, &op, 1) : 0;
+
+		if (ret < 0)
+			task_fail(tree, "cannot note what SEM_UNDO undoes", ret);
+	}
+}
+
+static void set_semadjs(const struct tree *tree, const struct state_proc *proc)
+{
+	const struct ckpt_rec_semadj *rec = proc->semadjs;
+
+	for (unsigned int i = 0; i < proc->nr_semadjs; i++) {
+		set_semadj(tree, rec);
+		rec = (const void *)((const char *)rec + rec->hdr.len);
+	}
+}
+
 void task_attr_late(const struct tree *tree, int index)
 {
 	const struct ckpt_rec_proc *rec = tree->plan->tasks[index].proc->rec;
@@ -130,6 +161,7 @@ void task_attr_late(const struct tree *tree, int index)
 		raw(SYS_umask, rec->umask);
 		set_directories(tree, index);
 	}
+	set_semadjs(tree, tree->plan->tasks[index].proc);
 }
 
 /* ---------------------------------------------------------------- scheduling */

@@ -40,6 +40,9 @@ static const struct {
 	[CKPT_LAYOUT_SIGNALFD] = { "signalfd_ctx", "signalfds are refused" },
 	[CKPT_LAYOUT_EVENTPOLL] = { "eventpoll", "epoll descriptors are refused" },
 	[CKPT_LAYOUT_EPITEM] = { "epitem", "epoll descriptors are refused" },
+	[CKPT_LAYOUT_SEM_ENTRY] = { "sem_undo", "System V objects are refused" },
+	[CKPT_LAYOUT_SEM_ARRAY] = { "sem_array", "System V objects are refused" },
+	[CKPT_LAYOUT_SHM] = { "shmid_kernel", "System V objects are refused" },
 };
 
 #define CKPT_FIELD(layout, mine, name)					\
@@ -63,7 +66,18 @@ static const struct ckpt_layout_field ckpt_layout_fields[] __initconst = {
 	CKPT_FIELD(N_TTY, ckpt_n_tty, read_flags),
 	CKPT_FIELD(N_TTY, ckpt_n_tty, read_tail),
 #ifdef CONFIG_SYSVIPC
+	CKPT_FIELD(SEM_UNDO, ckpt_sem_undo_list, refcnt),
+	CKPT_FIELD(SEM_UNDO, ckpt_sem_undo_list, lock),
 	CKPT_FIELD(SEM_UNDO, ckpt_sem_undo_list, list_proc),
+	CKPT_FIELD(SEM_ENTRY, ckpt_sem_undo, list_proc),
+	CKPT_FIELD(SEM_ENTRY, ckpt_sem_undo, semid),
+	CKPT_FIELD(SEM_ENTRY, ckpt_sem_undo, semadj),
+	CKPT_FIELD(SEM_ARRAY, ckpt_sem_array, sem_perm),
+	CKPT_FIELD(SEM_ARRAY, ckpt_sem_array, sem_nsems),
+	CKPT_FIELD(SHM, ckpt_shm, shm_perm),
+	CKPT_FIELD(SHM, ckpt_shm, shm_file),
+	CKPT_FIELD(SHM, ckpt_shm, shm_cprid),
+	CKPT_FIELD(SHM, ckpt_shm, shm_lprid),
 #endif
 #ifdef CONFIG_SECURITY_LANDLOCK
 	CKPT_FIELD(LANDLOCK, ckpt_landlock_cred, domain),

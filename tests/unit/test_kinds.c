@@ -233,12 +233,56 @@ static void test_bad_records(void **arg)
 	parse_fails(&f, "impossible timerfd");
 }
 
+static struct engine_rec_ipc *add_ipc(struct opening *f, uint32_t kind, uint64_t size,
+				      const void *tail, size_t len)
+{
+	struct engine_rec_ipc *rec;
+
+	rec = stream_add(&f->stream, ENGINE_REC_IPC, sizeof(*rec), tail, len);
+	rec->kind = kind;
+	rec->id = 32769;
+	rec->size = size;
+	return rec;
+}
+
+static void test_bad_ipc(void **arg)
+{
+	const struct {
+		struct engine_ipc_message head;
+		char bytes[8];
+	} message = { { 1, 9, 0 }, "" };
+	const uint16_t values[4] = { 1, 2, 3, 4 };
+	struct ckpt_rec_semadj *adj;
+	struct opening f;
+
+	opening_begin(&f, *arg, "ipc1");
+	add_ipc(&f, ENGINE_IPC_SEM, 5, values, sizeof(values));
+	parse_fails(&f, "impossible System V object 32769");
+	opening_begin(&f, *arg, "ipc2");
+	add_ipc(&f, ENGINE_IPC_SHM, 0, NULL, 0);
+	parse_fails(&f, "impossible System V object");
+	opening_begin(&f, *arg, "ipc3");
+	add_ipc(&f, ENGINE_IPC_MSG, 100, &message, sizeof(message))->nr = 1;
+	parse_fails(&f, "impossible System V object");
+	opening_begin(&f, *arg, "ipc4");
+	add_ipc(&f, ENGINE_IPC_MSG + 1, 1, NULL, 0);
+	parse_fails(&f, "impossible System V object");
+	opening_begin(&f, *arg, "ipc5");
+	add_ipc(&f, ENGINE_IPC_SEM, 4, values, sizeof(values))->mode = 01777;
+	parse_fails(&f, "impossible System V object");
+	opening_begin(&f, *arg, "ipc6");
+	adj = stream_add(&f.stream, CKPT_REC_SEMADJ, sizeof(*adj), NULL, 0);
+	adj->pid = 31999;
+	parse_fails(&f, "undo list away from process 31999");
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_setup, scratch_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(test_table),   TEST(test_eventfd), TEST(test_signalfd),
 		TEST(test_timerfd), TEST(test_epoll),   TEST(test_bad_records),
+		TEST(test_bad_ipc),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

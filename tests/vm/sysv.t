@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# System V objects in the namespace that a tree shares with everybody: its own refuse a
-# checkpoint, those of others do not.
+# System V objects in the namespace that a tree shares with everybody: its own are saved, those of
+# others are not looked at, those of both are refused.  A restart makes them anew under their ids,
+# finds those that its former run left, and touches nobody else's.
 #
 # The tree and its neighbours are sysv.pl: each tells its pid and its object's id in a file.
 
@@ -50,38 +51,53 @@ started shared shm; shared=$pid
 allowed "others make some while the tree runs" "$tree"
 stop tree "$tree"
 
-# the tree's own
+# made anew, found again, and in the way: kind letter-of-ipcrm
+image() {
+	in_vm rm -rf "$work/image"
+	ok_vm "$1" "$ckptctl" dump --standalone --pid "$2" --dir "$work/image" --kill
+}
+restored() {
+	ok_vm "$1" "$ckptctl" restore --standalone --dir "$work/image" --detach
+	pid=$(sed -n 's/.*; pid \([0-9]*\).*/\1/p' <<<"$out")
+}
 for kind in queue queue_used sem sem_used shm; do
 	case $kind in
-	queue*) what="message queue" ;;
-	sem*) what="semaphore set" ;;
-	shm*) what="shared memory" ;;
-	esac
-	case $kind in
-	queue|sem) why="made by its user since it began, and no other process is known" ;;
-	*) why="used by the process" ;;
+	queue*) letter=q what="message queue" make="-Q" ;;
+	sem*) letter=s what="semaphore set" make="-S 3" ;;
+	shm*) letter=m what="shared memory" make="-M 100" ;;
 	esac
 	started own "$kind"
-	refused "its own object, $kind" "$pid" "$what" "$id" "$why"
-	stop own "$pid"
-	case $kind in
-	queue*) in_vm ipcrm -q "$id" ;;
-	sem*) in_vm ipcrm -s "$id" ;;
-	shm*) in_vm ipcrm -m "$id" ;;
-	esac
+	allowed "its own object, $kind" "$pid"
+	image "$kind: a checkpoint kills it" "$pid"
+	restored "$kind: a restart finds what is left"
+	in_vm kill -9 "$pid"
+	in_vm ipcrm "-$letter" "$id"
+	restored "$kind: a restart makes it anew"
+	ok_vm "$kind: under its number" ipcs "-$letter" -i "$id"
+	in_vm kill -9 "$pid"
+	in_vm ipcrm "-$letter" "$id"
+	setting=$(sed 's/queue/msg/' <<<"${kind%%_*}")_next_id
+	in_vm sh -c "echo $id >/proc/sys/kernel/$setting; ipcmk $make >/dev/null"
+	fails_vm "$kind: a restart touches nobody else's" 3 "$ckptctl" restore --standalone \
+		--dir "$work/image" --detach
+	is "$kind: the reason and the object" \
+		"$(grep -o "$what $id (key 0x[0-9a-f]*): .*" <<<"$out" | tail -1 |
+		sed 's/ (key 0x[0-9a-f]*)//')" "$what $id: its number belongs to another object"
+	ok_vm "$kind: that is still there" ipcs "-$letter" -i "$id"
+	in_vm ipcrm "-$letter" "$id"
 done
 
 # what others made, and the tree uses: by an operation, and waiting
 started uses "use_sem_$sem"
 refused "a semaphore of another, that it used last" "$pid" "semaphore set" "$sem" \
-	"used by the process"
+	"the tree uses it, and it is older than the tree"
 stop uses "$pid"
 queue=$(in_vm sh -c "awk 'NR > 1 { print \$2; exit }' /proc/sysvipc/msg")
 in_vm sleep 2
 started waits "wait_$queue"
 in_vm sleep 1
 refused "a queue of another, that it waits for" "$pid" "message queue" "$queue" \
-	"a thread waits for it"
+	"the tree uses it, and it is older than the tree"
 in_vm kill "$pid"
 
 stop before "$before"

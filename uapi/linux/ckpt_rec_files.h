@@ -68,8 +68,12 @@ enum ckpt_file_kind {
 	CKPT_FILE_SIGNALFD = 19,
 	CKPT_FILE_INOTIFY = 20,
 	CKPT_FILE_PIDFD = 21,
+	CKPT_FILE_SYSV = 22,	/* System V shared memory; object: its id */
 	CKPT_FILE_OTHER = 255,
 };
+
+/* in the inode's number of a segment, as that is the id, which another file of tmpfs may have */
+#define CKPT_SYSV_INO		(1ULL << 63)
 
 #define CKPT_FILE_DELETED	(1U << 0)	/* no link under @path any more */
 #define CKPT_FILE_UNREACHABLE	(1U << 1)	/* path is outside the process's root */

@@ -49,6 +49,7 @@ enum ckpt_rec_type {
 	CKPT_REC_SOCK = 32, /* CKPT_REC_OPTIONAL if its peer is outside: as if not there */
 	CKPT_REC_SOCK_MSG = 33,
 	CKPT_REC_SOCK_CREDS = 34, /* of a restore alone; CKPT_FEAT_SOCK_CREDS */
+	CKPT_REC_SEMADJ = 40,
 };
 
 /**
@@ -340,6 +341,21 @@ struct ckpt_rec_timer {
 	__s64 overrun_last;
 };
 
+/* most semaphores in one set (SEMMSL), which the kernel never exceeds by default */
+#define CKPT_SEMADJ_MAX		65535
+
+/*
+ * SEMADJ: what SEM_UNDO will add to the semaphores of one set when the last thread of the process
+ * ends; then: nr __s16
+ */
+struct ckpt_rec_semadj {
+	struct ckpt_rec_hdr hdr;
+	__s32 pid;
+	__s32 id;
+	__u32 nr;
+	__u32 pad;
+};
+
 /* SIGPENDING: one queued signal, in queue order; siginfo as the kernel's
  * siginfo_t, in user format.  has_info 0: a signal without a queue entry.
  */
@@ -399,6 +415,7 @@ enum ckpt_vma_kind {
 	CKPT_VMA_VDSO = 7,
 	CKPT_VMA_VVAR = 8,
 	CKPT_VMA_VSYSCALL = 9,		/* not emitted: fixed by the kernel */
+	CKPT_VMA_SYSV = 10,		/* an attached System V segment */
 };
 
 /* vm_flags, translated; the names are those of VM_* */

@@ -11,6 +11,7 @@
 
 #define CKPT_TARGET_DESCENDANTS	(1U << 0)	/* the roots' descendants, not the roots */
 #define CKPT_TARGET_OWNED	(1U << 1)	/* refuse what the owner could not trace */
+#define CKPT_TARGET_SYSV	(1U << 2)	/* the caller saves System V objects */
 #define CKPT_EXCLUDE_MAX	(1U << 18)	/* enough for a node with a thousand MPI ranks */
 
 enum ckpt_exclude_kind {
@@ -48,6 +49,12 @@ struct ckpt_exclude {
  * @nr_owner_groups: number of his supplementary groups, at most 65536
  * @owner_groups: pointer to __u32 group ids
  * @owner_caps: capabilities that he has, CAP_ bits; 0 for an ordinary user
+ *
+ * With CKPT_TARGET_SYSV (CKPT_FEAT_SYSV) there are FILE records (CKPT_FILE_SYSV) of System V
+ * segments: of those that the tree has attached, of all in an IPC namespace that is not the
+ * caller's, and in the caller's of those that a process of the tree made or used last.  SEMADJ
+ * records tell what SEM_UNDO will undo.  The caller reads sets, queues and what else there is to
+ * know of an object itself.  Without the flag all that is refused.
  *
  * Makes the context a capture.  Refuses kernel threads, init, the caller and
  * its ancestors.  -EPERM to a caller that could not open the device (any more).

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The engine's own records of some kinds of state; included by engine_records.h, whose rules hold.
+ *
+ * Each kind's unit in engine/kinds/ reads and checks its record.
+ */
+#ifndef STILLPOINT_ENGINE_RECORDS_KINDS_H
+#define STILLPOINT_ENGINE_RECORDS_KINDS_H
+
+/* One option of a socket: what getsockopt(2) told. */
+struct engine_sock_option {
+	__s32 level;
+	__s32 name;
+	__u32 len;		/* bytes of value */
+	__u32 pad;
+	__u8 value[16];
+};
+
+/*
+ * SOCK_OPTIONS: the options of a socket (struct ckpt_rec_sock) that differ from those of a new
+ * one.  nr struct engine_sock_option follow.
+ */
+struct engine_rec_sock_options {
+	struct ckpt_rec_hdr hdr;
+	__u32 sock;
+	__u32 nr;
+};
+
+enum engine_ipc_kind {
+	ENGINE_IPC_SHM = 1,	/* content: that of the FILE with CKPT_FILE_SYSV and the id */
+	ENGINE_IPC_SEM = 2,
+	ENGINE_IPC_MSG = 3,
+};
+
+#define ENGINE_IPC_NAMESPACE	(1U << 0)	/* of an IPC namespace that was not the dumper's */
+#define ENGINE_IPC_REMOVED	(1U << 1)	/* SHM: goes with its last attachment */
+#define ENGINE_IPC_LOCKED	(1U << 2)	/* SHM: SHM_LOCK */
+
+/*
+ * IPC: a System V object of the tree.  SEM: size __u16 values follow; MSG: nr messages, each a
+ * struct engine_ipc_message with its bytes, all padded to 8 bytes.
+ */
+struct engine_rec_ipc {
+	struct ckpt_rec_hdr hdr;
+	__u32 kind;		/* enum engine_ipc_kind */
+	__s32 id;
+	__s32 key;
+	__u32 mode;		/* permissions alone */
+	__u32 uid, gid;
+	__u32 cuid, cgid;
+	__u32 flags;		/* ENGINE_IPC_* */
+	__u32 nr;		/* messages */
+	__u64 size;		/* SHM: bytes; SEM: semaphores; MSG: most bytes (msg_qbytes) */
+};
+
+struct engine_ipc_message {
+	__s64 type;
+	__u32 len;
+	__u32 pad;
+};
+
+#endif /* STILLPOINT_ENGINE_RECORDS_KINDS_H */
