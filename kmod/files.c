@@ -394,6 +394,8 @@ static void ckpt_file_fill_open(struct ckpt_object *obj, struct ckpt_rec_file *r
 	rec->f_flags = file->f_flags;
 	rec->f_mode = (__force u32)file->f_mode;
 	rec->pos = file->f_pos;
+	if (rec->kind != CKPT_FILE_PATH && ckpt_file_has_owner(file))
+		rec->flags |= CKPT_FILE_OWNER;
 	if (rec->kind == CKPT_FILE_SYSV)
 		rec->ino |= CKPT_SYSV_INO;
 	if (pipe) {

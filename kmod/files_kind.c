@@ -235,6 +235,19 @@ static bool ckpt_kind_is_known_device(dev_t rdev)
 	return MAJOR(rdev) == TTY_MAJOR || MAJOR(rdev) == TTYAUX_MAJOR;
 }
 
+/* Does the caller save descriptors of the kind, if nobody outside has them? */
+static bool ckpt_kind_is_callers(struct ckpt_collect *c, struct ckpt_object *obj, u32 kind)
+{
+	enum ckpt_reason reason = kind == CKPT_FILE_PIDFD ? CKPT_R_FD_KIND : CKPT_R_FD_INOTIFY;
+
+	if (!(c->tree->flags & CKPT_TARGET_FOWN) ||
+	    (kind != CKPT_FILE_PIDFD && kind != CKPT_FILE_INOTIFY) ||
+	    !strcmp(obj->file.file->f_path.dentry->d_name.name, "[fanotify]"))
+		return false;
+	ckpt_file_is_own(c, obj, reason);
+	return true;
+}
+
 static void ckpt_file_check_kind(struct ckpt_collect *c, struct ckpt_object *obj, u32 kind)
 {
 	struct file *file = obj->file.file;
@@ -245,6 +258,8 @@ static void ckpt_file_check_kind(struct ckpt_collect *c, struct ckpt_object *obj
 		if (ckpt_kind_refused[i].kind == kind) {
 			enum ckpt_reason reason = ckpt_kind_refused[i].reason;
 
+			if (ckpt_kind_is_callers(c, obj, kind))
+				return;
 			if (kind == CKPT_FILE_SOCK && ckpt_file_is_known_sock(c, file))
 				return;
 			if (kind == CKPT_FILE_SOCK && sock_from_file(file) &&
@@ -275,6 +290,6 @@ void ckpt_file_check(struct ckpt_collect *c, struct ckpt_object *obj, u32 kind)
 	ckpt_file_check_kind(c, obj, kind);
 	if (kind == CKPT_FILE_PATH)
 		return;
-	if (ckpt_file_has_owner(file))
+	if (ckpt_file_has_owner(file) && !(c->tree->flags & CKPT_TARGET_FOWN))
 		ckpt_refuse(c->cap, CKPT_R_FD_OWNER, obj->task, obj->id, "%pD4", file);
 }

@@ -59,4 +59,33 @@ struct engine_ipc_message {
 	__u32 pad;
 };
 
+/*
+ * INOTIFY: the watches of a descriptor: of.nr struct engine_inotify_watch, each with its path
+ * (NUL-terminated), all padded to 8 bytes.  No event was pending.
+ */
+struct engine_rec_inotify {
+	struct ckpt_rec_of_file of;
+};
+
+struct engine_inotify_watch {
+	__s32 wd;
+	__u32 mask;		/* of inotify_add_watch(2) */
+	__u32 mode;		/* type of the file that is watched: S_IFMT bits */
+	__u32 path_len;		/* bytes with NUL */
+};
+
+/* PIDFD: of.nr is the process, in the tree's PID namespace; 0: it has ended and was waited for */
+struct engine_rec_pidfd {
+	struct ckpt_rec_of_file of;
+};
+
+/* FOWN: whom the open file signals (F_SETOWN_EX, F_SETSIG); of any kind of file */
+struct engine_rec_fown {
+	struct ckpt_rec_of_file of;
+	__s32 type;		/* F_OWNER_* */
+	__s32 pid;		/* in the tree's PID namespace; 0: nobody */
+	__s32 signo;		/* 0: SIGIO */
+	__u32 async;		/* O_ASYNC is set */
+};
+
 #endif /* STILLPOINT_ENGINE_RECORDS_KINDS_H */

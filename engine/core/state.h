@@ -160,6 +160,8 @@ struct state {
 	unsigned int nr_tty_data;
 	const struct engine_rec_external **externals;
 	unsigned int nr_externals;
+	const struct engine_rec_fown **fowns;	/* in stream order */
+	unsigned int nr_fowns;
 	const struct engine_rec_ipc **ipcs;	/* in stream order */
 	unsigned int nr_ipcs;
 	struct state_closed *closed;		/* in stream order */

@@ -60,6 +60,8 @@ struct state_kind_record {
  * @marks: of a record with STATE_OWNER_OBJECT: the "user" word of its object, in which
  *	restore_subset.c has noted whose it is
  *
+ * @look: of a dump, in the pause: look at the whole tree, refuse what no restart could make again,
+ *	and add records that user space reads
  * @policy: of a dump, in the pause: refuse the file (dump_refuse()) if no restart could make it
  *	again.  A kind without this function is refused.
  * @dump: of a dump, in the pause: add records that user space reads; 0 or -errno with the text in
@@ -89,6 +91,7 @@ struct state_kind {
 
 	uint64_t (*marks)(const struct state *state, const struct ckpt_rec_hdr *hdr);
 
+	void (*look)(struct dump *d);
 	void (*policy)(struct dump *d, const struct state_file *file);
 	int (*dump)(struct dump *d);
 

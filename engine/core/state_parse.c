@@ -526,6 +526,7 @@ static int state_parse_allocate(struct state *state, const struct record_counts 
 	state->ttys = state_parse_array(count_of(counts, ENGINE_REC_TTY), sizeof(void *));
 	state->tty_data = state_parse_array(count_of(counts, ENGINE_REC_TTY_DATA), sizeof(void *));
 	state->externals = state_parse_array(count_of(counts, ENGINE_REC_EXTERNAL), sizeof(void *));
+	state->fowns = state_parse_array(count_of(counts, ENGINE_REC_FOWN), sizeof(void *));
 	state->ipcs = state_parse_array(count_of(counts, ENGINE_REC_IPC), sizeof(void *));
 	state->closed = state_parse_array(count_of(counts, ENGINE_REC_CLOSED),
 					  sizeof(*state->closed));
@@ -541,7 +542,7 @@ static int state_parse_allocate(struct state *state, const struct record_counts 
 	    !state->procs || !state->threads || !state->mms || !state->vmas ||
 	    !state->fds || !state->fdtables || !state->files || !state->pipes || !state->locks ||
 	    !state->refusals || !state->blobs || !state->ttys || !state->tty_data ||
-	    !state->externals || !state->closed || !state->ipcs ||
+	    !state->externals || !state->closed || !state->ipcs || !state->fowns ||
 	    !index->by_pid || !index->by_tid || !index->pending || !index->tracks ||
 	    !index->places || !index->marks || !index->blobs_by_inode || !index->own)
 		return -ENOMEM;

@@ -300,6 +300,9 @@ int dump_policy_check(struct dump *d)
 	const struct state *state = d->cap.state;
 	int ret;
 
+	for (unsigned int i = 0; state_kinds[i]; i++)
+		if (state_kinds[i]->look)
+			state_kinds[i]->look(d);
 	for (unsigned int i = 0; i < state->nr_files; i++)
 		check_file(d, &state->files[i]);
 	for (unsigned int i = 0; i < state->nr_procs; i++) {

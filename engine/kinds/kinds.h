@@ -20,6 +20,9 @@ extern const struct state_kind state_kind_signalfd;
 extern const struct state_kind state_kind_timerfd;
 extern const struct state_kind state_kind_epoll;
 extern const struct state_kind state_kind_sysv;
+extern const struct state_kind state_kind_inotify;
+extern const struct state_kind state_kind_pidfd;
+extern const struct state_kind state_kind_fown;
 
 /* kinds.c: the policy of a kind that the kernel module alone refuses, if anybody does. */
 void kind_passes(struct dump *d, const struct state_file *file);

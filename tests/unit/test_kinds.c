@@ -13,7 +13,9 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/inotify.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -276,13 +278,49 @@ static void test_bad_ipc(void **arg)
 	parse_fails(&f, "undo list away from process 31999");
 }
 
+static void test_bad_others(void **arg)
+{
+	const struct {
+		struct engine_inotify_watch head;
+		char path[8];
+	} watch = { { 1, IN_OPEN, S_IFREG, 9 }, "/x" }, name = { { 1, IN_OPEN, S_IFREG, 2 }, "x" };
+	struct engine_rec_inotify *inotify;
+	struct engine_rec_fown *fown;
+	struct opening f;
+
+	opening_begin(&f, *arg, "inotify1");
+	opening_file(&f, 2, CKPT_FILE_INOTIFY, "anon_inode:inotify", O_RDONLY);
+	inotify = stream_add(&f.stream, ENGINE_REC_INOTIFY, sizeof(*inotify), &watch,
+			     sizeof(watch));
+	inotify->of.file = 2;
+	inotify->of.nr = 1;
+	parse_fails(&f, "bad watch 0");
+	opening_begin(&f, *arg, "inotify2");
+	opening_file(&f, 2, CKPT_FILE_INOTIFY, "anon_inode:inotify", O_RDONLY);
+	inotify = stream_add(&f.stream, ENGINE_REC_INOTIFY, sizeof(*inotify), &name, sizeof(name));
+	inotify->of.file = 2;
+	inotify->of.nr = 1;
+	parse_fails(&f, "bad watch 0");
+	opening_begin(&f, *arg, "inotify3");
+	opening_file(&f, 2, CKPT_FILE_INOTIFY, "anon_inode:inotify", O_RDONLY);
+	inotify = stream_add(&f.stream, ENGINE_REC_INOTIFY, sizeof(*inotify), NULL, 0);
+	inotify->of.file = 2;
+	inotify->of.nr = 1;
+	parse_fails(&f, "too short");
+	opening_begin(&f, *arg, "fown");
+	fown = stream_add(&f.stream, ENGINE_REC_FOWN, sizeof(*fown), NULL, 0);
+	fown->of.file = STREAM_CWD;
+	fown->signo = 65;
+	parse_fails(&f, "impossible owner");
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_setup, scratch_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(test_table),   TEST(test_eventfd), TEST(test_signalfd),
 		TEST(test_timerfd), TEST(test_epoll),   TEST(test_bad_records),
-		TEST(test_bad_ipc),
+		TEST(test_bad_ipc), TEST(test_bad_others),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

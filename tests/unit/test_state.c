@@ -331,8 +331,8 @@ static void test_error_texts(void **unused)
 	error_refuse(&error, &refusal, "fd %d", 4);
 	assert_int_equal(error_refused(&error, "dump"), -EOPNOTSUPP);
 	assert_string_equal(error.text,
-			    "pid 12 (xz): an inotify or fanotify descriptor is open: fd 3 (and 1 "
-			    "more against the dump)");
+			    "pid 12 (xz): an inotify or fanotify descriptor is open that cannot "
+			    "be saved: fd 3 (and 1 more against the dump)");
 	assert_int_equal(error_fail(&error, -EIO, "later"), -EIO);
 	assert_null(strstr(error.text, "later"));
 	error_done(&error);

@@ -112,6 +112,7 @@ enum ckpt_reason {
 #define CKPT_FEAT_SOCK_CREDS	(1ULL << 10)	/* CKPT_REC_SOCK_CREDS */
 #define CKPT_FEAT_LEASE		(1ULL << 11)	/* CKPT_IOC_LEASE: ckpt_lease.h */
 #define CKPT_FEAT_SAMPLE	(1ULL << 12)	/* CKPT_IOC_SAMPLE: ckpt_sample.h */
+#define CKPT_FEAT_FOWN		(1ULL << 17)	/* CKPT_TARGET_FOWN; inotify and pidfds */
 #define CKPT_FEAT_SYSV		(1ULL << 16)	/* CKPT_TARGET_SYSV, CKPT_VMA_SYSV */
 
 /**

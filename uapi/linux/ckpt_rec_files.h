@@ -84,6 +84,7 @@ enum ckpt_file_kind {
 #define CKPT_FILE_TTY_CLOSED	(1U << 6)	/* PTM: the slave was open, and is closed now */
 #define CKPT_FILE_TTY_PACKET	(1U << 7)	/* PTM: packet mode (TIOCPKT) */
 #define CKPT_FILE_FIFO_UNSEEN	(1U << 8)	/* FIFO: open to read, no writer has come yet */
+#define CKPT_FILE_OWNER		(1U << 9)	/* it signals an owner: CKPT_TARGET_FOWN */
 
 /**
  * struct ckpt_rec_file - one open file description, or one file that is only

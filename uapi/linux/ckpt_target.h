@@ -12,6 +12,7 @@
 #define CKPT_TARGET_DESCENDANTS	(1U << 0)	/* the roots' descendants, not the roots */
 #define CKPT_TARGET_OWNED	(1U << 1)	/* refuse what the owner could not trace */
 #define CKPT_TARGET_SYSV	(1U << 2)	/* the caller saves System V objects */
+#define CKPT_TARGET_FOWN	(1U << 3)	/* the caller saves owners of files */
 #define CKPT_EXCLUDE_MAX	(1U << 18)	/* enough for a node with a thousand MPI ranks */
 
 enum ckpt_exclude_kind {
@@ -55,6 +56,10 @@ struct ckpt_exclude {
  * caller's, and in the caller's of those that a process of the tree made or used last.  SEMADJ
  * records tell what SEM_UNDO will undo.  The caller reads sets, queues and what else there is to
  * know of an object itself.  Without the flag all that is refused.
+ *
+ * With CKPT_TARGET_FOWN (CKPT_FEAT_FOWN) a file that signals an owner (F_SETOWN, F_SETSIG, O_ASYNC)
+ * is marked (CKPT_FILE_OWNER), and the caller asks for the owner by fcntl(2); inotify descriptors
+ * and pidfds are recorded, and the caller reads their fdinfo.  Without it all that is refused.
  *
  * Makes the context a capture.  Refuses kernel threads, init, the caller and
  * its ancestors.  -EPERM to a caller that could not open the device (any more).
