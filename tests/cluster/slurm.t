@@ -9,6 +9,7 @@
 
 . "$(dirname "$0")/../vm/lib.sh"
 . "$top/scripts/cluster.sh"
+. "$top/tests/slurm/jobs.sh"
 if [ ! -x build/slurm/usr/sbin/slurmctld-wlm ]; then
 	echo '1..0 # SKIP no slurmctld below build/slurm (scripts/setup)'
 	exit 0
@@ -52,15 +53,6 @@ until_so() {
 		sleep 1
 	done
 }
-# submit NAME OPTION... <SCRIPT: the number of the job is in $job, its output in NAME and NAME.err
-submit() {
-	local name=$1
-	shift
-	rm -f "$here/$name" "$here/$name.err"
-	{ echo '#!/bin/bash'; cat; } >"$here/$name.sh"
-	job=$(alice sbatch --parsable -o "$name" -e "$name.err" --open-mode=append "$@" "$name.sh")
-	[ -n "$job" ] && echo "$job" >"$dir/job"
-}
 lines() { cat "$here/$1" 2>/dev/null | wc -l; }
 has_lines() { [ "$(lines "$1")" -ge "$2" ]; }
 # grows NAME [LINES]
@@ -69,9 +61,6 @@ state_is() { [ "$(alice squeue -h -a -o %T -j "$1" 2>/dev/null)" = "$2" ]; }
 on_nodes() { state_is "$1" RUNNING && [ "$(alice squeue -h -o %N -j "$1")" = "$2" ]; }
 idle() { [ "$(on 1 sinfo -h -n "$1" -o %T | sort -u)" = idle ]; }
 over() { ! alice squeue -h -j "$1" 2>/dev/null | grep -q .; }
-# the step of ours, "N n[2-3]"
-our_step() { alice squeue -h -s -o '%j %N' | sed -n 's/^stillpoint //p'; }
-step_is() { [ "$(our_step)" = "$1" ]; }
 # how many processes of alice's a node has
 processes() { on "$1" pgrep -c -u 4242; }
 nothing_left() { [ "$(processes 1) $(processes 2) $(processes 3)" = '0 0 0' ]; }
@@ -163,7 +152,7 @@ ends_with_job() {
 	grep -qx 'status 0' "$here/stand.err" && state_is "$job" RUNNING && touch "$here/end"
 }
 ok 'ranks of other nodes stand in a step that ckptrun has started there' in_the_step
-job=$(cat "$dir/job")
+job=$(cat "$here/job")
 ok 'another step of the user ends, and the ranks run on' runs_on
 ok 'the step ends with the job, while the batch script goes on' ends_with_job
 ok 'the batch job ends' until_so 60 'its end' over "$job"
@@ -185,15 +174,17 @@ detached() {
 }
 ok 'ckptrun --detach: the step stays, and ends with the job' detached
 recovered() {
-	submit recover -N3 -n3 <<<"ckptrun --recover auto --mpi none sh -c '$count'" || return
-	until_so 60 'ranks of all nodes' rank_lines recover || return
+	submit recover -N3 -n3 <<<"ckptrun --recover auto $cluster_mnt/poisson.$1 64 900 40" ||
+		return
+	grows recover || return
 	on 1 ckptctl checkpoint "$(newest 1)" || return
-	on 2 pkill -KILL -u 4242 -f STILLPOINT_RANK || return
+	on 2 pkill -KILL -u 4242 -x "poisson.$1" || return
 	until_so 120 'the recovery' grep 'goes on after' "$here/recover.err" &&
 		grows recover && step_is 'n[2-3]' && in_steps "$job" || return
 	alice scancel "$job"
 }
-ok 'a rank is killed, and --recover auto: the ranks of other nodes have a step again' recovered
+ok 'a rank is killed, and --recover auto: the ranks of other nodes have a step again' \
+	recovered "${KINDS##* }"
 ok 'nothing is left' until_so 60 'the end of all' nothing_left
 
 # ---- drained

@@ -49,6 +49,7 @@ enter_tree() {
 }
 [ -z "${TREE:-}" ] || [ "${3:-}" = rooted ] || enter_tree
 . scripts/cluster.sh
+. tests/slurm/jobs.sh
 export UCX_TLS=tcp,self OMPI_MCA_btl=self,tcp OMPI_MCA_pml=ob1
 nodes='n1=10.77.0.1 n2=10.77.0.2 n3=10.77.0.3'
 here=$own/work
@@ -131,22 +132,11 @@ until_so() {
 		sleep 0.3
 	done
 }
-# submit NAME OPTION... <SCRIPT: the number of the job is in $job, its output in NAME and NAME.err
-submit() {
-	local name=$1
-	shift
-	rm -f "$here/$name" "$here/$name.err"
-	{ echo '#!/bin/bash'; cat; } >"$here/$name.sh"
-	job=$(alice sbatch --parsable -o "$name" -e "$name.err" --open-mode=append "$@" "$name.sh")
-	[ -n "$job" ]
-}
 field() { alice scontrol -o show job "$1" | grep -o " $2=[^ ]*" | cut -d= -f2; }
 state_is() { [ "$(field "$1" JobState)" = "$2" ]; }
 # over JOB: it has ended, with status 0
 over() { state_is "$1" COMPLETED; }
 has_line() { grep -qx -- "$2" "$here/$1"; }
-our_step() { alice squeue -h -s -o '%j %N' | sed -n 's/^stillpoint //p'; }
-step_is() { [ "$(our_step)" = "$1" ]; }
 # No process is left that Slurm has started, or that has come of one.
 nothing_left() {
 	local p

@@ -75,14 +75,24 @@ class Batch:
         text = self.alice('scontrol', '-o', 'show', 'job', job).stdout
         return dict(re.findall(r'(\w+)=(\S*)', text))
 
+    def wait(self, what, seconds, f):
+        """As wait_for(); a failure has what Slurm knows and what the scripts have said."""
+        try:
+            return wait_for(what, seconds, f)
+        except Failure as failure:
+            said = [self.alice('squeue', '-a', check_status=False).stdout]
+            for path in sorted(glob.glob(f'{self.dir}/*.err')):
+                said.append(f'{os.path.basename(path)}:\n{self.read(os.path.basename(path))}')
+            raise Failure('\n'.join([str(failure), *said])) from failure
+
     def wait_state(self, job, *states, seconds=120):
-        return wait_for(f'job {job} is {states} ({self.read("out.err")})', seconds,
-                        lambda: self.show(job)['JobState'] in states and self.show(job))
+        return self.wait(f'job {job} is {states}', seconds,
+                         lambda: self.show(job)['JobState'] in states and self.show(job))
 
     def grows(self, name='out', lines=10):
         """Wait for more output."""
         before = self.read(name).count('\n')
-        wait_for(f'output {name}', 60, lambda: self.read(name).count('\n') >= before + lines)
+        self.wait(f'output {name}', 60, lambda: self.read(name).count('\n') >= before + lines)
 
     def preempt(self, job):
         """A job that needs the whole machine comes and goes; the other one runs again after it."""

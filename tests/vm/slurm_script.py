@@ -102,11 +102,11 @@ def launches(node):
 
 
 @test
-def script_that_cannot_be_saved(node):
-    """a script with an event loop begins anew, and its launches go on"""
+def not_saved(node):
+    """a script with a program that cannot be saved begins anew, and its launches go on"""
     batch = Script(node)
     job = batch.script(f"""
-        python3 -c 'import select, time; e = select.epoll(); time.sleep(600)' &
+        python3 -c 'import os, time; p = os.pidfd_open(os.getpid()); time.sleep(600)' &
         echo begins
         ckpt-slurm-run ckptctl run -- sh -c '{COUNT}' '' >>counted; echo $?
         kill $!""")
