@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# bash completion of ckptctl, ckptrun, ckpt-batch, ckpt-slurm-run and ckpt-slurm-drain; installed
-# as each.
+# bash completion of ckptctl, ckptrun, ckpt-batch, ckpt-slurm-run, ckpt-slurm-drain and
+# ckpt-slurm-move; installed as each.
 #
 # Verbs and options come from --help, so that they cannot differ from what the
 # program takes; jobs and generations from the daemon, without waiting long for it.
@@ -373,8 +373,27 @@ _ckpt-slurm-drain()
 	_ckptctl_cut
 }
 
+_ckpt-slurm-move()
+{
+	local words cword cur prev option
+
+	COMPREPLY=()
+	_ckptctl_words
+	if [[ $prev == --wait || $prev == -w ]]; then
+		:
+	elif [[ $cur == -* ]]; then
+		_ckptctl_reply "$(_ckptctl_options "$1" '')"
+	elif [[ $prev =~ ^[0-9]+$ ]]; then
+		_ckptctl_reply "$(sinfo -h -N -o %N 2>/dev/null | sort -u)"
+	else
+		_ckptctl_reply "$(squeue -h --me -t R -o %A 2>/dev/null)"
+	fi
+	_ckptctl_cut
+}
+
 complete -F _ckptctl ckptctl
 complete -F _ckpt-batch ckpt-batch
 complete -F _ckptrun ckptrun
 complete -F _ckpt-slurm-run ckpt-slurm-run
 complete -F _ckpt-slurm-drain ckpt-slurm-drain
+complete -F _ckpt-slurm-move ckpt-slurm-move

@@ -7,8 +7,11 @@ $(call program,ckpt-slurm-run,$(addprefix scheduler/slurm/,ckpt_slurm_run.c batc
 	script.c),$(LIB)/libckptctl.a $(LIB)/libbase.a -lslurm -ljansson)
 $(call program,ckpt-slurm-drain,$(addprefix scheduler/slurm/,ckpt_slurm_drain.c drain.c),\
 	$(LIB)/libbase.a -lslurm)
-INSTALL_BIN += $(BIN)/ckpt-slurm-run $(BIN)/ckpt-slurm-drain
-SLURM_COMPLETION := $(addprefix $(B)/gen/completion/,ckpt-slurm-run ckpt-slurm-drain)
+$(call program,ckpt-slurm-move,$(addprefix scheduler/slurm/,ckpt_slurm_move.c move.c),\
+	$(LIB)/libbase.a -lslurm)
+SLURM_PROGRAMS := ckpt-slurm-run ckpt-slurm-drain ckpt-slurm-move
+INSTALL_BIN += $(addprefix $(BIN)/,$(SLURM_PROGRAMS))
+SLURM_COMPLETION := $(addprefix $(B)/gen/completion/,$(SLURM_PROGRAMS))
 INSTALL_COMPLETION += $(SLURM_COMPLETION)
 user: $(SLURM_COMPLETION)
 

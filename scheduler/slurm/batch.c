@@ -15,10 +15,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define COMMENT		"stillpoint: "
-
 static void batch_read(const slurm_job_info_t *info, struct batch_plan *plan)
 {
+	static const char move[] = BATCH_COMMENT BATCH_MOVE;
+
 	plan->preempted = info->preempt_time != 0;
 	plan->requeue = info->requeue && info->batch_flag;
 	plan->limit = info->time_limit == INFINITE || info->time_limit == NO_VAL ?
@@ -26,7 +26,10 @@ static void batch_read(const slurm_job_info_t *info, struct batch_plan *plan)
 	plan->end = plan->limit ? info->end_time : 0;
 	plan->restarts = info->restart_cnt;
 	plan->ours = !info->comment || !*info->comment ||
-		     !strncmp(info->comment, COMMENT, strlen(COMMENT));
+		     !strncmp(info->comment, BATCH_COMMENT, strlen(BATCH_COMMENT));
+	*plan->move = '\0';
+	if (info->comment && !strncmp(info->comment, move, strlen(move)))
+		snprintf(plan->move, sizeof(plan->move), "%s", info->comment + strlen(move));
 }
 
 int batch_ask(uint32_t id, struct batch_plan *ret_plan)
@@ -108,7 +111,7 @@ void batch_comment(uint32_t id, const char *text)
 
 	if (batch_ask(id, &plan) || !plan.ours)
 		return;
-	snprintf(comment, sizeof(comment), COMMENT "%s", text);
+	snprintf(comment, sizeof(comment), BATCH_COMMENT "%s", text);
 	slurm_init_job_desc_msg(&job);
 	job.job_id = id;
 	job.comment = comment;

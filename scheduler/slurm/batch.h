@@ -9,6 +9,11 @@
 #include <stdint.h>
 #include <time.h>
 
+/* How the comments of batch jobs begin that are ours, and two of them (move.h). */
+#define BATCH_COMMENT	"stillpoint: "
+#define BATCH_MOVE	"move to "
+#define BATCH_NOT_MOVED	"not moved: "
+
 /**
  * struct batch_plan - what slurmctld says about a running job
  * @preempted: the job has been chosen for preemption, and its grace time runs
@@ -17,6 +22,7 @@
  * @limit: the time limit in seconds; 0: none
  * @restarts: how often Slurm has requeued the job
  * @ours: the job's comment is empty or was written by batch_comment()
+ * @move: the nodes that the user wants it on, cut off where the list is long; empty: it may stay
  */
 struct batch_plan {
 	bool preempted;
@@ -25,6 +31,7 @@ struct batch_plan {
 	int64_t limit;
 	uint32_t restarts;
 	bool ours;
+	char move[64];
 };
 
 /*

@@ -62,6 +62,7 @@ static const char *reason_to_save(struct run *run)
 {
 	struct batch_plan plan;
 
+	run->moved = false;
 	if (*run->port.hold) {
 		snprintf(run->hold, sizeof(run->hold), "%s", run->port.hold);
 		return run->hold;
@@ -74,6 +75,11 @@ static const char *reason_to_save(struct run *run)
 		return "Slurm preempts the batch job";
 	if (limit_is_near(run, &plan))
 		return "the time limit is near";
+	run->moved = *plan.move && plan.requeue;
+	if (run->moved) {
+		snprintf(run->reason, sizeof(run->reason), "the job is to move to %s", plan.move);
+		return run->reason;
+	}
 	return run_is_drained(run, &plan) ? run->reason : NULL;
 }
 
@@ -92,11 +98,26 @@ static void run_tell_generation(struct run *run)
 	batch_comment(run->id, text);
 }
 
+/* A job that cannot be saved stays, and whoever wants it moved reads why in the comment. */
+static bool run_must_stay(struct run *run)
+{
+	char why[SAVER_WHY], text[SAVER_WHY + sizeof(BATCH_NOT_MOVED)];
+
+	if (!run->moved || run_can(run, why, sizeof(why)))
+		return false;
+	snprintf(text, sizeof(text), BATCH_NOT_MOVED "%s", why);
+	batch_comment(run->id, text);
+	say_line("%s is %s", run->child.name, text);
+	return true;
+}
+
 static void run_look(struct run *run)
 {
 	const char *reason = reason_to_save(run);
 
-	if (!reason)
+	if (reason && run_must_stay(run))
+		reason = NULL;
+	else if (!reason)
 		run_tell_generation(run);
 	run->looks++;
 	run->next_ms = clock_monotonic_ms() + run->look_ms;

@@ -39,6 +39,7 @@
  * @looks: looks at what Slurm plans so far
  * @told_generation: the generation that the batch job's comment names
  * @reason: why the job leaves a node
+ * @moved: the user wants the job on other nodes
  * @told: the user was told that the job is to be saved
  * @requeue: all that can be saved is saved
  * @over: the job has ended with @status
@@ -68,6 +69,7 @@ struct run {
 	unsigned int looks;
 	int64_t told_generation;
 	char reason[DRAIN_NAME + 32];
+	bool moved;
 	bool told;
 	bool requeue;
 	bool over;
@@ -92,6 +94,9 @@ int run_main(struct run *run);
  * the user, and changes nothing for the job.
  */
 void run_save(struct run *run);
+
+/* run_can() - would a checkpoint be taken now? @why, of SAVER_WHY bytes: why not */
+bool run_can(struct run *run, char *why, unsigned int size);
 
 /* run_reap() - look which launched jobs have ended; never waits */
 void run_reap(struct run *run);

@@ -9,6 +9,7 @@
  */
 #include "scheduler/slurm/run.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -40,6 +41,24 @@ static bool run_script_can(struct run *run, int64_t *ret_job, char *why, unsigne
 			if (script.saved || !saver_check(script.job, pipes, why, size))
 				return true;
 		}
+		run_sleep(run, TRY_MS);
+	}
+	return false;
+}
+
+bool run_can(struct run *run, char *why, unsigned int size)
+{
+	struct saver_job job;
+	int64_t script;
+	int i;
+
+	if (run->script)
+		return run_script_can(run, &script, why, size);
+	for (i = 0; i < TRIES; i++) {
+		snprintf(why, size, "ckptd of this node does not know it");
+		if (!saver_find(run->child.name, &job) && job.job &&
+		    (job.saved || !saver_check(job.job, false, why, size)))
+			return true;
 		run_sleep(run, TRY_MS);
 	}
 	return false;

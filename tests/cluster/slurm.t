@@ -91,6 +91,19 @@ ended() {
 	[ "$1" = openmpi ] || over "$job" || alice scancel "$job"
 	until_so 60 'the end' over "$job"
 }
+# As ok; after a failure the next case finds the nodes as after a success.
+apart() {
+	local before=$failed k
+	ok "$@"
+	[ "$failed" != "$before" ] || return
+	touch "$here/go"
+	alice scancel -u alice
+	for k in 1 2 3; do
+		on 1 scontrol update NodeName=n$k State=RESUME >>"$dir/resumed" 2>&1
+	done
+	until_so 60 'the end of all' nothing_left | sed "s|^|# |"
+}
+
 # poisson KIND ITERATIONS: a script
 poisson() { echo "mpirun -n \$SLURM_NTASKS $cluster_mnt/poisson.$1 64 $2 40"; }
 
@@ -151,18 +164,18 @@ ends_with_job() {
 	until_so 20 'end of the step' step_is '' || return
 	grep -qx 'status 0' "$here/stand.err" && state_is "$job" RUNNING && touch "$here/end"
 }
-ok 'ranks of other nodes stand in a step that ckptrun has started there' in_the_step
+apart 'ranks of other nodes stand in a step that ckptrun has started there' in_the_step
 job=$(cat "$here/job")
-ok 'another step of the user ends, and the ranks run on' runs_on
-ok 'the step ends with the job, while the batch script goes on' ends_with_job
-ok 'the batch job ends' until_so 60 'its end' over "$job"
+apart 'another step of the user ends, and the ranks run on' runs_on
+apart 'the step ends with the job, while the batch script goes on' ends_with_job
+apart 'the batch job ends' until_so 60 'its end' over "$job"
 rm -f "$here/stop" "$here/end"
 cancelled() {
 	submit cancel -N3 -n3 <<<"ckptrun --mpi none sh -c '$count'" || return
 	until_so 60 'ranks of all nodes' rank_lines cancel || return
 	alice scancel "$job" && until_so 60 'the end of all' nothing_left
 }
-ok 'scancel ends ranks on all nodes, and nothing is left' cancelled
+apart 'scancel ends ranks on all nodes, and nothing is left' cancelled
 detached() {
 	submit detach -N3 -n3 <<-END || return
 	ckptrun --detach -o detach.log --mpi none sh -c '$count' && sleep 600
@@ -172,7 +185,7 @@ detached() {
 	on 1 ckptctl kill "$(newest 1)" KILL &&
 		until_so 30 'end of the step' step_is '' && alice scancel "$job"
 }
-ok 'ckptrun --detach: the step stays, and ends with the job' detached
+apart 'ckptrun --detach: the step stays, and ends with the job' detached
 recovered() {
 	submit recover -N3 -n3 <<<"ckptrun --recover auto $cluster_mnt/poisson.$1 64 900 40" ||
 		return
@@ -183,9 +196,9 @@ recovered() {
 		grows recover && step_is 'n[2-3]' && in_steps "$job" || return
 	alice scancel "$job"
 }
-ok 'a rank is killed, and --recover auto: the ranks of other nodes have a step again' \
+apart 'a rank is killed, and --recover auto: the ranks of other nodes have a step again' \
 	recovered "${KINDS##* }"
-ok 'nothing is left' until_so 60 'the end of all' nothing_left
+apart 'nothing is left' until_so 60 'the end of all' nothing_left
 
 # ---- drained
 
@@ -205,11 +218,11 @@ not_ours() {
 	[ "$(on 1 sinfo -h -N -p low -o '%N %T' | paste -sd, -)" = \
 		'n1 drained,n2 drained,n3 idle' ] && on 1 scontrol update NodeName=n2 State=RESUME
 }
-ok 'a node is drained: its job goes on on others, with the output of an undisturbed run' \
+apart 'a node is drained: its job goes on on others, with the output of an undisturbed run' \
 	drained "${KINDS%% *}"
-ok 'nodes that others have drained are neither drained nor put to use' not_ours
-ok 'the node is put to use again' drain --resume n1
-ok 'and Slurm uses it' until_so 60 'use of n1' idle n1
+apart 'nodes that others have drained are neither drained nor put to use' not_ours
+apart 'the node is put to use again' drain --resume n1
+apart 'and Slurm uses it' until_so 60 'use of n1' idle n1
 
 # ---- preempted
 
@@ -237,13 +250,21 @@ moved() {
 	ended "$1" "$here/out" || return
 	touch "$here/go"
 }
+# The user moves it to other nodes.
+wished() {
+	want "$1" 2 300 && submit out --ckpt=yes -N2 -n2 < <(poisson "$1" 300) || return
+	until_so 60 'the first nodes' on_nodes "$job" 'n[1-2]' && grows out || return
+	alice ckpt-slurm-move "$job" n[2-3] | grep "batch job $job runs on n\[2-3\]" || return
+	on_nodes "$job" 'n[2-3]' && grows out 5 && ended "$1" "$here/out"
+}
+apart 'a user moves a job to other nodes; output as undisturbed' wished "${KINDS%% *}"
 for kind in $KINDS; do
-	ok "$kind: three nodes are preempted; the output is that of an undisturbed run" \
+	apart "$kind: three nodes are preempted; the output is that of an undisturbed run" \
 		preempted "$kind"
-	ok "$kind: preempted on n1 and n2, the job goes on on n2 and n3; output as undisturbed" \
+	apart "$kind: preempted on n1 and n2, the job goes on on n2 and n3; output as undisturbed" \
 		moved "$kind"
 done
-ok 'nothing is left' until_so 60 'the end of all' nothing_left
+apart 'nothing is left' until_so 60 'the end of all' nothing_left
 
 # ---- scripts that are jobs, arrays
 
@@ -293,11 +314,11 @@ array_preempted() {
 	done
 	[ "$(grep -c 'and batch job .* requeued' "$here/out.err")" = 3 ]
 }
-ok 'a script of three steps is preempted and goes on on other nodes; output as undisturbed' \
+apart 'a script of three steps is preempted and goes on on other nodes; output as undisturbed' \
 	script_moves "${KINDS##* }"
-ok 'an array over three nodes is preempted; each output is that of an undisturbed run' \
+apart 'an array over three nodes is preempted; each output is that of an undisturbed run' \
 	array_preempted
-ok 'nothing is left' until_so 60 'the end of all' nothing_left
+apart 'nothing is left' until_so 60 'the end of all' nothing_left
 
 # ---- a node is lost
 
@@ -321,15 +342,15 @@ lost() {
 	ended "$kind" "$dir/shared/images/$id/stdout" || return
 	grep 'ran on nodes that are off' "$here/out.err"
 }
-ok 'a node loses power: the job goes on with another one, from its newest generation' \
+apart 'a node loses power: the job goes on with another one, from its newest generation' \
 	lost "${KINDS##* }" '' 'n[1-2]' 1
 node_back() { boot 2 && bed 2; }
-ok 'the node is back' node_back
-ok 'the first node of a job loses power: the job goes on on others' \
+apart 'the node is back' node_back
+apart 'the first node of a job loses power: the job goes on on others' \
 	lost "${KINDS%% *}" hold 'n[2-3]' 2
 
 for k in 1 3; do
-	ok "node $k: the kernel did not complain" node_check $k
+	apart "node $k: the kernel did not complain" node_check $k
 done
 echo "1..$n"
 [ $failed -eq 0 ]

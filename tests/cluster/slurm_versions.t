@@ -27,7 +27,7 @@ build() {
 	make CI=true B="$built" CFLAGS="-isystem $dir/usr/include" \
 		LDFLAGS="-L$libs -Wl,--allow-shlib-undefined" \
 		"$built"/lib/slurm/{spank_ckpt,job_submit_stillpoint}.so \
-		"$built"/bin/{ckpt-slurm-run,ckpt-slurm-drain}
+		"$built"/bin/ckpt-slurm-{run,drain,move}
 }
 # number_of FILE SYMBOL: the version number that a plugin carries
 number_of() {
@@ -76,7 +76,7 @@ is_refused() {
 ok "plugins, launcher and drain are built with Slurm $version, without a warning" build
 ok 'the plugins are of that version' of_version
 ok 'the launcher calls what its libslurm has' \
-	all_there "$built"/bin/ckpt-slurm-{run,drain} -- "$libs"/libslurm.so.*.*.*
+	all_there "$built"/bin/ckpt-slurm-{run,drain,move} -- "$libs"/libslurm.so.*.*.*
 ok 'the plugins call what its programs have' all_there "$built"/lib/slurm/*.so -- \
 	"$libs"/slurm-wlm/libslurmfull.so "$dir"/usr/sbin/slurmd-wlm
 if command -v sbatch >/dev/null; then

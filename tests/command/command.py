@@ -1520,6 +1520,7 @@ def options_in_manual(node):
                                      ('ckpt-slurm-run', 1, ['scheduler/slurm/ckpt_slurm_run.c']),
                                      ('ckpt-slurm-drain', 8,
                                       ['scheduler/slurm/ckpt_slurm_drain.c']),
+                                     ('ckpt-slurm-move', 1, ['scheduler/slurm/ckpt_slurm_move.c']),
                                      ('ckptd', 8, ['supervisor/ckptd.c']),
                                      ('ckpt-launch', 8, ['launch/main.c'])):
         options = helped(program)
@@ -1570,6 +1571,7 @@ def options_completed(node):
     script.append(offers('ckpt-slurm-run', ['--step', '--margin', '--look'], '--'))
     script.append(offers('ckpt-slurm-run', ['--look'], '--margin', '1m', '--l'))
     script.append(offers('ckpt-slurm-drain', ['--reason', '--resume'], '--'))
+    script.append(offers('ckpt-slurm-move', ['--wait'], '--'))
     check(len(script) > 120, f'{len(script)} to look at')
     equal([line for line in bash(script) if line], [], 'not completed')
 

@@ -249,6 +249,10 @@ ok 'without a command' says 2 'which command' "$launcher"
 drain=$top/build/bin/ckpt-slurm-drain
 ok 'ckpt-slurm-drain without nodes' says 2 'which nodes' "$drain" --resume
 ok 'with a reason that is too long' says 2 'too long' "$drain" -r "$(printf %300s)" n1
+move=$top/build/bin/ckpt-slurm-move
+ok 'ckpt-slurm-move without nodes' says 2 usage "$move" 7
+ok 'of what is no job' says 2 'number of a batch job' "$move" 7x n1
+ok 'with a wait that is no duration' says 2 'is a duration' "$move" --wait soon 7 n1
 for kind in mpich ompi; do
 	ok "$kind: a program" program $kind
 done

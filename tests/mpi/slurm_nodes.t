@@ -55,6 +55,7 @@ nodes='n1=10.77.0.1 n2=10.77.0.2 n3=10.77.0.3'
 here=$own/work
 programs=${PLUGINS:+$PLUGINS/bin:}
 drain=${PLUGINS:-$top/build}/bin/ckpt-slurm-drain
+move=${PLUGINS:-$top/build}/bin/ckpt-slurm-move
 accounts=yes kinds='mpich openmpi'
 [ -z "${TREE:-}" ] || accounts=no kinds=
 # CAP_SYS_RESOURCE
@@ -250,6 +251,23 @@ drained() {
 	on 1 "$drain" --resume n3 &&
 		until_so 10 'use of n3' idle n3 || { on 1 sinfo -N -o '%N %T %E'; return 1; }
 }
+refused() { local why=$1; shift; "$@" 2>&1 | grep -- "$why"; }
+# Without the module nothing can be saved: the job stays, and whoever moves it reads why.
+stays() {
+	rm -f "$here/stop"
+	submit plain -n1 <<<'until [ -e stop ]; do sleep 0.2; done' &&
+		until_so 30 'the job' state_is "$job" RUNNING || return
+	refused 'comment is not of ckpt-slurm-run' alice "$move" "$job" n2 || return
+	touch "$here/stop" && until_so 30 'the end' over "$job" || return
+	refused 'does not run' alice "$move" "$job" n2 || return
+	rm -f "$here/stop"
+	submit stays -w n1 <<<"ckpt-slurm-run --look 0.5s ckptctl run -- sh -c '$count'" &&
+		until_so 30 'the job' has_line stays n3 || return
+	refused 'of the 1 nodes n9 Slurm knows 0' alice "$move" "$job" n9 || return
+	refused "$job: .*/dev/ckpt" alice "$move" "$job" n2 || return
+	state_is "$job" RUNNING && touch "$here/stop" && until_so 30 'the end' over "$job" &&
+		grep 'is not moved: ' "$here/stays.err"
+}
 # Without the module a checkpoint fails: the job is left to Slurm, which warns the script alone,
 # and requeues the job after the grace time.
 left_to_slurm() {
@@ -303,6 +321,7 @@ ok 'nothing is left' until_so 40 'the end of all' nothing_left
 ok 'a script that is a job: pipeline, step, launch, variables and exit statuses' script_is_job
 ok 'an array, and the comments of its jobs' array
 ok 'a node is drained and put to use again, others of the site are not touched' drained
+ok 'a job that cannot be saved is not moved to another node, and it is said why' stays
 ok 'preempted without a checkpoint: Slurm alone decides, and there is a record why' left_to_slurm
 ok 'nothing is left' until_so 40 'the end of all' nothing_left
 finish

@@ -8,6 +8,7 @@ if [ ! -x build/slurm/usr/sbin/slurmctld-wlm ]; then
 	echo '1..0 # SKIP no slurmctld below build/slurm (scripts/setup)'
 	exit 0
 fi
+VM_PROGRAM_S=1800
 mkdir -p build/examples
 for kind in mpich openmpi; do
 	program=$top/build/examples/poisson.slurm.$KERNEL.$kind

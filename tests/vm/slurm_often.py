@@ -97,8 +97,12 @@ class Tough(Batch):
     def saved_by_hand(self, job):
         """Take a checkpoint; a number that the job had reached before."""
         reached = self.numbers()[-1]
-        wait_for('a checkpoint', 60, lambda: self.node.ctl(
-            'checkpoint', str(max(self.node.jobs())), check=False).returncode == 0)
+
+        def taken():
+            # none while Slurm has started the script and the restart is not done
+            jobs = self.node.jobs()
+            return jobs and self.node.ctl('checkpoint', str(max(jobs)), check=False).returncode == 0
+        self.wait('a checkpoint', 120, taken)
         return reached
 
     def high(self):
