@@ -212,6 +212,15 @@ drained() {
 	until_so 180 'the restart' on_nodes "$job" 'n[2-3]' && grows out 5 || return
 	ended "$1" "$here/out" && grep 'node n1 is drained' "$here/out.err"
 }
+# Each run may take a minute, and the last quarter of it is for the checkpoint.
+limited() {
+	want "$1" 2 1500 && submit out --ckpt=yes -t 1 -N2 -n2 < <(poisson "$1" 1500) || return
+	grows out && until_so 180 'the requeue' grep "batch job $job requeued" "$here/out.err" &&
+		until_so 120 'the restart' state_is "$job" RUNNING && grows out 5 || return
+	# only an operator may lengthen it
+	on 1 scontrol update JobId="$job" TimeLimit=10 || return
+	ended "$1" "$here/out" && grep 'the time limit is near' "$here/out.err"
+}
 not_ours() {
 	on 1 scontrol update NodeName=n2 State=DRAIN Reason=theirs || return
 	fails drain n[2-3] && fails drain --resume n[1-2] && fails drain n9 || return
@@ -220,6 +229,8 @@ not_ours() {
 }
 apart 'a node is drained: its job goes on on others, with the output of an undisturbed run' \
 	drained "${KINDS%% *}"
+apart 'a job reaches its time limit and goes on, with the output of an undisturbed run' \
+	limited "${KINDS%% *}"
 apart 'nodes that others have drained are neither drained nor put to use' not_ours
 apart 'the node is put to use again' drain --resume n1
 apart 'and Slurm uses it' until_so 60 'use of n1' idle n1

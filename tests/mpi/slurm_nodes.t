@@ -163,6 +163,18 @@ options() {
 	said=$(alice sbatch --ckpt=maybe --wrap true 2>&1) && return 1
 	grep 'yes, no, auto or script' <<<"$said" || { echo "$said"; return 1; }
 }
+# What tells against checkpoints is said at submission, to those who want them.
+doubts() {
+	local said
+	said=$(alice sbatch --ckpt=yes --no-requeue -H --wrap true 2>&1)
+	grep 'goes on by hand only' <<<"$said" || { echo "$said"; return 1; }
+	said=$(alice sbatch --no-requeue -H --wrap true 2>&1;
+		alice sbatch --ckpt=no --no-requeue -H --wrap true 2>&1;
+		alice sbatch --ckpt=yes -H --wrap true 2>&1)
+	[ "$(grep -c '^Submitted batch job' <<<"$said")" = 3 ] && ! grep ckpt <<<"$said" ||
+		{ echo "$said"; return 1; }
+	alice scancel -t PD -u "$uid"
+}
 steps_of_srun() {
 	[ "$(alice srun -N3 hostname | sort | paste -sd,)" = n1,n2,n3 ] &&
 		[ "$(alice srun --ckpt=yes -n1 echo one)" = one ]
@@ -308,6 +320,7 @@ for k in 1 2 3; do
 	ok "ckptd starts on n$k" node_daemon $k
 done
 ok 'sbatch refuses a wrong option of the plugin' options
+ok 'sbatch says what tells against checkpoints, where they are wanted' doubts
 ok 'srun works as before, on three nodes and with the front' steps_of_srun
 ok 'a batch script is told from a step, and has its first process in the environment' first_process
 ok 'ranks of other nodes stand in a step of Slurm, ended with the job, and known to sacct' \
