@@ -128,6 +128,7 @@ static void child_exec(const struct child_how *how, char **words)
 	if (how->env)
 		environ = how->env;
 	sigprocmask(SIG_SETMASK, how->mask, NULL);
+	sigaction(SIGPIPE, how->pipe, NULL);
 	if (how->directory && chdir(how->directory)) {
 		say_line("%s: %s", how->directory, strerror(errno));
 		_exit(126);

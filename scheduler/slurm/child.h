@@ -45,6 +45,7 @@ struct child {
  * @rerun: a job that has ended is started again
  * @generation: try this one of the job before; 0: the newest
  * @mask: the signals that are blocked in it
+ * @pipe: what SIGPIPE does in it
  */
 struct child_how {
 	char *const *argv;
@@ -55,6 +56,7 @@ struct child_how {
 	bool rerun;
 	int64_t generation;
 	const sigset_t *mask;
+	const struct sigaction *pipe;
 };
 
 /*

@@ -292,7 +292,7 @@ static int port_start(struct port *port, struct port_launch *launch, bool anew,
 	struct child_how how = {
 		.argv = launch->request.argv, .env = launch->env,
 		.directory = launch->request.directory, .fds = launch->fds, .anew = anew,
-		.generation = generation, .mask = port->mask,
+		.generation = generation, .mask = port->mask, .pipe = port->pipe,
 	};
 
 	return child_start(&launch->child, &how);

@@ -34,6 +34,7 @@ struct port_launch;
  * @first: the batch job was never requeued, so that no earlier job is meant by a new name
  * @restored: the script goes on where it was, so that a new launch needs a name of its own
  * @mask: the signals that are blocked in launched jobs
+ * @pipe: what SIGPIPE does in launched jobs
  * @fd: the listening socket; -1: the port is shut
  * @launches: those that are known
  * @nr_launches: number of @launches
@@ -46,6 +47,7 @@ struct port {
 	bool first;
 	bool restored;
 	const sigset_t *mask;
+	const struct sigaction *pipe;
 	int fd;
 	struct port_launch **launches;
 	size_t nr_launches;

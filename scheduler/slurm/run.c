@@ -151,6 +151,7 @@ static int run_start(struct run *run, int64_t generation)
 {
 	struct child_how how = {
 		.argv = run->argv, .generation = generation, .mask = &run->before,
+		.pipe = &run->pipe,
 		/* Numbers of batch jobs may begin anew: only a requeued one was here before. */
 		.anew = !run->restarts, .rerun = run->script != NULL,
 	};
@@ -238,6 +239,7 @@ static void run_hook(struct run *run, const char *when)
 		return;
 	if (!pid) {
 		sigprocmask(SIG_SETMASK, &run->before, NULL);
+		sigaction(SIGPIPE, &run->pipe, NULL);
 		execlp(run->hook, run->hook, when, NULL);
 		say_line("%s: %s", run->hook, strerror(errno));
 		_exit(127);
@@ -363,6 +365,10 @@ static int run_requeue(struct run *run)
 
 static int run_signals(struct run *run)
 {
+	const struct sigaction ignore = { .sa_handler = SIG_IGN };
+
+	/* libslurm and libmunge write to who may have hung up; the launched job needs us. */
+	sigaction(SIGPIPE, &ignore, &run->pipe);
 	/* A caller may have had it ignored: then nobody could wait for the child. */
 	signal(SIGCHLD, SIG_DFL);
 	sigemptyset(&run->handled);
@@ -390,6 +396,7 @@ int run_main(struct run *run)
 	int err = run_signals(run);
 
 	run->port.mask = &run->before;
+	run->port.pipe = &run->pipe;
 	if (!err && run->restarts && run->hook && !saver_find(run->child.name, &job) &&
 	    job.newest && (job.saved || job.lost))
 		run_hook(run, "restart");

@@ -33,6 +33,7 @@
  * @child: the launched job
  * @handled: signals that are handed on, and SIGCHLD
  * @before: signals that were blocked before
+ * @pipe: what SIGPIPE did before, and does in launched programs
  * @signals: descriptor of @handled
  * @next_ms: when to look again
  * @again_ms: no save before that
@@ -63,6 +64,7 @@ struct run {
 	struct port port;
 	struct child child;
 	sigset_t handled, before;
+	struct sigaction pipe;
 	int signals;
 	int64_t next_ms;
 	int64_t again_ms;

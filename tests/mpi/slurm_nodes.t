@@ -263,6 +263,20 @@ drained() {
 	on 1 "$drain" --resume n3 &&
 		until_so 10 'use of n3' idle n3 || { on 1 sinfo -N -o '%N %T %E'; return 1; }
 }
+# A write to slurmctld or munged that has hung up brings SIGPIPE. The launcher stays, and what it
+# launches has the signal as it was.
+hung_up() {
+	rm -f "$here/stop"
+	submit hangs -n1 -w n1 <<-END || return
+	ckpt-slurm-run --look 0.2s ckptctl run -- sh -c 'grep SigIgn /proc/self/status; $count'
+	echo status \$?
+	END
+	until_so 40 'the job' has_line hangs n3 || return
+	on 1 pkill -PIPE -x ckpt-slurm-run || return
+	until_so 20 'what it writes later' has_line hangs n20 && touch "$here/stop" &&
+		until_so 40 'the end' has_line hangs 'status 0' || return
+	has_line hangs "$(printf 'SigIgn:\t%016d' 0)"
+}
 refused() { local why=$1; shift; "$@" 2>&1 | grep -- "$why"; }
 # Without the module nothing can be saved: the job stays, and whoever moves it reads why.
 stays() {
@@ -334,6 +348,7 @@ ok 'nothing is left' until_so 40 'the end of all' nothing_left
 ok 'a script that is a job: pipeline, step, launch, variables and exit statuses' script_is_job
 ok 'an array, and the comments of its jobs' array
 ok 'a node is drained and put to use again, others of the site are not touched' drained
+ok 'slurmctld or munged hangs up: the launcher stays, and its job ends as it should' hung_up
 ok 'a job that cannot be saved is not moved to another node, and it is said why' stays
 ok 'preempted without a checkpoint: Slurm alone decides, and there is a record why' left_to_slurm
 ok 'nothing is left' until_so 40 'the end of all' nothing_left
