@@ -16,12 +16,13 @@
 #include "ckptctl/cli_table.h"
 #include "base/duration.h"
 
-enum { OPT_SLOWDOWN = 256, OPT_LEVEL };
+enum { OPT_SLOWDOWN = 256, OPT_LEVEL, OPT_GRACE };
 
 static const struct option longs[] = {
 	CLI_AUTO_LONGS,
 	{ "slowdown", required_argument, NULL, OPT_SLOWDOWN },
 	{ "level", required_argument, NULL, OPT_LEVEL },
+	{ "grace", required_argument, NULL, OPT_GRACE },
 	{ NULL }
 };
 
@@ -81,6 +82,18 @@ static void print_basis(const json_t *result)
 		       (long long)cli_int(on, "restarts"));
 }
 
+static void print_grace(const json_t *grace)
+{
+	char needs[32], given[32];
+
+	if (!grace)
+		return;
+	printf("  to notice that it has to leave, and to be saved, takes %s: that %s into a grace "
+	       "time of %s\n", duration_text(cli_int(grace, "needs_ms"), needs),
+	       cmd_interval_is(grace, "fits") ? "fits" : "does not fit",
+	       duration_text(cli_int(grace, "grace_ms"), given));
+}
+
 static void cmd_interval_print(struct cli *cli, json_t *result)
 {
 	const json_t *levels = json_object_get(result, "levels");
@@ -94,6 +107,7 @@ static void cmd_interval_print(struct cli *cli, json_t *result)
 	       duration_text(cli_int(result, "mtbf_ms"), mtbf), cli_str(result, "mtbf_from"),
 	       (long long)cli_int(result, "nodes"), cli_int(result, "nodes") == 1 ? "" : "s");
 	print_basis(result);
+	print_grace(json_object_get(result, "grace"));
 	duration_text(cli_int(result, "daly_ms"), daly);
 	duration_text(cli_int(result, "young_ms"), young);
 	if (levels)
@@ -141,6 +155,7 @@ static int take_level(struct cli *cli, json_t *args)
 static int cmd_interval_take_option(struct cli *cli, json_t *args, int c)
 {
 	long long percent;
+	int64_t grace;
 	int status = cli_auto_option(cli, args, c);
 
 	if (status >= 0)
@@ -153,6 +168,11 @@ static int cmd_interval_take_option(struct cli *cli, json_t *args, int c)
 		return 0;
 	case OPT_LEVEL:
 		return take_level(cli, args);
+	case OPT_GRACE:
+		if (duration_parse(optarg, &grace) || grace <= 0)
+			return cli_usage(cli, "--grace is a duration above 0, as 30s, 5m");
+		json_object_set_new(args, "grace_ms", json_integer(grace));
+		return 0;
 	default:
 		return cli_usage(cli, "wrong option");
 	}
@@ -185,5 +205,6 @@ const struct cli_verb cmd_interval = {
 	"                            behind its back; default 10\n"
 	"      --level NAME=MTBF[,COST]  from the lowest: how often something fails that needs\n"
 	"                            this level, and what it costs beside those below;\n"
-	"                            by default what was measured\n",
+	"                            by default what was measured\n"
+	"      --grace DURATION      that a batch system gives the job to leave: is that enough?\n",
 };

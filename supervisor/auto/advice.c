@@ -289,6 +289,21 @@ static json_t *based_on(const struct advice_costs *costs, const struct interval_
 			 "restart_assumed", !costs->restarts);
 }
 
+/* Add to @result whether a checkpoint that ends the job fits into the grace time. */
+static void add_grace(json_t *result, const struct advice_costs *costs,
+		      const struct advice_rates *rates)
+{
+	int64_t needs;
+
+	if (!rates->grace_ms)
+		return;
+	needs = ADVICE_LOOK_MS + advice_milliseconds(costs->blocked + costs->background);
+	json_object_set_new(result, "grace",
+			    json_pack("{s:I, s:I, s:b}", "grace_ms", (json_int_t)rates->grace_ms,
+				      "needs_ms", (json_int_t)needs, "fits",
+				      needs <= rates->grace_ms));
+}
+
 json_t *advice_make(int64_t job, const json_t *rows, const struct advice_rates *rates)
 {
 	struct interval_advice advice;
@@ -314,6 +329,7 @@ json_t *advice_make(int64_t job, const json_t *rows, const struct advice_rates *
 			   "mtbf_from", rates->from, "nodes",
 			   (int)(rates->nodes ? rates->nodes : 1), "based_on",
 			   based_on(&costs, &c, rates));
+	add_grace(result, &costs, rates);
 	outcome = add_levels(result, rows, &c, rates);
 	if (!outcome)
 		return outcome_ok(result);

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #define ADVICE_SLOWDOWN	10	/* percent, unless the caller has another */
+#define ADVICE_LOOK_MS	5000	/* until a launcher (ckpt-slurm-run) sees that a job has to leave */
 #define ADVICE_RECENT	32	/* number of latest checkpoints that count */
 
 struct advice_rates {
@@ -23,6 +24,7 @@ struct advice_rates {
 	const char *from;	/* source of the MTBF: "--mtbf", "node_mtbf of ckptd.conf", … */
 	unsigned int nodes;
 	unsigned int slowdown;	/* percent */
+	int64_t grace_ms;	/* that a batch system gives a job to leave; 0: not asked */
 	const json_t *levels;	/* as advice_make() takes them; NULL: none */
 };
 
@@ -53,7 +55,8 @@ int advice_interval(const struct advice_costs *costs, const struct advice_rates 
  * @rates: @rates->levels is [{"name", "mtbf_ms", "cost_ns" (optional)}, ...] from the lowest:
  *	time between the failures that need the level, and the cost that the level adds.
  *	Without "cost_ns" the lowest level costs as much as the job's checkpoints, another as
- *	much as the history has of flushes to that level.
+ *	much as the history has of flushes to that level. With @rates->grace_ms the outcome has
+ *	"grace": how long the job needs to be saved and gone, and whether that fits.
  */
 json_t *advice_make(int64_t job, const json_t *rows, const struct advice_rates *rates);
 

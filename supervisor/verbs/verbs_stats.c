@@ -260,16 +260,18 @@ static json_t *parse_interval(const struct request *request, const struct job *j
 {
 	struct job_automatic rates = { 0 };
 	json_t *own = json_object(), *levels = NULL, *outcome = NULL;
-	json_int_t id, mtbf = 0, node_mtbf = 0;
+	json_int_t id, mtbf = 0, node_mtbf = 0, grace = 0;
 	int slowdown = ADVICE_SLOWDOWN;
 	json_error_t why;
 
-	if (json_unpack_ex(request->args, &why, 0, "{s:I, s?I, s?I, s?i, s?o !}", "job", &id,
-			   "mtbf_ms", &mtbf, "node_mtbf_ms", &node_mtbf, "slowdown", &slowdown,
-			   "levels", &levels))
+	if (json_unpack_ex(request->args, &why, 0, "{s:I, s?I, s?I, s?i, s?I, s?o !}", "job",
+			   &id, "mtbf_ms", &mtbf, "node_mtbf_ms", &node_mtbf, "slowdown",
+			   &slowdown, "grace_ms", &grace, "levels", &levels))
 		outcome = outcome_usage("interval: bad arguments: %s", why.text);
 	else if (slowdown < 0 || slowdown > 100)
 		outcome = outcome_usage("interval: a slowdown is between 0 and 100 percent");
+	else if (grace < 0 || grace > DURATION_MAX_MS)
+		outcome = outcome_usage("interval: a grace time is above 0");
 	if (!outcome && json_object_get(request->args, "mtbf_ms"))
 		json_object_set_new(own, "mtbf_ms", json_integer(mtbf));
 	if (!outcome && json_object_get(request->args, "node_mtbf_ms"))
@@ -283,6 +285,7 @@ static json_t *parse_interval(const struct request *request, const struct job *j
 		s->levels = json_incref(levels);
 		s->rates.levels = s->levels;
 		s->rates.slowdown = (unsigned int)slowdown;
+		s->rates.grace_ms = grace;
 		s->answer = answer_interval;
 	}
 	job_automatic_done(&rates);

@@ -365,6 +365,27 @@ static void test_advice(void **state)
 	json_decref(rows);
 }
 
+/* A checkpoint that is durable after 300 s, and 5 s to notice that the job has to leave. */
+static void test_advice_grace(void **state)
+{
+	struct advice_rates rates = { .mtbf_ms = 86400000, .from = "x", .nodes = 1 };
+	json_t *rows = json_array(), *outcome, *grace;
+
+	json_array_append_new(rows, row(1, 300000, 300000));
+	outcome = advice_make(7, rows, &rates);
+	assert_null(json_object_get(json_object_get(outcome, "result"), "grace"));
+	json_decref(outcome);
+	for (rates.grace_ms = 304999; rates.grace_ms <= 305000; rates.grace_ms++) {
+		outcome = advice_make(7, rows, &rates);
+		grace = json_object_get(json_object_get(outcome, "result"), "grace");
+		assert_int_equal(json_integer_value(json_object_get(grace, "needs_ms")), 305000);
+		assert_int_equal(json_is_true(json_object_get(grace, "fits")),
+				 rates.grace_ms == 305000);
+		json_decref(outcome);
+	}
+	json_decref(rows);
+}
+
 static void test_advice_of_nothing(void **state)
 {
 	struct advice_rates rates = { .node_mtbf_ms = 86400000, .from = "x", .nodes = 1 };
@@ -486,6 +507,7 @@ int main(void)
 		cmocka_unit_test(test_restart_of_one_process),
 		cmocka_unit_test(test_durations),
 		cmocka_unit_test(test_advice),
+		cmocka_unit_test(test_advice_grace),
 		cmocka_unit_test(test_advice_of_nothing),
 		cmocka_unit_test(test_advice_limits),
 		cmocka_unit_test(test_advice_levels),
