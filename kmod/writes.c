@@ -10,7 +10,9 @@
  *
  * A file is noted when it is opened for writing, as nobody may be left to note more after that,
  * and as it is still what it was. FS_MODIFY with a dentry means a change of the size by
- * truncate(2) or open(2); a write has a path instead. A rename comes as FS_RENAME, FS_ATTRIB of
+ * truncate(2) or open(2); a write has a path instead, and counts only for long files, which are
+ * not kept if they merely grow. A hard link gives a file a name under which it may be written, so
+ * its other names are noted then. A rename comes as FS_RENAME, FS_ATTRIB of
  * the inode that it replaces, if it does, and FS_MOVE_SELF.
  *
  * Events come with locks of directories held. A handler may sleep, but must not wait for file
@@ -31,6 +33,7 @@
 #define CKPT_WRITES_EVENTS	(FS_OPEN | FS_MODIFY | FS_CLOSE_WRITE | FS_CREATE | FS_DELETE | \
 				 FS_RENAME | FS_ATTRIB | FS_MOVE_SELF)
 #define CKPT_WRITES_SWEEP_MS	10000
+#define CKPT_WRITES_LINKS	32	/* names of one file that are noted with a new one */
 
 struct ckpt_write_fs {
 	struct fsnotify_mark mark;
@@ -116,6 +119,17 @@ static void ckpt_writes_cut(struct ckpt_write_log *log, struct dentry *dentry, c
 	ckpt_writes_file(log, dentry, &change, buf);
 }
 
+/* A long file was written: note a write that did not make it longer. */
+static void ckpt_writes_long(struct ckpt_write_log *log, const struct path *path, char *buf)
+{
+	const struct ckpt_write_change change = {
+		.add = CKPT_WRITE_IN_PLACE, .drop = CKPT_WRITE_APPENDS, .existed = true,
+	};
+
+	if (ckpt_write_log_rewrites(log, ckpt_fsnotify_file(path), false))
+		ckpt_writes_file(log, path->dentry, &change, buf);
+}
+
 static void ckpt_writes_closed(struct ckpt_write_log *log, const struct path *path, char *buf)
 {
 	bool appends = ckpt_fsnotify_file(path)->f_flags & O_APPEND;
@@ -133,11 +147,47 @@ static u32 ckpt_writes_kind(u32 mask)
 	return mask & FS_ISDIR ? CKPT_WRITE_DIR : 0;
 }
 
+/* The kinds that the name is not of by now. */
+static u32 ckpt_writes_not_kind(u32 mask)
+{
+	return CKPT_WRITE_DIR & ~ckpt_writes_kind(mask);
+}
+
+/* The file has got one name more: note the others, as nothing of them may be noted later. */
+static void ckpt_writes_linked(struct ckpt_write_log *log, struct inode *inode, char *buf)
+{
+	const struct ckpt_write_change change = { .existed = true, .before = inode };
+	struct dentry *others[CKPT_WRITES_LINKS], *dentry;
+	unsigned int nr = 0;
+	bool all = true;
+
+	spin_lock(&inode->i_lock);
+	hlist_for_each_entry(dentry, &inode->i_dentry, d_u.d_alias) {
+		spin_lock(&dentry->d_lock);
+		if (d_unhashed(dentry))
+			;
+		else if (nr < CKPT_WRITES_LINKS)
+			others[nr++] = dget_dlock(dentry);
+		else
+			all = false;
+		spin_unlock(&dentry->d_lock);
+	}
+	spin_unlock(&inode->i_lock);
+	if (!all)
+		ckpt_write_log_overflow(log);
+	/* the new name is noted by now, and stays as it is */
+	while (nr--) {
+		ckpt_writes_file(log, others[nr], &change, buf);
+		dput(others[nr]);
+	}
+}
+
 static void ckpt_writes_entry(struct ckpt_write_log *log, u32 mask, struct inode *dir,
-			      const struct qstr *name, const struct inode *inode, char *buf)
+			      const struct qstr *name, struct inode *inode, char *buf)
 {
 	const struct ckpt_write_change made = {
-		.add = CKPT_WRITE_CREATED | ckpt_writes_kind(mask), .drop = CKPT_WRITE_GONE,
+		.add = CKPT_WRITE_CREATED | ckpt_writes_kind(mask),
+		.drop = CKPT_WRITE_GONE | ckpt_writes_not_kind(mask),
 	}, gone = {
 		.add = CKPT_WRITE_GONE | ckpt_writes_kind(mask), .existed = true, .before = inode,
 	};
@@ -147,6 +197,8 @@ static void ckpt_writes_entry(struct ckpt_write_log *log, u32 mask, struct inode
 		ckpt_write_log_overflow(log);
 	else
 		ckpt_write_log_note(log, dir->i_sb->s_dev, path, mask & FS_DELETE ? &gone : &made);
+	if (mask & FS_CREATE && S_ISREG(inode->i_mode))
+		ckpt_writes_linked(log, inode, buf);
 }
 
 /* The file that has the name after a rename: only if the two were exchanged. With a reference. */
@@ -174,7 +226,8 @@ static void ckpt_writes_note_rename(struct ckpt_write_log *log, u32 mask, dev_t 
 		.drop = other ? CKPT_WRITE_GONE | CKPT_WRITE_APPENDS : 0, .writes = !!other,
 		.existed = true, .before = d_inode(moved),
 	}, come = {
-		.add = CKPT_WRITE_RENAMED | kind, .drop = CKPT_WRITE_GONE | CKPT_WRITE_APPENDS,
+		.add = CKPT_WRITE_RENAMED | kind,
+		.drop = CKPT_WRITE_GONE | CKPT_WRITE_APPENDS | ckpt_writes_not_kind(mask),
 		.writes = 1, .existed = other, .before = other ? d_inode(other) : NULL,
 	};
 
@@ -203,6 +256,12 @@ static void ckpt_writes_renamed(struct ckpt_write_log *log, u32 mask, struct den
 	kfree(room);
 }
 
+/* Is a name of the inode worth noting? A symbolic link leads to a file, or to another. */
+static bool ckpt_writes_has_names(const struct inode *inode)
+{
+	return S_ISREG(inode->i_mode) || S_ISDIR(inode->i_mode) || S_ISLNK(inode->i_mode);
+}
+
 static void ckpt_writes_event(struct ckpt_write_log *log, u32 mask, const void *data,
 			      int data_type, struct inode *dir, const struct qstr *name)
 {
@@ -214,6 +273,8 @@ static void ckpt_writes_event(struct ckpt_write_log *log, u32 mask, const void *
 
 	if (!buf)
 		ckpt_write_log_overflow(log);
+	else if (mask & FS_MODIFY && path)	/* which has a dentry, too */
+		ckpt_writes_long(log, path, buf);
 	else if (mask & FS_MODIFY && dentry)
 		ckpt_writes_cut(log, dentry, buf);
 	else if (mask & FS_OPEN && path)
@@ -222,19 +283,23 @@ static void ckpt_writes_event(struct ckpt_write_log *log, u32 mask, const void *
 		ckpt_writes_closed(log, path, buf);
 	else if (mask & FS_RENAME && dentry && entry)
 		ckpt_writes_renamed(log, mask, dentry, dir, name, buf);
-	else if (mask & (FS_CREATE | FS_DELETE) && entry &&
-		 (S_ISREG(inode->i_mode) || S_ISDIR(inode->i_mode)))
+	else if (mask & (FS_CREATE | FS_DELETE) && entry && ckpt_writes_has_names(inode))
 		ckpt_writes_entry(log, mask, dir, name, inode, buf);
 	kfree(buf);
 }
 
-/* Opens for reading and writes are many, and tell nothing. */
+static bool ckpt_writes_is_long(const struct path *path)
+{
+	return path && i_size_read(d_inode(path->dentry)) > CKPT_WRITES_LONG;
+}
+
+/* Opens for reading, and writes of files that are not long, are many and tell nothing. */
 static bool ckpt_writes_matters(u32 mask, const void *data, int data_type)
 {
 	const struct path *path = fsnotify_data_path(data, data_type);
 
 	if (mask & FS_MODIFY)
-		return data_type == FSNOTIFY_EVENT_DENTRY;
+		return data_type == FSNOTIFY_EVENT_DENTRY || ckpt_writes_is_long(path);
 	if (mask & FS_OPEN)
 		return path && ckpt_fsnotify_file(path)->f_mode & FMODE_WRITE;
 	return true;
@@ -245,6 +310,7 @@ static int ckpt_writes_handle(struct fsnotify_group *group, u32 mask, const void
 			      u32 cookie, struct fsnotify_iter_info *iter)
 {
 	const struct inode *inode = fsnotify_data_inode(data, data_type);
+	const struct path *path = fsnotify_data_path(data, data_type);
 	struct ckpt_write_log *log;
 
 	if (!ckpt_writes_matters(mask, data, data_type))
@@ -252,6 +318,8 @@ static int ckpt_writes_handle(struct fsnotify_group *group, u32 mask, const void
 	log = ckpt_write_log_get();
 	if (!log)
 		return 0;
+	if (mask & FS_OPEN && ckpt_writes_is_long(path))	/* by a restart, too */
+		ckpt_write_log_rewrites(log, ckpt_fsnotify_file(path), true);
 	if (ckpt_write_log_is_quiet(log))
 		;
 	else if (mask & FS_MOVE_SELF)
@@ -341,19 +409,21 @@ static struct pid *ckpt_writes_pid(struct ckpt_ctx *ctx, pid_t nr)
 	return pid;
 }
 
-static int ckpt_writes_mark_fd(int fd)
+static int ckpt_writes_mark_fd(struct pid *init, int fd)
 {
 	struct file *file = fget_raw(fd);
 	int ret;
 
 	if (!file)
 		return -EBADF;
-	ret = ckpt_writes_mark(file->f_path.dentry->d_sb);
+	ret = ckpt_write_logs_root(init, &file->f_path);
+	if (!ret)
+		ret = ckpt_writes_mark(file->f_path.dentry->d_sb);
 	fput(file);
 	return ret;
 }
 
-static int ckpt_writes_mark_all(struct ckpt_writes_start *arg)
+static int ckpt_writes_mark_all(struct pid *init, struct ckpt_writes_start *arg)
 {
 	const s32 __user *fds = u64_to_user_ptr(arg->fds);
 	unsigned int i;
@@ -363,7 +433,7 @@ static int ckpt_writes_mark_all(struct ckpt_writes_start *arg)
 	for (i = 0; i < arg->nr && ret >= 0; i++) {
 		if (get_user(fd, fds + i))
 			return -EFAULT;
-		ret = ckpt_writes_mark_fd(fd);
+		ret = ckpt_writes_mark_fd(init, fd);
 		if (ret > 0)
 			arg->nr_added++;
 	}
@@ -388,7 +458,7 @@ int ckpt_writes_start(struct ckpt_ctx *ctx, struct ckpt_writes_start *arg)
 		mutex_lock(&ckpt_writes.lock);
 		err = ckpt_write_logs_add(pid, arg->tag, arg->flags & CKPT_WRITES_START_LOST);
 		if (!err) {
-			err = ckpt_writes_mark_all(arg);
+			err = ckpt_writes_mark_all(pid, arg);
 			schedule_delayed_work(&ckpt_writes.sweep,
 					      msecs_to_jiffies(CKPT_WRITES_SWEEP_MS));
 		}

@@ -29,6 +29,7 @@ int ckpt_writes_add(struct ckpt_ctx *ctx, struct ckpt_writes_add *arg);
 struct dentry;
 struct file;
 struct inode;
+struct path;
 struct pid;
 struct pid_namespace;
 
@@ -41,6 +42,27 @@ struct ckpt_write_name {
 	u32 len;			/* of @path, with its NUL */
 	u64 seq;
 	u64 ino, bytes, mtime_ns;	/* with CKPT_WRITE_STATE */
+	char path[];
+};
+
+#define CKPT_WRITE_LONGS	32U
+
+/* A file longer than CKPT_WRITES_LONG that was opened or written. */
+struct ckpt_write_long {
+	dev_t dev;
+	u64 ino;
+	loff_t size;			/* 0: no such file */
+	u64 noted;			/* log->reads when it was last found written in place */
+};
+
+/*
+ * The directory that is mounted, of a file system whose mountinfo does not tell it (NFS: "/"). The
+ * log is read with paths from there on, so that it fits mountinfo.
+ */
+struct ckpt_write_root {
+	struct list_head link;		/* log->roots */
+	dev_t dev;
+	u32 len;			/* of @path, without its NUL */
 	char path[];
 };
 
@@ -59,11 +81,16 @@ struct ckpt_write_log {
 	struct mutex lock;
 	struct list_head names;
 	struct list_head renaming;	/* renames of which not all events have come */
+	struct list_head roots;
 	struct hlist_head *table;
 	unsigned int nr;
 	unsigned int nr_gone;		/* of these: CKPT_WRITE_GONE */
 	unsigned int nr_passed;		/* of these: made by the namespace, after the log began */
 	u64 seq;
+	u64 read_seq;			/* @seq when the log was last read */
+	u64 reads;			/* how often that was, and one */
+	struct ckpt_write_long longs[CKPT_WRITE_LONGS];
+	unsigned int next_long;
 	size_t bytes;			/* of struct ckpt_write_state, if it were read */
 	u32 flags;
 };
@@ -95,6 +122,8 @@ void ckpt_write_log_put(struct ckpt_write_log *log);
  * @lost: a log that there is lacks names.
  */
 int ckpt_write_logs_add(struct pid *init, u64 tag, bool lost);
+/* The log of the namespace knows the file system by the mount of @path: see ckpt_write_root. */
+int ckpt_write_logs_root(struct pid *init, const struct path *path);
 /* CKPT_IOC_WRITES_READ for the namespace, or NULL: for the tag. */
 int ckpt_write_logs_read(struct pid_namespace *ns, struct ckpt_writes_read *arg);
 /*
@@ -117,6 +146,12 @@ void ckpt_write_log_renamed(struct ckpt_write_log *log);
 /* A directory was renamed: note what the log has below it under the new path, too. */
 void ckpt_write_log_moved(struct ckpt_write_log *log, dev_t dev, const char *from,
 			  const char *to);
+/*
+ * Remember the size of a long file after an open or a write by @file. Is that a write which did
+ * not make it longer, and not noted since the log was last read? Of a file that is not known, the
+ * position before the write tells.
+ */
+bool ckpt_write_log_rewrites(struct ckpt_write_log *log, const struct file *file, bool opened);
 /* Forget all names, and note nothing more of what the caller's process does. */
 void ckpt_write_log_clear(struct ckpt_write_log *log);
 /*

@@ -9,7 +9,9 @@
  * namespace after that. A log with a tag is kept then, until somebody drops it or there are too
  * many.
  */
+#include <linux/dcache.h>
 #include <linux/mm.h>
+#include <linux/mount.h>
 #include <linux/pid_namespace.h>
 #include <linux/random.h>
 #include <linux/rculist.h>
@@ -43,8 +45,11 @@ static struct {
 static void ckpt_write_log_free(struct kref *ref)
 {
 	struct ckpt_write_log *log = container_of(ref, struct ckpt_write_log, ref);
+	struct ckpt_write_root *root, *next;
 
 	ckpt_write_log_empty(log);
+	list_for_each_entry_safe(root, next, &log->roots, link)
+		kfree(root);
 	kvfree(log->table);
 	put_pid(log->init);
 	put_pid(log->quiet);
@@ -98,10 +103,12 @@ static struct ckpt_write_log *ckpt_write_log_create(struct pid *init, u64 tag)
 	mutex_init(&log->lock);
 	INIT_LIST_HEAD(&log->names);
 	INIT_LIST_HEAD(&log->renaming);
+	INIT_LIST_HEAD(&log->roots);
 	INIT_LIST_HEAD(&log->ended);
 	log->init = get_pid(init);
 	log->ns = get_pid_ns(ns_of_pid(init));
 	log->tag = tag;
+	log->reads = 1;
 	log->since_ns = max_t(u64, ktime_get_real_ns(), ckpt_write_logs.last_ns + 1);
 	ckpt_write_logs.last_ns = log->since_ns;
 	get_random_bytes(&log->key, sizeof(log->key));
@@ -204,6 +211,88 @@ int ckpt_write_logs_add(struct pid *init, u64 tag, bool lost)
 	return err;
 }
 
+/* ------------------------------------------------------------ roots of mounts */
+
+/* Does mountinfo tell another root than that of the file system? */
+static char *ckpt_write_root_path(const struct path *path, char *buf)
+{
+	const struct super_block *sb = path->mnt->mnt_sb;
+	char *root;
+
+	if (!sb->s_op->show_path)
+		return NULL;
+	root = ckpt_writes_path(path->mnt->mnt_root, NULL, buf);
+	return IS_ERR(root) || root[1] ? root : NULL;
+}
+
+static const struct ckpt_write_root *ckpt_write_log_root(const struct ckpt_write_log *log,
+							 dev_t dev)
+{
+	const struct ckpt_write_root *root;
+
+	lockdep_assert_held(&log->lock);
+	list_for_each_entry(root, &log->roots, link)
+		if (root->dev == dev)
+			return root;
+	return NULL;
+}
+
+static int ckpt_write_log_add_root(struct ckpt_write_log *log, dev_t dev, const char *path)
+{
+	size_t len = strlen(path);
+	struct ckpt_write_root *root = kzalloc(struct_size(root, path, len + 1),
+					       GFP_KERNEL_ACCOUNT);
+
+	if (!root)
+		return -ENOMEM;
+	root->dev = dev;
+	root->len = len;
+	memcpy(root->path, path, len);
+	mutex_lock(&log->lock);
+	/* the first mount stays: names may have been read with it */
+	if (!ckpt_write_log_root(log, dev)) {
+		list_add_tail(&root->link, &log->roots);
+		root = NULL;
+	}
+	mutex_unlock(&log->lock);
+	kfree(root);
+	return 0;
+}
+
+int ckpt_write_logs_root(struct pid *init, const struct path *path)
+{
+	struct ckpt_write_log *log;
+	char *buf, *root;
+	int err = 0;
+
+	buf = kmalloc(PATH_MAX, GFP_KERNEL);
+	if (!buf)
+		return -ENOMEM;
+	root = ckpt_write_root_path(path, buf);
+	mutex_lock(&ckpt_write_logs.lock);
+	log = root ? ckpt_write_log_find(ns_of_pid(init)) : NULL;
+	mutex_unlock(&ckpt_write_logs.lock);
+	if (IS_ERR(root))
+		err = PTR_ERR(root);
+	else if (log)
+		err = ckpt_write_log_add_root(log, path->mnt->mnt_sb->s_dev, root);
+	if (log)
+		ckpt_write_log_put(log);
+	kfree(buf);
+	return err;
+}
+
+/* The path of the name as mountinfo has it. */
+static const char *ckpt_write_name_path(const struct ckpt_write_log *log,
+					const struct ckpt_write_name *name)
+{
+	const struct ckpt_write_root *root = ckpt_write_log_root(log, name->dev);
+
+	if (root && !strncmp(name->path, root->path, root->len) && name->path[root->len] == '/')
+		return name->path + root->len;
+	return name->path;
+}
+
 /* ------------------------------------------------------------ reading */
 
 static size_t ckpt_write_log_bytes(const struct ckpt_write_log *log, u64 after)
@@ -230,17 +319,20 @@ static size_t ckpt_write_log_fill(const struct ckpt_write_log *log, char *at,
 	const struct ckpt_write_name *name;
 	struct ckpt_write_state *out;
 	char *begin = at;
-	u32 len;
+	const char *path;
+	u32 len, path_len;
 
 	list_for_each_entry(name, &log->names, link) {
 		if (name->seq <= arg->after)
 			continue;
 		out = (struct ckpt_write_state *)at;
-		len = ALIGN(head + name->len, 8);
+		path = ckpt_write_name_path(log, name);
+		path_len = name->len - (path - name->path);
+		len = ALIGN(head + path_len, 8);
 		memset(at, 0, len);
 		out->write = (struct ckpt_write){
 			.len = len, .flags = name->flags, .major = MAJOR(name->dev),
-			.minor = MINOR(name->dev), .writes = name->writes, .path_len = name->len,
+			.minor = MINOR(name->dev), .writes = name->writes, .path_len = path_len,
 		};
 		if (state) {
 			out->seq = name->seq;
@@ -248,7 +340,7 @@ static size_t ckpt_write_log_fill(const struct ckpt_write_log *log, char *at,
 			out->bytes = name->bytes;
 			out->mtime_ns = name->mtime_ns;
 		}
-		memcpy(at + head, name->path, name->len);
+		memcpy(at + head, path, path_len);
 		at += len;
 	}
 	return at - begin;
@@ -279,6 +371,8 @@ static int ckpt_write_log_copy(struct ckpt_write_log *log, struct ckpt_writes_re
 	arg->log_flags = log->flags;
 	arg->since_ns = log->since_ns;
 	arg->seq = log->seq;
+	log->read_seq = log->seq;
+	log->reads++;
 	mutex_unlock(&log->lock);
 	*ret_buf = buf;
 	return arg->len > room ? -ENOSPC : 0;

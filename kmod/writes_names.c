@@ -5,7 +5,8 @@
  * A name enters the log with the next number, and keeps it: so the names that a process first
  * changed after some moment are those with larger numbers than the last one of that moment. What
  * a name was before it entered is told by the event that brings it, or, for the target of a
- * rename, by the next event of the same process.
+ * rename, by the next event of the same process. Two kinds of names get a new number: one that was
+ * made and removed, when it is made again; that of a long file that is written in place.
  *
  * A log never grows beyond CKPT_WRITES_NAMES_MAX names and CKPT_WRITES_BYTES_MAX bytes.
  */
@@ -146,6 +147,13 @@ static void ckpt_write_name_before(struct ckpt_write_log *log, struct ckpt_write
 	ckpt_write_name_set(log, name, flags);
 }
 
+/* The name comes again, as the last one. */
+static void ckpt_write_log_again(struct ckpt_write_log *log, struct ckpt_write_name *name)
+{
+	name->seq = ++log->seq;
+	list_move_tail(&name->link, &log->names);
+}
+
 /* The number of the entry if it is a new one; else 0. */
 static u64 ckpt_write_log_change(struct ckpt_write_log *log, dev_t dev, const char *path,
 				 const struct ckpt_write_change *change)
@@ -160,9 +168,10 @@ static u64 ckpt_write_log_change(struct ckpt_write_log *log, dev_t dev, const ch
 			return 0;
 		ckpt_write_name_before(log, name, change->existed, change->before);
 	} else if (ckpt_write_is_passed(name->flags) && drop & CKPT_WRITE_GONE) {
-		name->seq = ++log->seq;
-		list_move_tail(&name->link, &log->names);
+		ckpt_write_log_again(log, name);
 		fresh = true;
+	} else if (add & CKPT_WRITE_IN_PLACE && name->seq <= log->read_seq) {
+		ckpt_write_log_again(log, name);
 	}
 	if (!fresh)
 		add &= ~CKPT_WRITE_TOLD;
@@ -293,6 +302,46 @@ void ckpt_write_log_moved(struct ckpt_write_log *log, dev_t dev, const char *fro
 		ckpt_write_name_set(log, name, name->flags | CKPT_WRITE_GONE);
 	}
 	mutex_unlock(&log->lock);
+}
+
+/* ------------------------------------------------------------ long files */
+
+/* The long file of the inode; a new one takes the place of the oldest. */
+static struct ckpt_write_long *ckpt_write_log_long(struct ckpt_write_log *log,
+						   const struct inode *inode)
+{
+	struct ckpt_write_long *one;
+	unsigned int i;
+
+	lockdep_assert_held(&log->lock);
+	for (i = 0; i < CKPT_WRITE_LONGS; i++) {
+		one = &log->longs[i];
+		if (one->size && one->ino == inode->i_ino && one->dev == inode->i_sb->s_dev)
+			return one;
+	}
+	one = &log->longs[log->next_long++ % CKPT_WRITE_LONGS];
+	*one = (struct ckpt_write_long){ .dev = inode->i_sb->s_dev, .ino = inode->i_ino };
+	return one;
+}
+
+bool ckpt_write_log_rewrites(struct ckpt_write_log *log, const struct file *file, bool opened)
+{
+	const struct inode *inode = d_inode(file->f_path.dentry);
+	loff_t size = i_size_read(inode);
+	struct ckpt_write_long *one;
+	bool rewrites;
+
+	mutex_lock(&log->lock);
+	one = ckpt_write_log_long(log, inode);
+	/* appending descriptors cannot, but two of them may write before either comes here */
+	rewrites = !opened && !(file->f_flags & O_APPEND) &&
+		   (one->size ? size <= one->size : file->f_pos >= size) &&
+		   one->noted != log->reads;
+	if (rewrites)
+		one->noted = log->reads;
+	one->size = size;
+	mutex_unlock(&log->lock);
+	return rewrites;
 }
 
 /* ------------------------------------------------------------ the whole log */

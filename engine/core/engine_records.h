@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The engine's own records in an image's state stream: facts that dump found in user
- * space and restore needs.  Same rules as for the kernel's records: struct ckpt_rec_hdr
- * first, a multiple of 8 bytes, little-endian; new fields only at the end.
+ * The engine's own records in an image's state stream: facts that dump found in user space and
+ * restore needs.  Same rules as for the kernel's records: struct ckpt_rec_hdr first, a multiple of
+ * 8 bytes, little-endian; new fields only at the end.
  *
- * They follow the kernel's records, which are kept unchanged, in this order:
- * TREE first of all, then the kernel's, FILE_PLACEs, IPCs, TTY_DATAs, TTYs, SOCK_OPTIONS,
- * SOCK_ENDs, EXTERNALs, FILE_TRACKs, FILE_MARKs, BLOBs, CLOSEDs.  A reader must not depend on that
- * order.
+ * Their order is: TREE, then the kernel's, which are kept unchanged, FILE_PLACEs, IPCs, TTY_DATAs,
+ * TTYs, SOCK_OPTIONS, SOCK_ENDs, EXTERNALs, FILE_TRACKs, FILE_MARKs, BLOBs, CLOSEDs.  A reader must
+ * not depend on that order.
  */
 #ifndef STILLPOINT_ENGINE_RECORDS_H
 #define STILLPOINT_ENGINE_RECORDS_H
@@ -202,12 +201,12 @@ struct engine_rec_writes {
 #define ENGINE_CLOSED_KEPT	(1U << 2)	/* blob has the content; 0: nothing but holes */
 #define ENGINE_CLOSED_WATCHED	(1U << 3)	/* a restart needs the same size and mtime_ns */
 #define ENGINE_CLOSED_GROWS	(1U << 4)	/* only appended to: a restart cuts it, by tail_* */
+#define ENGINE_CLOSED_LINK	(1U << 5)	/* a symbolic link: its target follows the path */
 
 /*
- * CLOSED: a name of a regular file that the tree had written, made or renamed before the dump, as
- * its PID namespace's write log tells. One of the flags is set. Names with the same dev and ino
- * were names of one inode, and their records are equal but for path, log_flags and writes.
- * The path (NUL-terminated, padded) follows.
+ * CLOSED: a name of a file or symbolic link that the tree had written, made or renamed before the
+ * dump, as its write log tells. One of the flags is set. Records of one inode (dev, ino) are equal
+ * but for path, log_flags and writes. The path and a link's target of size bytes follow (NULs).
  */
 struct engine_rec_closed {
 	struct ckpt_rec_hdr hdr;

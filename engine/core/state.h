@@ -120,6 +120,7 @@ struct state_pipe {
 struct state_closed {
 	const struct engine_rec_closed *rec;
 	const char *path;
+	const char *target;			/* of a symbolic link; or NULL */
 };
 
 struct state {

@@ -17,6 +17,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -354,8 +355,16 @@ static int add_closed(struct state_parser *p, const struct ckpt_rec_hdr *hdr)
 	if (!rec->path_len || !string_fits(path, rec->path_len, hdr->len - sizeof(*rec)) ||
 	    path[0] != '/')
 		return state_fail(p, -EBADMSG, "path of a closed file is no path");
-	if (!rec->flags || rec->flags & (rec->flags - 1) || rec->flags > ENGINE_CLOSED_GROWS)
+	if (!rec->flags || rec->flags & (rec->flags - 1) || rec->flags > ENGINE_CLOSED_LINK)
 		return state_fail(p, -EBADMSG, "closed file of unknown kind %#x", rec->flags);
+	if (rec->flags == ENGINE_CLOSED_LINK) {
+		size_t room = hdr->len - sizeof(*rec) - rec->path_len;
+
+		if (!rec->size || rec->size >= PATH_MAX ||
+		    !string_fits(path + rec->path_len, rec->size + 1, room))
+			return state_fail(p, -EBADMSG, "symbolic link without a target");
+		closed->target = path + rec->path_len;
+	}
 	if (rec->size > INT64_MAX || rec->tail_len > rec->size)
 		return state_fail(p, -EBADMSG, "closed file of impossible size");
 	closed->rec = rec;

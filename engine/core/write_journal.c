@@ -181,6 +181,12 @@ static bool journal_is_own(const char *const *own, const char *path)
 	return false;
 }
 
+/* Has the namespace done something to the file, besides what a restart told? */
+static bool journal_is_news(const struct write_log_name *name)
+{
+	return !(name->flags & CKPT_WRITE_TOLD) || name->flags & CKPT_WRITE_IN_PLACE;
+}
+
 /*
  * The text of an addition, malloc'ed; NULL: no memory. No more names than fit @max bytes: if some
  * are missing, the addition says so, and *@ret_cut is set.
@@ -200,7 +206,7 @@ static char *journal_text(const struct write_log *log, const char *const *own, b
 	for (unsigned int i = 0; i < log->nr; i++) {
 		const struct write_log_name *name = &log->names[i];
 
-		if (name->flags & CKPT_WRITE_TOLD || journal_is_own(own, name->path))
+		if (!journal_is_news(name) || journal_is_own(own, name->path))
 			continue;
 		if (ftell(file) + 3 * (long)strlen(name->path) + JOURNAL_LINE > max) {
 			flags |= CKPT_WRITES_OVERFLOW;
@@ -545,13 +551,16 @@ static void since_note_part(const struct write_journal *j, unsigned int i,
 	}
 }
 
-/* Keep the first name of each path. */
+/* Keep the first name of each path; a file that was written in place at any time was. */
 static void since_unite(struct write_log_name **all, unsigned int nr, struct write_since *since)
 {
 	qsort(all, nr, sizeof(struct write_log_name *), since_order);
-	for (unsigned int i = 0; i < nr; i++)
+	for (unsigned int i = 0; i < nr; i++) {
 		if (!i || strcmp(all[i]->path, all[i - 1]->path))
 			since->names[since->nr++] = *all[i];
+		else
+			since->names[since->nr - 1].flags |= all[i]->flags & CKPT_WRITE_IN_PLACE;
+	}
 }
 
 int write_journal_since(const struct write_journal *journal, uint64_t log_ns, uint64_t seq,

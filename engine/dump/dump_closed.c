@@ -9,6 +9,8 @@
  * were written more than once come first.  What was written once is kept only if it is small:
  * mostly it is output, which nobody reads again.  A name that is gone is recorded, too.
  *
+ * Of a symbolic link the target is recorded, which is all there is of it.
+ *
  * A path can lead elsewhere than when the log got it.  So no symbolic link is followed, and only
  * files that belong to the tree's user are read: an image may be read by its user.
  */
@@ -45,10 +47,13 @@
 #define CLOSED_LOG_FLAGS (CKPT_WRITE_CLOSED | CKPT_WRITE_APPENDS | CKPT_WRITE_CREATED | \
 			  CKPT_WRITE_RENAMED | CKPT_WRITE_GONE)
 #define TICKS_MAX	20
+/* names that are recorded, and nothing of what is behind them */
+#define CLOSED_NO_INODE	(ENGINE_CLOSED_ABSENT | ENGINE_CLOSED_OPEN | ENGINE_CLOSED_LINK)
 
 /* One name; names of one inode stand side by side, and the first leads. */
 struct dump_closed {
 	char *path;			/* malloc */
+	char *target;			/* likewise; of a symbolic link */
 	uint32_t flags;			/* ENGINE_CLOSED_* */
 	uint32_t log_flags, writes;
 	uint32_t file_id;
@@ -150,6 +155,7 @@ static bool closed_is_open(struct dump *d, struct dump_closed *c)
 	if (inode) {
 		inode->logged = true;
 		inode->again |= c->writes > 0;
+		inode->rewritten |= c->log_flags & CKPT_WRITE_IN_PLACE;
 		c->file_id = inode->file->rec->id;
 	}
 	return true;
@@ -171,6 +177,22 @@ static void closed_absent(struct dump *d, struct dump_closed *c)
 		d->stats.files.closed_lost = true;
 }
 
+/* Record where a symbolic link leads: another user's may lie where ours must not look. */
+static void closed_link(struct dump *d, struct dump_closed *c, int fd)
+{
+	const struct ckpt_creds *creds = closed_creds(d);
+	char target[PATH_MAX];
+	ssize_t len = readlinkat(fd, "", target, sizeof(target));
+
+	if (len > 0 && len < (ssize_t)sizeof(target) &&
+	    (!creds || !creds->fsuid || c->st.st_uid == creds->fsuid))
+		c->target = strndup(target, (size_t)len);
+	if (c->target)
+		c->flags = ENGINE_CLOSED_LINK;
+	else
+		d->stats.files.closed_lost = true;
+}
+
 /* Look a name of the log up; c->flags 0: there is nothing to record. */
 static void closed_look(struct dump *d, struct dump_closed *c, dev_t shm_dev)
 {
@@ -182,8 +204,11 @@ static void closed_look(struct dump *d, struct dump_closed *c, dev_t shm_dev)
 		closed_absent(d, c);
 	else if (fd < 0 && fd != -ELOOP)	/* nobody has that name any more: a link leads on */
 		d->stats.files.closed_lost = true;
-	if (fd < 0 || fstat(fd, &c->st) || !S_ISREG(c->st.st_mode) ||
-	    (shm_dev && c->st.st_dev == shm_dev) || closed_is_open(d, c))
+	if (fd < 0 || fstat(fd, &c->st) || (shm_dev && c->st.st_dev == shm_dev))
+		return;
+	if (S_ISLNK(c->st.st_mode))
+		closed_link(d, c, fd);
+	if (!S_ISREG(c->st.st_mode) || closed_is_open(d, c))
 		return;
 	c->flags = ENGINE_CLOSED_WATCHED;	/* until it is decided */
 	c->room = (uint64_t)c->st.st_blocks * 512;
@@ -207,7 +232,7 @@ static bool closed_leads(const struct dump *d, unsigned int i)
 {
 	const struct dump_closed *c = &d->closed[i];
 
-	return !i || c->flags & (ENGINE_CLOSED_ABSENT | ENGINE_CLOSED_OPEN) ||
+	return !i || c->flags & CLOSED_NO_INODE ||
 	       c->st.st_dev != c[-1].st.st_dev || c->st.st_ino != c[-1].st.st_ino;
 }
 
@@ -280,12 +305,13 @@ int dump_closed_find(struct dump *d)
 
 static bool closed_appends(const struct dump_closed *c)
 {
-	return c->log_flags & CKPT_WRITE_APPENDS && !(c->log_flags & CKPT_WRITE_RENAMED);
+	return c->log_flags & CKPT_WRITE_APPENDS &&
+	       !(c->log_flags & (CKPT_WRITE_RENAMED | CKPT_WRITE_IN_PLACE));
 }
 
 static bool closed_again(const struct dump_closed *c)
 {
-	return c->writes > 1 || c->log_flags & CKPT_WRITE_RENAMED;
+	return c->writes > 1 || c->log_flags & (CKPT_WRITE_RENAMED | CKPT_WRITE_IN_PLACE);
 }
 
 /* Those that were written again, then small ones. */
@@ -333,7 +359,7 @@ static void closed_join(struct dump *d)
 		first->writes += c->writes;
 		if (!(c->log_flags & CKPT_WRITE_APPENDS) && c->log_flags & CKPT_WRITE_CLOSED)
 			first->log_flags &= ~CKPT_WRITE_APPENDS;
-		first->log_flags |= c->log_flags & CKPT_WRITE_RENAMED;
+		first->log_flags |= c->log_flags & (CKPT_WRITE_RENAMED | CKPT_WRITE_IN_PLACE);
 	}
 }
 
@@ -509,7 +535,7 @@ void dump_closed_foresee(struct dump *d)
 	for (unsigned int i = 0; i < d->nr_closed; i++) {
 		const struct dump_closed *c = &d->closed[i];
 
-		if (!closed_leads(d, i) || c->flags & (ENGINE_CLOSED_ABSENT | ENGINE_CLOSED_OPEN))
+		if (!closed_leads(d, i) || c->flags & CLOSED_NO_INODE)
 			continue;
 		closed_tell(d, c, c->flags == ENGINE_CLOSED_KEPT ? DUMP_FATE_COPIED :
 				  c->flags == ENGINE_CLOSED_GROWS ? DUMP_FATE_GROWS :
@@ -522,9 +548,16 @@ void dump_closed_foresee(struct dump *d)
 static int closed_record(struct dump *d, const struct dump_closed *c,
 			 const struct dump_closed *first)
 {
-	struct engine_rec_closed *rec;
+	size_t path_len = strlen(c->path) + 1, link_len = c->target ? strlen(c->target) + 1 : 0;
+	_cleanup_free_ char *text = malloc(path_len + link_len);
+	struct engine_rec_closed *rec = NULL;
 
-	rec = dump_record_add(d, ENGINE_REC_CLOSED, sizeof(*rec), c->path, strlen(c->path) + 1);
+	if (text) {
+		memcpy(text, c->path, path_len);
+		memcpy(text + path_len, c->target ?: "", link_len);
+		rec = dump_record_add(d, ENGINE_REC_CLOSED, sizeof(*rec), text,
+				      path_len + link_len);
+	}
 	if (!rec)
 		return error_fail(d->error, -ENOMEM, "out of memory");
 	rec->flags = first->flags;
@@ -540,7 +573,7 @@ static int closed_record(struct dump *d, const struct dump_closed *c,
 	rec->gid = first->st.st_gid;
 	rec->log_flags = c->log_flags & CLOSED_LOG_FLAGS;
 	rec->writes = c->writes;
-	rec->path_len = (uint32_t)strlen(c->path) + 1;
+	rec->path_len = (uint32_t)path_len;
 	rec->tail_len = first->tail_len;
 	memcpy(rec->tail_hash, first->tail_hash, sizeof(rec->tail_hash));
 	return 0;
@@ -572,6 +605,7 @@ void dump_closed_done(struct dump *d)
 {
 	for (unsigned int i = 0; i < d->nr_closed; i++) {
 		free(d->closed[i].path);
+		free(d->closed[i].target);
 		if (d->closed[i].clone >= 0)
 			close(d->closed[i].clone);
 	}

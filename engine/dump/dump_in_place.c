@@ -31,12 +31,18 @@
 
 /*
  * A file whose every writing description stands at its end looks like a log.  A longer one is
- * not kept: the hash of its end tells most programs that rewrite it.
+ * not kept, unless the write log says that the tree has written it in place.
  */
 #define LOG_KEPT_MAX	(64ULL << 20)
 
 #define TICK_NS		12000000	/* longer than a tick at 100 Hz, the step of files' times */
 #define CLOCKS_APART	60U	/* seconds that the clocks of a file server and ours may differ */
+
+/* Does the tree write the file in place now, or has it done so? Else the file may be a log. */
+static bool in_place_does(const struct dump_inode *inode)
+{
+	return inode->maps_write || inode->rewritten || (!inode->at_end && !inode->appends);
+}
 
 /*
  * Can the tree change bytes of the file that it has already written? It can open a file again
@@ -48,9 +54,9 @@ static bool in_place_can(const struct dump *d, const struct dump_inode *inode)
 		return false;
 	if (!inode->writes)
 		return inode->logged;
-	if (inode->appends && !inode->again)
+	if (inode->appends && !inode->again && !inode->rewritten)
 		return false;
-	if (inode->maps_write || (!inode->at_end && !inode->appends))
+	if (in_place_does(inode))
 		return true;
 	return d->options->files == ENGINE_FILES_KEEP && inode->file->rec->size <= LOG_KEPT_MAX;
 }
@@ -60,7 +66,8 @@ static int in_place_order(const void *a, const void *b)
 {
 	const struct dump_inode *x = *(struct dump_inode *const *)a;
 	const struct dump_inode *y = *(struct dump_inode *const *)b;
-	bool x_log = x->at_end && !x->maps_write, y_log = y->at_end && !y->maps_write;
+	bool x_log = x->at_end && !x->maps_write && !x->rewritten;
+	bool y_log = y->at_end && !y->maps_write && !y->rewritten;
 
 	if (x_log != y_log)
 		return x_log - y_log;
@@ -121,8 +128,9 @@ static void in_place_plan(struct dump_probe *p, struct dump_inode *inode, uint64
 	if (d->options->files != ENGINE_FILES_KEEP || size > *room ||
 	    (several && !dump_shared_is(inode->file->rec)) || dump_place(d, inode->file)->handle) {
 		/* a long log is cut, as one that is opened for appending */
-		inode->watched = inode->writes && !inode->appends &&
-				 (inode->maps_write || !inode->at_end);
+		inode->watched = inode->writes &&
+				 (inode->rewritten || (!inode->appends &&
+						       (inode->maps_write || !inode->at_end)));
 		if (!inode->writes)	/* any change of a file that is only read is refused */
 			return;
 		in_place_tell(d, inode, inode->watched ? DUMP_FATE_WATCHED : DUMP_FATE_GROWS);

@@ -66,6 +66,7 @@ struct dump_inode {
 	bool maps_write;	/* … through a shared mapping */
 	bool appends;		/* every writing description is O_APPEND */
 	bool at_end;		/* … or stands at the end of the file */
+	bool rewritten;		/* the write log says: bytes that it had were written */
 	bool logged;		/* the write log has a name of it */
 	bool again;		/* … which was closed after writing, and opened again */
 	bool kept;		/* the tree can write in place; the image has the content */

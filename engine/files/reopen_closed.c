@@ -27,6 +27,8 @@
 #include "engine/core/kdev.h"
 #include "engine/core/write_log.h"
 
+#define BETWEEN_MAX	1000	/* names tried for a file that gets its own in a moment */
+
 /* A closed name as a file of the tree, for functions that take one. */
 struct reopen_closed {
 	struct ckpt_rec_file rec;
@@ -139,6 +141,24 @@ static void closed_check_kept(struct reopen *r, const struct state_closed *c, in
 			      "files as they are)");
 }
 
+/* Has the name of a symbolic link one with the recorded target? */
+static bool closed_leads_there(const struct state_closed *c)
+{
+	const char *name;
+	_cleanup_fd_ int dir = reopen_parent(c->path, &name);
+	char target[PATH_MAX];
+	ssize_t len = dir < 0 ? -1 : readlinkat(dir, name, target, sizeof(target));
+
+	return len == (ssize_t)c->rec->size && !memcmp(target, c->target, c->rec->size);
+}
+
+static void closed_check_link(struct reopen *r, const struct state_closed *c, int fd,
+			      const struct stat *st)
+{
+	if (!closed_leads_there(c))
+		closed_check_kept(r, c, fd, st);
+}
+
 /* Tell of @nr watched files that are gone; @first is one of them. */
 static void closed_note_gone(const struct reopen *r, const char *first, unsigned int nr)
 {
@@ -179,6 +199,8 @@ int reopen_closed_check(struct reopen *r)
 			closed_check_watched(r, c, fd, &st);
 		else if (c->rec->flags == ENGINE_CLOSED_GROWS)
 			ret = closed_check_grows(r, c, fd, &st);
+		else if (c->rec->flags == ENGINE_CLOSED_LINK)
+			closed_check_link(r, c, fd, &st);
 		else
 			closed_check_kept(r, c, fd, &st);
 	}
@@ -231,14 +253,20 @@ static int closed_parent(struct reopen *r, const struct state_closed *c, const c
 	return ret ? ret : reopen_parent(c->path, ret_name);
 }
 
+/* A name for a file or a link that gets its own in a moment. */
+static void closed_between(unsigned int i, char ret_name[NAME_MAX + 1])
+{
+	snprintf(ret_name, NAME_MAX + 1, ".stillpoint-new-%d-%u", (int)getpid(), i);
+}
+
 /* A new file in the directory; without a name where that is possible, else *@ret_name is set. */
 static int closed_create(int dir, char ret_name[NAME_MAX + 1])
 {
 	int fd = openat(dir, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 
 	ret_name[0] = 0;
-	for (unsigned int i = 0; fd < 0 && i < 1000; i++) {
-		snprintf(ret_name, NAME_MAX + 1, ".stillpoint-new-%d-%u", (int)getpid(), i);
+	for (unsigned int i = 0; fd < 0 && i < BETWEEN_MAX; i++) {
+		closed_between(i, ret_name);
 		fd = openat(dir, ret_name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
 			    0600);
 		if (fd < 0 && errno != EEXIST)
@@ -338,7 +366,45 @@ static int closed_put_inode(struct reopen *r, const struct state_closed *c, unsi
 	return ret ? closed_failed(r, c, ret) : 0;
 }
 
-/* Nothing had the name: a file that has it now stays beside it. */
+/* A symbolic link with the recorded target and time, under the name *@ret_name. */
+static int closed_create_link(int dir, const struct state_closed *c, char ret_name[NAME_MAX + 1])
+{
+	const struct timespec times[] = {
+		{ .tv_nsec = UTIME_OMIT },
+		{ .tv_sec = (time_t)(c->rec->mtime_ns / 1000000000ULL),
+		  .tv_nsec = (long)(c->rec->mtime_ns % 1000000000ULL) },
+	};
+	int ret = -EEXIST;
+
+	for (unsigned int i = 0; ret == -EEXIST && i < BETWEEN_MAX; i++) {
+		closed_between(i, ret_name);
+		ret = symlinkat(c->target, dir, ret_name) ? -errno : 0;
+	}
+	if (!ret)	/* the time only helps somebody who looks */
+		utimensat(dir, ret_name, times, AT_SYMLINK_NOFOLLOW);
+	return ret;
+}
+
+/* The link leads where it led; whatever has its name now stays beside it. */
+static int closed_put_link(struct reopen *r, const struct state_closed *c)
+{
+	const char *name;
+	_cleanup_fd_ int dir = closed_parent(r, c, &name), fd = -1;
+	char between[NAME_MAX + 1];
+	int ret = dir < 0 ? dir : 0;
+
+	if (ret || closed_leads_there(c))
+		return ret ? closed_failed(r, c, ret) : 0;
+	ret = closed_create_link(dir, c, between);
+	if (ret)
+		return closed_failed(r, c, ret);
+	fd = openat(dir, between, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	ret = fd < 0 ? -errno : closed_give(r, c, fd);
+	unlinkat(dir, between, 0);
+	return ret ? closed_failed(r, c, ret) : 0;
+}
+
+/* Nothing had the name: a file or link that has it now stays beside it. */
 static int closed_put_absent(struct reopen *r, const struct state_closed *c)
 {
 	const char *name;
@@ -346,7 +412,8 @@ static int closed_put_absent(struct reopen *r, const struct state_closed *c)
 	struct stat st;
 	int ret;
 
-	if (dir < 0 || fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode))
+	if (dir < 0 || fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) ||
+	    (!S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode)))
 		return 0;
 	ret = reopen_closed_aside(r, dir, name, &st);
 	return ret ? closed_failed(r, c, ret) : 0;
@@ -378,6 +445,10 @@ int reopen_closed_put(struct reopen *r)
 		nr = 1;
 		if (c->rec->flags == ENGINE_CLOSED_ABSENT) {
 			ret = closed_put_absent(r, c);
+			continue;
+		}
+		if (c->rec->flags == ENGINE_CLOSED_LINK) {
+			ret = closed_put_link(r, c);
 			continue;
 		}
 		while (i + nr < state->nr_closed && c[nr].rec->flags == c->rec->flags &&

@@ -10,7 +10,10 @@
  * A directory that the tree removed was empty by then, and is made anew: each name that it had is
  * looked at by itself.
  *
- * Names that the image knows are not looked at here. Nothing here has more rights than the owner.
+ * Names that the image knows are not looked at here, with one exception: a file that had only
+ * grown by the dump, of which nothing but its end is known, must not have been written in place.
+ *
+ * Nothing here has more rights than the owner.
  */
 #include "base/error.h"
 #include "engine/files/reopen_find.h"
@@ -125,7 +128,8 @@ static bool since_is_as_before(const struct write_log_name *name, const struct s
 		return false;
 	if (name->flags & CKPT_WRITE_DIR)
 		return S_ISDIR(st->st_mode) && st->st_ino == name->ino;
-	return S_ISREG(st->st_mode) && (uint64_t)st->st_size == name->bytes &&
+	return (S_ISREG(st->st_mode) || S_ISLNK(st->st_mode)) &&
+	       (uint64_t)st->st_size == name->bytes &&
 	       (uint64_t)st->st_mtim.tv_sec * 1000000000ULL + (uint64_t)st->st_mtim.tv_nsec ==
 	       name->mtime_ns;
 }
@@ -163,6 +167,33 @@ static void since_check(struct reopen *r, const struct write_log_name *name)
 			     "the job changed it after the checkpoint, when its content was not "
 			     "kept (put it back with its time, as cp -p does, or "
 			     "--accept-changed takes it)");
+}
+
+/* Does the image know no more of the file than that it grew? */
+static bool since_only_grew(const struct state *state, const char *path)
+{
+	for (unsigned int i = 0; i < state->nr_closed; i++)
+		if (state->closed[i].rec->flags == ENGINE_CLOSED_GROWS &&
+		    !strcmp(state->closed[i].path, path))
+			return true;
+	for (unsigned int i = 0; i < state->nr_files; i++) {
+		const struct state_file *file = &state->files[i];
+
+		if (file->path && !file->blob && file->track &&
+		    (file->track->flags & (ENGINE_TRACK_WRITES | ENGINE_TRACK_WATCHED)) ==
+		    ENGINE_TRACK_WRITES && !strcmp(file->path, path))
+			return true;
+	}
+	return false;
+}
+
+static void since_check_in_place(struct reopen *r, const struct write_log_name *name)
+{
+	if (name->flags & CKPT_WRITE_IN_PLACE && !r->options->accept_changed &&
+	    since_only_grew(r->state, name->path))
+		since_refuse(r, name, CKPT_R_FILE_CHANGED,
+			     "it had only grown by the checkpoint, so its content was not kept, "
+			     "and the job wrote it in place later (--accept-changed takes it)");
 }
 
 static void since_tell(const struct reopen *r, const char *text)
@@ -212,10 +243,12 @@ int reopen_since_check(struct reopen *r)
 	ret = since_know(r, &known);
 	if (ret)
 		return ret;
-	for (unsigned int i = 0; i < since->nr; i++)
+	for (unsigned int i = 0; i < since->nr; i++) {
 		if (since->names[i].flags & CKPT_WRITE_EXISTED &&
 		    since_is_new(&known, &since->names[i]))
 			since_check(r, &since->names[i]);
+		since_check_in_place(r, &since->names[i]);
+	}
 	free(known.paths);
 	return 0;
 }
@@ -231,7 +264,7 @@ static bool since_stays(const struct reopen *r, const struct write_log_name *nam
 		return true;
 	if (name->flags & CKPT_WRITE_DIR)
 		return !S_ISDIR(st->st_mode);
-	return !S_ISREG(st->st_mode);
+	return !S_ISREG(st->st_mode) && !S_ISLNK(st->st_mode);
 }
 
 /* Free a name that nothing had at the dump. *ret_freed is set if something had it. */

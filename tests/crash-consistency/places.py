@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """File systems of a VM in which programs run: each on a loop device of its own, or tmpfs.
 
-NFS is a kernel server and its client in the same VM. No program of user space takes part: what
-mountd would answer is written to the kernel's caches beforehand.
+NFS is a kernel server and its client in the same VM, which mounts a directory below the export, as
+homes are mounted. No program of user space takes part: what mountd would answer is written to the
+kernel's caches beforehand.
 """
 import os
 import subprocess
@@ -107,6 +108,8 @@ def serve(path):
 
 
 class Nfs(Place):
+    part = 'home/user'      # what of the export is mounted
+
     def mounts(self):
         """The server lets go of its directory when it has no threads and knows no exports."""
         yield self.dir
@@ -119,9 +122,10 @@ class Nfs(Place):
     def mount(self):
         if not os.path.ismount(EXPORT):
             self.mount_image('ext4', EXPORT, '2G', 'mkfs.ext4', '-q', '-F')
+        os.makedirs(f'{EXPORT}/{self.part}', exist_ok=True)
         serve(EXPORT)
         sh('mount', '-i', '-t', 'nfs4', '-o', 'addr=127.0.0.1,clientaddr=127.0.0.1,vers=4.2',
-           '127.0.0.1:/', self.dir)
+           f'127.0.0.1:/{self.part}', self.dir)
 
 
 KINDS = {'ext4': Ext4, 'xfs': Xfs, 'tmpfs': Tmpfs, 'nfs': Nfs}

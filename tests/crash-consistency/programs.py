@@ -11,6 +11,7 @@ PROGRAMS = {
     'regrow': ['{bin}/regrow'],
     'replace': ['{bin}/replace'],
     'links': ['{bin}/links'],
+    'latest': ['{bin}/latest'],
     'sparse': ['{bin}/sparse'],
     'pair': ['{bin}/pair'],
     'log': ['{bin}/logs', 'grow'],
@@ -23,8 +24,8 @@ PROGRAMS = {
     'mpiio': ['{bin}/mpiio'],
 }
 MPI = ('mpiio',)        # four ranks over two nodes
-BINARIES = ('inplace', 'mapping', 'holes', 'regrow', 'replace', 'links', 'sparse', 'pair', 'logs',
-            'direct', 'mpiio')
+BINARIES = ('inplace', 'mapping', 'holes', 'regrow', 'replace', 'links', 'latest', 'sparse', 'pair',
+            'logs', 'direct', 'mpiio')
 SCRIPTS = ('memmap.py', 'database.py', 'steps.sh', 'inputs.sh')
 # files that are there before the program
 INPUTS = {'inputs': [f'in.{n}' for n in range(1, 9)]}

@@ -112,7 +112,7 @@ part(owned);
 part(sample); part(sample_owned);
 part(writes); part(writes_full); part(writes_moved); part(writes_add); part(writes_umount);
 part(writes_state);
-part(writes_ended);
+part(writes_ended); part(writes_links); part(writes_long);
 part(lease); part(lease_refused);
 part(fail_nth); part(fuzz);
 

@@ -215,6 +215,117 @@ part(writes_state)
 	waitpid(pid, NULL, 0);
 }
 
+/* ------------------------------------------------------------------- links */
+
+static void links_do(void)
+{
+	if (link(DIR "/written", DIR "/again") || symlink("to", DIR "/made") ||
+	    unlink(DIR "/removed") || symlink("to", DIR "/removed"))
+		_exit(9);
+}
+
+/* Other names of a file that gets a new one are noted, and symbolic links. */
+part(writes_links)
+{
+	struct ckpt_writes_read read = { 0 };
+	struct stat before[sizeof(was) / sizeof(was[0])];
+	const struct ckpt_write_state *one;
+	pid_t pid;
+
+	state_begin(before);
+	pid = state_spawn(links_do);
+	tap_is(state_start(pid, 0), 0, "begin a log");
+	state_go();
+	read.pid = pid;
+	tap_is(state_read(&read, 0), 0, "read");
+	tap_ok(state_is(&read, "again", 0, NULL), "the new name of a file");
+	tap_ok(state_is(&read, "written", WAS, &before[2]), "the other one, as it was");
+	one = state_find(&read, "made");
+	tap_ok(one && one->write.flags == CKPT_WRITE_CREATED, "a symbolic link");
+	tap_ok(state_is(&read, "removed", WAS, &before[3]), "a link in the place of a file");
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+/* ------------------------------------------------------------------- in place */
+
+#define LONG	((off_t)CKPT_WRITES_LONG + 1)
+
+static int long_open(const char *path, int flags, int again)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | flags, 0600);
+
+	if (fd < 0 || (!again && ftruncate(fd, LONG)) || lseek(fd, 0, SEEK_END) < LONG)
+		_exit(9);
+	return fd;
+}
+
+static void long_write(int fd, off_t at)
+{
+	if ((at < 0 ? write(fd, "x", 1) : pwrite(fd, "x", 1, at)) != 1)
+		_exit(8);
+}
+
+static void long_do(void)
+{
+	int grows = long_open(DIR "/grows", 0, 0), appends = long_open(DIR "/appends", O_APPEND, 0);
+	int inside = long_open(DIR "/inside", 0, 0);
+
+	fill("short", O_CREAT);
+	fill("short", 0);
+	long_write(grows, -1);
+	long_write(grows, -1);
+	long_write(appends, -1);
+	long_write(inside, -1);
+	long_write(inside, 0);
+	shared->ready++;
+	while (shared->go < 2)
+		usleep(1000);
+	long_write(grows, -1);
+	long_write(inside, 7);
+	long_write(inside, 8);
+}
+
+static unsigned int long_flag(const struct ckpt_writes_read *read, const char *name)
+{
+	const struct ckpt_write_state *state = state_find(read, name);
+
+	return state ? state->write.flags & CKPT_WRITE_IN_PLACE : ~0U;
+}
+
+/* A long file that is written and does not grow says so, again after each read. */
+part(writes_long)
+{
+	struct ckpt_writes_read read = { 0 };
+	struct stat before[sizeof(was) / sizeof(was[0])];
+	unsigned long long seq;
+	pid_t pid;
+
+	state_begin(before);
+	pid = state_spawn(long_do);
+	tap_is(state_start(pid, 0), 0, "begin a log");
+	state_go();
+	read.pid = pid;
+	tap_is(state_read(&read, 0), 0, "read");
+	tap_is(long_flag(&read, "grows"), 0, "a file that grows");
+	tap_is(long_flag(&read, "appends"), 0, "one that is appended to");
+	tap_is(long_flag(&read, "short"), 0, "a short one");
+	tap_is(long_flag(&read, "inside"), CKPT_WRITE_IN_PLACE, "one that is written in place");
+	seq = read.seq;
+	shared->go = 2;
+	for (unsigned int i = 0; shared->ready < 2 && i < 60000 * slow(); i++)
+		usleep(1000);
+	read.after = seq;
+	tap_is(state_read(&read, 0), 0, "read what came later");
+	tap_is(long_flag(&read, "inside"), CKPT_WRITE_IN_PLACE, "it comes again");
+	tap_is(read.seq, seq + 1, "once");
+	tap_is(long_flag(&read, "grows"), ~0U, "and nothing else does");
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+/* ------------------------------------------------------------------- ended */
+
 static void state_touch(void)
 {
 	fill("made", O_CREAT);

@@ -307,6 +307,59 @@ static void test_log_again(void **arg)
 	}
 }
 
+/* A long file at whose end the tree writes is kept if the tree has written it in place before. */
+static void test_long_in_place(void **arg)
+{
+	const off_t size = (64LL << 20) + 1;
+	const struct scratch *s = *arg;
+	const struct state_file *file;
+	char path[256];
+	struct closed c;
+
+	for (unsigned int i = 0; i < 4; i++) {
+		struct dump_options options = dump_options_for(*arg);
+		bool rewritten = i & 1, room = !(i & 2);
+
+		closed_begin(s);
+		strcpy(path, scratch_path(s, "long"));
+		store_large(s, "long", size);
+		stream_fd(&fake.stream, 1, 5, F_FILE);
+		fake_file_of(F_FILE, CKPT_FILE_REG, path, open(path, O_WRONLY), CKPT_FILE_OPEN,
+			     O_WRONLY, (uint64_t)size);
+		log_name(path, CKPT_WRITE_CREATED | (rewritten ? CKPT_WRITE_IN_PLACE : 0), 0);
+		options.files = ENGINE_FILES_KEEP;
+		options.files_max = room ? 0 : 1;
+		closed_dump(s, &options, &c);
+		file = state_file_find(c.state, F_FILE);
+		assert_int_equal(!!(file->track->flags & ENGINE_TRACK_KEPT), rewritten && room);
+		assert_int_equal(!!(file->track->flags & ENGINE_TRACK_WATCHED),
+				 rewritten && !room);
+		closed_end(s, &c);
+	}
+}
+
+/* Of a symbolic link the target is recorded; not of another user's. */
+static void test_link(void **arg)
+{
+	struct dump_options options = dump_options_for(*arg);
+	const struct scratch *s = *arg;
+	const struct state_closed *link;
+	struct closed c;
+
+	closed_begin(s);
+	assert_int_equal(symlink("somewhere", scratch_path(s, "link")), 0);
+	log_name(scratch_path(s, "link"), CKPT_WRITE_CREATED, 0);
+	options.files = ENGINE_FILES_KEEP;
+	closed_dump(s, &options, &c);
+	assert_int_equal(c.state->nr_closed, 1);
+	link = &c.state->closed[0];
+	assert_int_equal(link->rec->flags, ENGINE_CLOSED_LINK);
+	assert_string_equal(link->path, scratch_path(s, "link"));
+	assert_string_equal(link->target, "somewhere");
+	assert_false(c.stats.files.closed_lost);
+	closed_end(s, &c);
+}
+
 /* Root may not enter a directory of the user's, as with root_squash: it is looked at as his. */
 static void test_closed_to_root(void **arg)
 {
@@ -450,7 +503,8 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_setup, scratch_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(test_decisions), TEST(test_room), TEST(test_names), TEST(test_read_again),
-		TEST(test_log_again), TEST(test_closed_to_root), TEST(test_log_unread),
+		TEST(test_long_in_place), TEST(test_link), TEST(test_log_again),
+		TEST(test_closed_to_root), TEST(test_log_unread),
 		TEST(test_unknown), TEST(test_how_far), TEST(test_unplaced),
 		TEST(test_not_removed),
 	};

@@ -314,6 +314,71 @@ static void test_not_kept(void **arg)
 	}
 }
 
+/* A record of a symbolic link that leads to @target. */
+static void closed_record_link(struct opening *f, const char *path, const char *target)
+{
+	char text[512];
+	size_t len = (size_t)snprintf(text, sizeof(text), "%s%c%s", path, 0, target) + 1;
+	struct engine_rec_closed *rec;
+
+	rec = stream_add(&f->stream, ENGINE_REC_CLOSED, sizeof(*rec), text, len);
+	rec->flags = ENGINE_CLOSED_LINK;
+	rec->size = strlen(target);
+	rec->path_len = (uint32_t)strlen(path) + 1;
+}
+
+static void link_leads(const char *path, const char *target)
+{
+	char buf[256] = "";
+
+	if (readlink(path, buf, sizeof(buf) - 1) < 0)
+		fail_msg("%s: %s", path, strerror(errno));
+	assert_string_equal(buf, target);
+}
+
+/* A symbolic link leads where it led: changed, removed, a file in its place, unchanged. */
+static void test_links(void **arg)
+{
+	char changed[256], removed[256], file[256], same[256];
+	struct stat before, after;
+	struct opening f;
+
+	strcpy(changed, scratch_path(*arg, "changed"));
+	strcpy(removed, scratch_path(*arg, "removed"));
+	strcpy(file, scratch_path(*arg, "file"));
+	strcpy(same, scratch_path(*arg, "same"));
+	for (unsigned int undo = 0; undo < 2; undo++) {
+		opening_begin(&f, *arg, undo ? "undone" : "links");
+		closed_record_link(&f, changed, "then");
+		closed_record_link(&f, removed, "then");
+		closed_record_link(&f, file, "then");
+		closed_record_link(&f, same, "then");
+		unlink(changed);
+		unlink(removed);
+		unlink(file);
+		unlink(same);
+		assert_int_equal(symlink("now", changed) | symlink("then", same), 0);
+		store_file(file, "now", 3);
+		assert_int_equal(lstat(same, &before), 0);
+		closed_put(&f, undo ? "undone" : "links");
+		link_leads(changed, "then");
+		link_leads(removed, "then");
+		link_leads(file, "then");
+		if (undo)
+			reopen_undo(&f.r);
+		else
+			reopen_settle(&f.r);
+		opening_end(&f);
+		assert_int_equal(lstat(same, &after), 0);
+		assert_int_equal(before.st_ino, after.st_ino);
+	}
+	link_leads(changed, "now");
+	closed_content_is(file, "now");
+	assert_false(path_exists(removed));
+	link_leads(scratch_path(*arg, ".changed.stillpoint-newer-7"), "now");
+	closed_content_is(scratch_path(*arg, ".file.stillpoint-newer-7"), "now");
+}
+
 static void test_grown(void **arg)
 {
 	struct opening f;
@@ -338,6 +403,7 @@ int main(void)
 		TEST(test_kept), TEST(test_unchanged), TEST(test_names), TEST(test_name_of_open),
 		TEST(test_last_name),
 		TEST(test_undone), TEST(test_ways), TEST(test_not_kept), TEST(test_grown),
+		TEST(test_links),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

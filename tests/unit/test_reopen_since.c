@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "engine/core/file_identity.h"
 #include "engine/core/kdev.h"
 #include "engine/core/write_journal.h"
 #include "engine/core/write_log.h"
@@ -231,6 +232,65 @@ static void test_accepted(void **arg)
 	assert_true(path_exists(done));
 }
 
+/* A symbolic link must lead where it led, or be the one that it was; a new one is moved aside. */
+static void test_link(void **arg)
+{
+	struct write_log_name names[2];
+	const struct write_since since = { names, 2, .known = true, .ended = true };
+	struct timespec old[2] = { { .tv_sec = 1000 }, { .tv_sec = 1000 } };
+	char was[256], made[256], text[16];
+	struct opening f;
+
+	strcpy(was, scratch_path(*arg, "was"));
+	strcpy(made, scratch_path(*arg, "made"));
+	for (unsigned int i = 0; i < 2; i++) {
+		unlink(was);
+		assert_int_equal(symlink("then", was), 0);
+		assert_int_equal(utimensat(AT_FDCWD, was, old, AT_SYMLINK_NOFOLLOW), 0);
+		names[0] = since_name(made, CKPT_WRITE_CREATED);
+		names[1] = since_name(was, CKPT_WRITE_EXISTED | CKPT_WRITE_STATE |
+					   CKPT_WRITE_CREATED);
+		since_begin(&f, *arg, i ? "put-back" : "changed", &since);
+		assert_int_equal(unlink(was) | symlink(i ? "then" : "now", was), 0);
+		if (i)
+			utimensat(AT_FDCWD, was, old, AT_SYMLINK_NOFOLLOW);
+		assert_int_equal(since_verdict(&f, i ? "put-back" : "changed"),
+				 i ? 0 : CKPT_R_FILE_CHANGED);
+	}
+	assert_int_equal(symlink("now", made), 0);
+	since_begin(&f, *arg, "freed", &since);
+	since_put(&f, "freed");
+	opening_end(&f);
+	assert_int_equal(readlink(made, text, sizeof(text)), -1);
+}
+
+/* A file that only grew by the dump must not have been written in place later. */
+static void test_in_place(void **arg)
+{
+	struct write_log_name name;
+	const struct write_since since = { &name, 1, .known = true, .ended = true };
+	struct engine_rec_closed *rec;
+	struct opening f;
+	char path[256], text[16];
+
+	strcpy(path, scratch_path(*arg, "long"));
+	store_file(path, "then", 4);
+	_cleanup_fd_ int fd = open(path, O_RDONLY);
+
+	for (unsigned int i = 0; i < 3; i++) {
+		snprintf(text, sizeof(text), "in-place-%u", i);
+		name = since_name(path, CKPT_WRITE_EXISTED | (i ? CKPT_WRITE_IN_PLACE : 0));
+		since_begin(&f, *arg, text, &since);
+		rec = stream_add(&f.stream, ENGINE_REC_CLOSED, sizeof(*rec), path,
+				 strlen(path) + 1);
+		rec->flags = ENGINE_CLOSED_GROWS;
+		rec->path_len = (uint32_t)strlen(path) + 1;
+		assert_int_equal(file_identity_tail(fd, 0, 0, rec->tail_hash), 0);
+		f.options.accept_changed = i == 2;
+		assert_int_equal(since_verdict(&f, text), i == 1 ? CKPT_R_FILE_CHANGED : 0);
+	}
+}
+
 /* A restart tells what it does not know, whatever else the restart finds. */
 static void test_told(void **arg)
 {
@@ -272,7 +332,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_setup, scratch_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(test_existed), TEST(test_directory), TEST(test_made), TEST(test_accepted),
-		TEST(test_told),
+		TEST(test_link), TEST(test_in_place), TEST(test_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,7 +16,8 @@ for part in info target rights owned sample sample_owned phases regs process sig
 	limit_of_child cpuset track track_moved track_forced exclude exclude_range \
 	exclude_fd exclude_many exclude_thread exclude_exec exclude_exe crowd queue_limit \
 	lock_crowd suspend frozen_group layout again many writes writes_full writes_moved \
-	writes_add writes_state writes_ended writes_umount lease lease_refused; do
+	writes_add writes_state writes_ended writes_links writes_long writes_umount lease \
+	lease_refused; do
 	ok_vm "$part" --timeout $((200 * VM_SLOW)) --env VM_SLOW="$VM_SLOW" \
 		"$top/$program" "$part"
 	grep -E '^(not ok|# )' <<<"$out" | sed 's/^/# /'

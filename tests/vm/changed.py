@@ -28,6 +28,7 @@ CHANGES = {
     'removed': 'rm in',
     'renamed': 'mv in out',
     'replaced': 'echo new >tmp; mv tmp in',
+    'written by a new name': 'ln in also; echo new >also',
 }
 
 
@@ -143,6 +144,112 @@ def made_after(node):
     equal(names(f'{d}/step'), ['out'], 'a directory')
     equal([n for n in names(d) if n.startswith('.')],
           ['.log.stillpoint-newer-1', '.step.stillpoint-newer-1'], 'kept')
+    crash(node, job)
+
+
+@test
+def links_known(node):
+    """symbolic links that the job changes before and after the checkpoint: as they were"""
+    d = scratch()
+    job = node.run('/bin/sh', '-c', f'ln -s step.1 latest; ln -s x gone; rm gone; ln -s y stays; '
+                   f'{WAIT}ln -sfn step.2 latest; ln -s z gone; ln -s made new; rm stays; '
+                   'echo done; sleep 1000', user=USER, opts=('--chdir', d))
+    node.lines(job, 1)
+    check(node.json('checkpoint', str(job))['files_closed']['complete'], 'all is known')
+    let_go(node, d, job)
+    crash(node, job)
+    os.unlink(f'{d}/go')
+    node.ctl('restart', '--dry-run', str(job))
+    equal(os.readlink(f'{d}/latest'), 'step.2', 'a dry run changes nothing')
+    node.ctl('restart', str(job))
+    equal([os.readlink(f'{d}/{n}') for n in ('latest', 'stays')], ['step.1', 'y'], 'targets')
+    equal([n for n in names(d) if n[0] != '.'], ['in', 'latest', 'stays'], 'names')
+    equal(os.readlink(f'{d}/.latest.stillpoint-newer-1'), 'step.2', 'the newer link')
+    # the next checkpoint and restart know them, too
+    node.ctl('checkpoint', str(job))
+    let_go(node, d, job)
+    crash(node, job)
+    os.unlink(f'{d}/go')
+    node.ctl('restart', str(job))
+    equal(os.readlink(f'{d}/latest'), 'step.1', 'once more')
+    let_go(node, d, job)
+    crash(node, job)
+
+
+@test
+def links_first_changed(node):
+    """a link that the job first changes after the checkpoint: refused, until it is put back"""
+    for action in ('ln -sfn new cur', 'rm cur'):
+        d = scratch()
+
+        def put_link():
+            if os.path.lexists(f'{d}/cur'):
+                os.unlink(f'{d}/cur')
+            os.symlink('old', f'{d}/cur')
+            os.chown(f'{d}/cur', USER, USER, follow_symlinks=False)
+            os.utime(f'{d}/cur', (1000, 1000), follow_symlinks=False)
+        put_link()
+        job = begin(node, d, action)
+        let_go(node, d, job)
+        crash(node, job)
+        for opts in (('--dry-run',), ()):
+            message = node.fails(3, f'{d}/cur', 'restart', *opts, str(job))
+            check('--accept-changed' in message, message)
+        put_link()
+        os.unlink(f'{d}/go')
+        node.ctl('restart', str(job))
+        crash(node, job)
+        shutil.rmtree(d)
+
+
+# the shell has the file open at its end; dd writes the file's first bytes
+LONG = 'exec 9>long; dd if=/dev/zero bs=1M count=65 status=none >&9; '
+REWRITE = 'printf new | dd of=long conv=notrunc bs=3 status=none; '
+
+
+def first_bytes(d):
+    with open(f'{d}/long', 'rb') as f:
+        return f.read(3)
+
+
+@test
+def long_written_in_place(node):
+    """a long file that had only grown: refused if the job writes it in place later, else cut"""
+    for action, reason in ((REWRITE, 'FILE_CHANGED'), ('echo more >&9; ', None)):
+        d = scratch()
+        job = node.run('/bin/sh', '-c', f'{LONG}{WAIT}{action}echo done; sleep 1000', user=USER,
+                       opts=('--chdir', d))
+        node.lines(job, 1)
+        node.ctl('checkpoint', str(job))
+        let_go(node, d, job)
+        crash(node, job)
+        os.unlink(f'{d}/go')
+        if reason:
+            for opts in (('--dry-run',), ()):
+                message = node.fails(3, f'{d}/long', 'restart', *opts, str(job))
+                check(reason in message and '--accept-changed' in message, message)
+            node.ctl('restart', '--accept-changed', str(job))
+        else:
+            node.ctl('restart', str(job))
+        equal(os.stat(f'{d}/long').st_size, 65 << 20, 'its length')
+        crash(node, job)
+        shutil.rmtree(d)
+
+
+@test
+def long_known_in_place(node):
+    """a long file that the job had written in place by the checkpoint is kept, and put back"""
+    d = scratch()
+    job = node.run('/bin/sh', '-c', f'{LONG}{REWRITE}{WAIT}{REWRITE.replace("new", "NEW")}'
+                   'echo done; sleep 1000', user=USER, opts=('--chdir', d))
+    node.lines(job, 1)
+    node.ctl('checkpoint', str(job))
+    let_go(node, d, job)
+    crash(node, job)
+    equal(first_bytes(d), b'NEW', 'newer content')
+    os.unlink(f'{d}/go')
+    node.ctl('restart', str(job))
+    equal(first_bytes(d), b'new', 'content')
     crash(node, job)
 
 

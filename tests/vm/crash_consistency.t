@@ -9,13 +9,17 @@
 
 . "$(dirname "$0")/lib.sh"
 programs=inplace,mapping,holes,regrow,sparse,pair,log,sqlite-delete,sqlite-wal,direct,steps
-programs+=,inplace-closed,replace,links,log-rotate,inputs
+programs+=,inplace-closed,replace,links,latest,log-rotate,inputs
 
 run() {
 	tests/crash-consistency/run --vm "$VM" --kernel "$KERNEL" --seed "${CRASH_SEED:-1}" "$@"
 }
 slice() {
 	run --fs ext4,tmpfs --programs "$programs" --runs "${CRASH_RUNS:-1}"
+}
+# a part of an export, as homes are: the files are closed, and known by their paths alone
+part() {
+	run --fs nfs --programs inplace-closed,replace,log-rotate --runs "${CRASH_RUNS:-1}"
 }
 # four ranks over two nodes; on one tmpfs of both nodes the file would not be of one moment
 nodes() {
@@ -41,6 +45,8 @@ elif [ "$KERNEL" != 6.1 ] && [ "${CR_SUBSET:-ci}" != long ] && [ -z "${CRASH_CON
 fi
 vm_ready
 ok "jobs restarted after a kill end as undisturbed ones" slice
+diag "$out"
+ok "files below a part of an NFS export that are closed are as they were" part
 diag "$out"
 ok "a job over two nodes is not restarted with other files than it had" nodes
 diag "$out"

@@ -8,12 +8,14 @@
  * closes the device.  It has one entry for each name of a regular file that a process of the
  * namespace (or of one below it) opened for writing, cut, created, linked, renamed or removed, on
  * the file systems that were given to it.  Names are paths in their file system, from the root of
- * that file system, whatever is mounted where.  Directories that were made, renamed or removed are
- * there, too (CKPT_WRITE_DIR).
+ * that file system, whatever is mounted where.  Directories and symbolic links that were made,
+ * renamed or removed are there, too (CKPT_WRITE_DIR; nothing tells a link).
  *
  * Each name has a number, by which names that came after a certain moment can be told: entries
  * tell what their names were just before they came (CKPT_WRITE_EXISTED, struct ckpt_write_state).
  * A name that the namespace had made and removed, and makes again, comes again, with a new number.
+ * So does that of a long file that was written in place (CKPT_WRITE_IN_PLACE), once after each
+ * time that the log was read.
  *
  * A log with a tag stays readable by the tag when its namespace has ended.  The oldest of those
  * go when there are more than CKPT_WRITES_ENDED_MAX, or more than CKPT_WRITES_ENDED_BYTES.
@@ -36,6 +38,7 @@
 #define CKPT_WRITES_FS_MAX	1024U		/* file systems in one command */
 #define CKPT_WRITES_ENDED_MAX	256U		/* logs of namespaces that have ended */
 #define CKPT_WRITES_ENDED_BYTES	(32U << 20)	/* … and of these, as read */
+#define CKPT_WRITES_LONG	(64U << 20)	/* a longer file is long */
 
 /* Flags of a log, and of a name. */
 #define CKPT_WRITES_OVERFLOW	(1U << 0)	/* log: names are missing */
@@ -51,6 +54,7 @@
 #define CKPT_WRITE_STATE	(1U << 6)	/* … and it is known which: ckpt_write_state */
 #define CKPT_WRITE_TOLD		(1U << 7)	/* the entry came by CKPT_IOC_WRITES_ADD */
 #define CKPT_WRITE_DIR		(1U << 8)	/* a directory */
+#define CKPT_WRITE_IN_PLACE	(1U << 9)	/* a long file was written and did not grow */
 
 #define CKPT_WRITES_START_LOST	(1U << 0)	/* names are missing: CKPT_WRITES_OVERFLOW */
 
