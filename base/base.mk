@@ -4,6 +4,7 @@
 $(call library,base,$(wildcard base/*.c))
 
 $(call unit_test,tests/unit/test_reactor,tests/unit/test_reactor.c,$(LIB)/libbase.a)
+$(call unit_test,tests/unit/test_typo,tests/unit/test_typo.c,$(LIB)/libbase.a)
 $(call unit_test,tests/unit/test_proc_stat,tests/unit/test_proc_stat.c,$(LIB)/libbase.a)
 $(call unit_test,tests/unit/test_atomic_json,tests/unit/test_atomic_json.c,\
 	$(LIB)/libbase.a -ljansson)

@@ -25,16 +25,58 @@
 
 #define STATUS_TRIES	20	/* a tenth of a second apart */
 
+/* Count the jobs of that name, and find the first; @outcome is that of ps, and is taken over. */
+static size_t job_count(json_t *outcome, const char *name, int64_t *ret_job, char others[64])
+{
+	const json_t *job, *jobs = json_object_get(json_object_get(outcome, "result"), "jobs");
+	size_t i, nr = 0, len = 0;
+
+	others[0] = '\0';
+	json_array_foreach(jobs, i, job) {
+		if (strcmp(cli_str(job, "name"), name))
+			continue;
+		if (!nr++)
+			*ret_job = cli_int(job, "job");
+		if (len < 64 - 24)
+			len += (size_t)snprintf(others + len, 64 - len, "%s%lld", len ? ", " : "",
+						(long long)cli_int(job, "job"));
+	}
+	json_decref(outcome);
+	return nr;
+}
+
+int cli_job_number(struct cli *cli, const char *text, int64_t *ret_job)
+{
+	int64_t generation;
+	char others[64];
+	size_t nr;
+
+	if (cli_job_spec(text, ret_job, &generation) && !generation)
+		return 0;
+	if (*text >= '0' && *text <= '9')	/* a number with something behind it */
+		return cli_usage(cli, "%s is no job's number", text);
+	/* of the jobs of one name, the one that runs is meant */
+	nr = job_count(cli_call(cli, "ps", json_object()), text, ret_job, others);
+	if (!nr)
+		nr = job_count(cli_call(cli, "ps", json_pack("{s:b}", "all", 1)), text, ret_job,
+			       others);
+	if (nr > 1)
+		return cli_usage(cli, "%zu jobs have the name %s: say which number (%s%s)", nr,
+				 text, others, strlen(others) < 64 - 24 ? "" : ", ...");
+	return nr ? 0 : cli_usage(cli, "%s is no job's number or name", text);
+}
+
 int cli_job_operand(struct cli *cli, int argc, char **argv, json_t *args)
 {
-	int64_t job, generation;
+	int64_t job;
+	int status;
 
 	if (optind + 1 != argc)
 		return cli_usage(cli, "one job is needed");
-	if (!cli_job_spec(argv[optind], &job, &generation) || generation)
-		return cli_usage(cli, "%s is no job's number", argv[optind]);
-	json_object_set_new(args, "job", json_integer(job));
-	return 0;
+	status = cli_job_number(cli, argv[optind], &job);
+	if (!status)
+		json_object_set_new(args, "job", json_integer(job));
+	return status;
 }
 
 /* Name the jobs of @unreadable that are, or are not, of another key. */

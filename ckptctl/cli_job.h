@@ -7,6 +7,11 @@
 
 #include "ckptctl/cli.h"
 
+/*
+ * The number of the job that @text names: a number, or the name of one running job, or else of one
+ * job in the image directory; an exit status or 0.
+ */
+int cli_job_number(struct cli *cli, const char *text, int64_t *ret_job);
 /* The only operand, a job, into @args; an exit status or 0. */
 int cli_job_operand(struct cli *cli, int argc, char **argv, json_t *args);
 

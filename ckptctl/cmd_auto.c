@@ -7,6 +7,7 @@
  * the verb only shows the setting.
  */
 #include "ckptctl/cli_auto.h"
+#include "ckptctl/cli_job.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -30,12 +31,14 @@ static void cmd_auto_print(struct cli *cli, json_t *result)
 static int cmd_auto_operands(struct cli *cli, int argc, char **argv, json_t *args, json_t *settings)
 {
 	const char *word = optind + 1 < argc ? argv[optind + 1] : NULL;
-	int64_t job, generation;
+	int64_t job;
+	int status;
 
 	if (optind >= argc || optind + 2 < argc)
 		return cli_usage(cli, "one job is needed, and on or off");
-	if (!cli_job_spec(argv[optind], &job, &generation) || generation)
-		return cli_usage(cli, "%s is no job's number", argv[optind]);
+	status = cli_job_number(cli, argv[optind], &job);
+	if (status)
+		return status;
 	if (word && strcmp(word, "on") && strcmp(word, "off"))
 		return cli_usage(cli, "on or off, not %s", word);
 	if (word && !strcmp(word, "off") && json_object_size(settings))

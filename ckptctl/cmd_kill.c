@@ -35,15 +35,16 @@ static int parse_signal(const char *text)
 
 static int cmd_kill_run(struct cli *cli, int argc, char **argv)
 {
-	int64_t job, generation;
-	int signo = SIGTERM;
+	int signo = SIGTERM, status;
+	int64_t job;
 
 	if (cli_getopt(cli, argc, argv, "", NULL) != -1)
 		return cli_usage(cli, "wrong option");
 	if (argc - optind < 1 || argc - optind > 2)
 		return cli_usage(cli, "one job is needed");
-	if (!cli_job_spec(argv[optind], &job, &generation) || generation)
-		return cli_usage(cli, "%s is no job's number", argv[optind]);
+	status = cli_job_number(cli, argv[optind], &job);
+	if (status)
+		return status;
 	if (optind + 1 < argc)
 		signo = parse_signal(argv[optind + 1]);
 	if (signo < 0)

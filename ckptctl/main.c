@@ -10,9 +10,11 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/typo.h"
 #include "ckptctl/cli_call.h"
 #include "libckptctl/version.h"
 
@@ -44,6 +46,39 @@ static const struct cli_verb *ckptctl_find(const char *name)
 	return NULL;
 }
 
+static int ckptctl_no_verb(struct cli *cli, const char *name)
+{
+	struct typo typo = { .wanted = name };
+	char hint[64];
+	size_t i;
+
+	for (i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++)
+		typo_try(&typo, verbs[i]->name);
+	cli_wrong(cli, -EINVAL, "there is no verb %s%s; see ckptctl --help", name,
+		  typo_hint(&typo, hint, sizeof(hint)));
+	return CLI_USAGE;
+}
+
+/* ckptctl help [VERB], as others have it. */
+static int ckptctl_help_verb(struct cli *cli, const char *name)
+{
+	char option[] = "--help", *argv[] = { NULL, option, NULL };
+	int status;
+
+	if (!name) {
+		ckptctl_help(stdout);
+		return CLI_DONE;
+	}
+	cli->verb = ckptctl_find(name);
+	if (!cli->verb)
+		return ckptctl_no_verb(cli, name);
+	argv[0] = strdup(name);
+	optind = 0;
+	status = argv[0] ? cli->verb->run(cli, 2, argv) : CLI_FAILED;
+	free(argv[0]);
+	return status;
+}
+
 static int ckptctl_run(struct cli *cli, int argc, char **argv)
 {
 	int c, status;
@@ -64,11 +99,11 @@ static int ckptctl_run(struct cli *cli, int argc, char **argv)
 		ckptctl_help(stderr);
 		return CLI_USAGE;
 	}
+	if (!strcmp(argv[optind], "help"))
+		return ckptctl_help_verb(cli, optind + 1 < argc ? argv[optind + 1] : NULL);
 	cli->verb = ckptctl_find(argv[optind]);
-	if (!cli->verb) {
-		cli_wrong(cli, -EINVAL, "there is no verb %s; see ckptctl --help", argv[optind]);
-		return CLI_USAGE;
-	}
+	if (!cli->verb)
+		return ckptctl_no_verb(cli, argv[optind]);
 	argc -= optind;
 	argv += optind;
 	optind = 0;

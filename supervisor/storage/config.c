@@ -23,6 +23,7 @@
 #include "base/cleanup.h"
 #include "image/writer.h"
 #include "base/duration.h"
+#include "base/typo.h"
 #include "hosts/hosts.h"
 #include "supervisor/control/access.h"
 #include "engine/core/sock_rules.h"
@@ -358,6 +359,17 @@ static int explain_level(const struct level_configs *levels, const char *name, c
 	return error_set(error, err, "level.%.40s: no such setting", name);
 }
 
+static int explain_unknown(const char *name, int err, struct ckpt_error *error)
+{
+	struct typo typo = { .wanted = name };
+	char hint[64];
+
+	for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++)
+		typo_try(&typo, settings[i].name);
+	return error_set(error, err, "%.40s: no such setting%s", name,
+			 typo_hint(&typo, hint, sizeof(hint)));
+}
+
 int config_explain(const struct config *config, const char *name, const char *value, int err,
 		   struct ckpt_error *error)
 {
@@ -371,7 +383,7 @@ int config_explain(const struct config *config, const char *name, const char *va
 	if (!strncmp(name, OF_LEVELS, strlen(OF_LEVELS)))
 		return explain_level(&config->levels, name + strlen(OF_LEVELS), value, err, error);
 	if (!s)
-		return error_set(error, err, "%.40s: no such setting", name);
+		return explain_unknown(name, err, error);
 	return error_set(error, err, "%.40s: %.100s is no value for it (%s)", name, value,
 			 allowed[s->kind]);
 }

@@ -93,6 +93,21 @@ def logged(node, what):
 # ----------------------------------------------------------------- UTF-8
 
 @test
+def job_by_its_name(node):
+    """a name instead of a number: of the running job, else of the only one; never of one of two"""
+    first = node.run('sleep', '1000', opts=('--name', 'by-name'))
+    ends(0, '', command(node, 'kill', 'by-name', 'KILL'))
+    ends(128 + 9, '', command(node, 'wait', 'by-name'))
+    second = node.run('sleep', '1000', opts=('--name', 'by-name'))
+    ends(0, '', command(node, 'kill', 'by-name', 'KILL'))       # the one that runs
+    node.wait(second)
+    usage(node, f'2 jobs have the name by-name: say which number ({first}, {second})',
+          'wait', 'by-name')
+    usage(node, "no-name is no job's number or name", 'wait', 'no-name')
+    usage(node, "1x is no job's number", 'wait', '1x')
+
+
+@test
 def not_utf8(node):
     """an argument that is not UTF-8 is refused and not taken for a default"""
     job = node.run('true')
@@ -1130,6 +1145,8 @@ def wrong_usage_json(node):
     wrong(2, 'is a number', 'checkpoint', '--timeout', 'x', '--json', '1')
     wrong(2, 'is a number', 'merge', '-g', 'x', '1', '--json')
     wrong(2, 'no verb', 'bogus', '--json')
+    wrong(2, 'did you mean checkpoint?', 'chekpoint', '--json')
+    wrong(2, 'no verb', 'help', 'bogus', '--json')
     wrong(2, 'which verb', '--json')
     wrong(2, 'which command', 'run', '--json')
     wrong(2, 'is empty', 'show', '--key', '', '--json', 'x')
