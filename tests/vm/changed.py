@@ -393,6 +393,18 @@ def mounted_later(node):
 
 
 @test
+def without_journal(node):
+    """a job without a PID namespace has no journal: its restart says that files may be newer"""
+    job = node.run('/bin/sh', '-c', 'echo ready; sleep 1000', opts=('--host-ns',))
+    node.lines(job, 1)
+    node.ctl('checkpoint', str(job))
+    crash(node, job)
+    done = node.json('restart', str(job))
+    check('did not know all files' in ' '.join(done.get('notes', [])), done)
+    crash(node, job)
+
+
+@test
 def unknown_stays_unknown(node):
     """a generation that did not know all files: later checkpoints and restarts say so again"""
     d = scratch()
