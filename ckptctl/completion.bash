@@ -189,7 +189,7 @@ _ckptctl_value()
 	--name | -N | --node | --map | --env | --address | --generation | -g | --keep | --keep-every | --max-size | --max-pause | --timeout | --freeze-timeout | --history | -H | --limit | --external | \
 	--exclude-range | --exclude-fd | --exclude-thread | \
 	--every | --mtbf | --node-mtbf | --slowdown | --level | --max-recoveries | --samples | \
-	--interval | --patience)
+	--interval | --patience | --grace | --rank)
 		COMPREPLY=() ;;
 	--sockets)
 		_ckptctl_reply 'refuse close reset' ;;
