@@ -118,5 +118,6 @@ $(call unit_test,tests/unit/test_level_config_group,\
 # which rank hangs, and why: pure
 $(call unit_test,tests/unit/test_hardware,tests/unit/test_hardware.c \
 	supervisor/diagnose/hardware.c,-ljansson)
+$(call unit_test,tests/unit/test_place,tests/unit/test_place.c supervisor/diagnose/place.c)
 $(call unit_test,tests/unit/test_diagnose,tests/unit/test_diagnose.c supervisor/diagnose/filter.c \
 	supervisor/diagnose/match.c supervisor/diagnose/verdict.c,-lm)

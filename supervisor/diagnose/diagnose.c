@@ -30,6 +30,7 @@
 #define DIAGNOSE_PEER_MS	1000	/* more for another node's answer to arrive */
 #define DIAGNOSE_PLACES		250	/* that a loop goes through, for the number of samples */
 #define DIAGNOSE_SAMPLES_MIN	3
+#define DIAGNOSES_MAX		2	/* of one job at a time: its own watch, and somebody's */
 
 struct diagnosis {
 	/* who asks: a client, the home, or this node itself; NULL: not he */
@@ -38,6 +39,7 @@ struct diagnosis {
 	diagnose_fn fn;
 	void *arg;
 	struct common *common;
+	struct jobs *jobs;	/* set while it counts among the job's */
 	struct worker *worker;
 	struct reactor_source *deadline;
 	long long job;
@@ -83,6 +85,10 @@ static unsigned int diagnose_span_ms(const struct diagnosis *d)
 
 static void diagnose_free(struct diagnosis *d)
 {
+	struct job *job = d->jobs ? jobs_lookup(d->jobs, d->job) : NULL;
+
+	if (job && job->diagnoses)	/* a job that was registered anew counts from 0 */
+		job->diagnoses--;
 	reactor_remove(d->deadline);
 	json_decref(d->rows);
 	json_decref(d->silent);
@@ -309,11 +315,16 @@ static const struct worker_kind diagnose_work = {
 };
 
 /* Start this node's look. Takes over @d unless it returns an outcome. */
-static json_t *diagnose_begin(struct diagnosis *d, const struct job *job)
+static json_t *diagnose_begin(struct diagnosis *d, struct job *job)
 {
 	const struct worker_spec spec = { .kind = &diagnose_work, .arg = d };
 	int err;
 
+	if (job->diagnoses >= DIAGNOSES_MAX)
+		return outcome_error(-EBUSY, "job %lld is being diagnosed: wait for that to end",
+				     (long long)job->id);
+	job->diagnoses++;
+	d->jobs = job->jobs;
 	d->common = jobs_common(job->jobs);
 	d->job = job->id;
 	d->node = d->common->config.node;
@@ -340,7 +351,7 @@ static void diagnose_bound(struct threads_of *of, unsigned int samples, unsigned
 }
 
 /* A diagnosis by the job's home; NULL with an outcome: it could not begin. */
-static struct diagnosis *diagnose_new(const struct job *job, const struct diagnose_options *options,
+static struct diagnosis *diagnose_new(struct job *job, const struct diagnose_options *options,
 				      json_t **ret_outcome)
 {
 	struct diagnosis *d = calloc(1, sizeof(*d));
@@ -370,7 +381,7 @@ static struct diagnosis *diagnose_new(const struct job *job, const struct diagno
 	return d;
 }
 
-json_t *diagnose_request(struct request *request, const struct job *job,
+json_t *diagnose_request(struct request *request, struct job *job,
 			 const struct diagnose_options *options)
 {
 	json_t *outcome;
@@ -381,7 +392,7 @@ json_t *diagnose_request(struct request *request, const struct job *job,
 	return outcome;
 }
 
-struct diagnosis *diagnose_quietly(const struct job *job, const struct diagnose_options *options,
+struct diagnosis *diagnose_quietly(struct job *job, const struct diagnose_options *options,
 				   diagnose_fn fn, void *arg)
 {
 	json_t *outcome;

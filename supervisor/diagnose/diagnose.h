@@ -33,7 +33,7 @@ struct diagnose_options {
  *
  * NULL, or an outcome: the diagnosis could not begin, and @request is not answered.
  */
-json_t *diagnose_request(struct request *request, const struct job *job,
+json_t *diagnose_request(struct request *request, struct job *job,
 			 const struct diagnose_options *options);
 /*
  * diagnose_quietly() - the same for nobody's request
@@ -43,7 +43,7 @@ json_t *diagnose_request(struct request *request, const struct job *job,
  */
 struct diagnosis;
 typedef void (*diagnose_fn)(json_t *outcome, void *arg);
-struct diagnosis *diagnose_quietly(const struct job *job, const struct diagnose_options *options,
+struct diagnosis *diagnose_quietly(struct job *job, const struct diagnose_options *options,
 				   diagnose_fn fn, void *arg);
 void diagnose_forget(struct diagnosis *diagnosis);	/* NULL is fine */
 /* Answer the question "diagnose" of other nodes. */

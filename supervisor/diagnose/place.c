@@ -16,13 +16,14 @@
 #include <unistd.h>
 
 #define PLACES_MAX	65536	/* mappings of a process */
+#define PLACES_TEXT_MAX	(1U << 20)	/* bytes of their paths, as far as they differ */
 #define PLACE_PHDRS	64
 #define PLACE_NOTES	1024	/* bytes of notes that are looked through */
 #define PLACE_ROUNDS	32	/* of a search among at most 2^32 functions */
 
 struct mapping {
 	uint64_t start, end, offset;
-	char path[PLACE_PATH_MAX];
+	char *path;	/* neighbours of one file have the same */
 };
 
 /* A module whose headers were read. */
@@ -39,7 +40,7 @@ struct places {
 	void *arg;
 	int mem;	/* of a running process; else -1 */
 	struct mapping *map;
-	size_t nr, room;
+	size_t nr, room, text;
 	struct module last;	/* the one found last: most threads are in few */
 	char program[PLACE_PATH_MAX];
 };
@@ -65,9 +66,22 @@ int places_new(place_read_fn read, void *arg, const char *program, struct places
 	return 0;
 }
 
+/* The path for the next mapping: that of the one before, or a copy of @path; NULL: no room. */
+static char *places_path(struct places *p, const char *path)
+{
+	char *last = p->nr ? p->map[p->nr - 1].path : NULL, *copy;
+
+	if (last && !strncmp(last, path, PLACE_PATH_MAX - 1))
+		return last;
+	copy = p->text < PLACES_TEXT_MAX ? strndup(path, PLACE_PATH_MAX - 1) : NULL;
+	if (copy)
+		p->text += strlen(copy) + 1;
+	return copy;
+}
+
 int places_map(struct places *p, uint64_t start, uint64_t end, uint64_t offset, const char *path)
 {
-	struct mapping *map;
+	char *text;
 
 	if (p->nr == PLACES_MAX)
 		return -E2BIG;
@@ -80,10 +94,18 @@ int places_map(struct places *p, uint64_t start, uint64_t end, uint64_t offset, 
 		p->map = more;
 		p->room = room;
 	}
-	map = &p->map[p->nr++];
-	*map = (struct mapping){ .start = start, .end = end, .offset = offset };
-	snprintf(map->path, sizeof(map->path), "%s", path);
+	text = places_path(p, path);
+	if (!text)
+		return p->text < PLACES_TEXT_MAX ? -ENOMEM : -E2BIG;
+	p->map[p->nr++] = (struct mapping){
+		.start = start, .end = end, .offset = offset, .path = text,
+	};
 	return 0;
+}
+
+size_t places_size(const struct places *p)
+{
+	return sizeof(*p) + p->room * sizeof(*p->map) + p->text;
 }
 
 /* The memory of a running process. */
@@ -144,6 +166,9 @@ void places_close(struct places *p)
 		return;
 	if (p->mem >= 0)
 		close(p->mem);
+	for (size_t i = 0; i < p->nr; i++)
+		if (!i || p->map[i].path != p->map[i - 1].path)
+			free(p->map[i].path);
 	free(p->map);
 	free(p);
 }
@@ -274,7 +299,7 @@ bool places_find(struct places *p, uint64_t ip, struct place *ret_place)
 	ret_place->address = ip;
 	if (i == p->nr)
 		return false;
-	memcpy(ret_place->path, p->map[i].path, sizeof(ret_place->path));
+	snprintf(ret_place->path, sizeof(ret_place->path), "%s", p->map[i].path);
 	ret_place->main = p->program[0] && !strcmp(p->program, ret_place->path);
 	/* the mapping with the module's first byte */
 	for (first = i + 1; first-- > 0;) {

@@ -48,6 +48,7 @@ int places_open(pid_t pid, struct places **ret_places);
 int places_new(place_read_fn read, void *arg, const char *program, struct places **ret_places);
 int places_map(struct places *p, uint64_t start, uint64_t end, uint64_t offset, const char *path);
 void places_close(struct places *places);	/* NULL is fine */
+size_t places_size(const struct places *places);	/* bytes of memory */
 /* Read the process's memory; false: not all of it is there. */
 bool places_read(const struct places *places, uint64_t at, void *buf, size_t size);
 /* False: nothing is mapped there. */

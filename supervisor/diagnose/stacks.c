@@ -18,10 +18,12 @@
 
 #define STACKS_DEPTH	64
 #define STACKS_PROCESSES 512	/* each holds a descriptor */
+#define STACKS_MEMORY	(64UL << 20)	/* of the lists of mappings, which the owner makes long */
 
 struct stack {
 	const struct sampled_thread *thread;
-	struct places *places;	/* NULL: none */
+	struct places *places;	/* those of another row of the same process, too */
+	bool shared;		/* they are that row's to close */
 	json_t *row;		/* the row's "thread", borrowed */
 };
 
@@ -154,22 +156,37 @@ static const struct sampled_thread *stacks_find(const struct threads *threads, j
 	return NULL;
 }
 
-/* As root: what belongs to each row. */
+/* The places of the stack's process: those of an earlier row, or new ones. */
+static int stacks_open_places(struct stack *stack, const struct stack *before, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++) {
+		if (before[i].thread->pid != stack->thread->pid)
+			continue;
+		stack->places = before[i].places;
+		stack->shared = true;
+		return 0;
+	}
+	return places_open(stack->thread->pid, &stack->places);
+}
+
+/* As root: what belongs to each row. Rows beyond a bound get no stack. */
 static size_t stacks_open(struct stack *stacks, json_t *rows, const struct threads *threads)
 {
+	size_t i, nr = 0, memory = 0;
 	const json_t *row;
-	size_t i, nr = 0;
 
 	json_array_foreach(rows, i, row) {
 		json_t *thread = json_object_get(row, "thread");
 		const struct sampled_thread *t =
 			stacks_find(threads, json_integer_value(json_object_get(thread, "tid")));
 
-		if (!t || nr == STACKS_PROCESSES)
+		if (!t || nr == STACKS_PROCESSES || memory > STACKS_MEMORY)
 			continue;
 		stacks[nr] = (struct stack){ .thread = t, .row = thread };
-		if (!places_open(t->pid, &stacks[nr].places))
-			nr++;
+		if (stacks_open_places(&stacks[nr], stacks, nr))
+			continue;
+		memory += stacks[nr].shared ? 0 : places_size(stacks[nr].places);
+		nr++;
 	}
 	return nr;
 }
@@ -193,11 +210,10 @@ int stacks_add(json_t *rows, const struct threads *threads, uid_t uid, gid_t gid
 		return -ENOMEM;
 	nr = stacks_open(stacks, rows, threads);
 	err = stacks_become(uid, gid);
-	for (size_t i = 0; i < nr; i++) {
-		if (!err)
-			stacks_take(&stacks[i], threads->nr_samples);
-		places_close(stacks[i].places);
-	}
+	for (size_t i = 0; !err && i < nr; i++)
+		stacks_take(&stacks[i], threads->nr_samples);
+	for (size_t i = 0; i < nr; i++)
+		places_close(stacks[i].shared ? NULL : stacks[i].places);
 	free(stacks);
 	return err;
 }

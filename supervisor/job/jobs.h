@@ -68,6 +68,7 @@ struct job {
 	bool floor_noted;	/* the record's floor was raised, but not yet on disk */
 	int64_t asked_ms;	/* clock_monotonic_ms() of its owner's last checkpoint; 0: none */
 	struct write_journal_mark writes;	/* writes_watch.c's */
+	unsigned int diagnoses;	/* that run here: diagnose.c's */
 	bool saving;		/* a checkpoint has ended the job, or is about to */
 	struct coord_driver *coord;	/* of MPI ranks, from their first checkpoint on; NULL */
 	struct schedule_entry *schedule_entry;	/* next automatic checkpoint; NULL: none */
