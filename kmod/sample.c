@@ -157,12 +157,17 @@ static int ckpt_sample_rounds(struct ckpt_capture *cap, struct ckpt_sample_threa
 			err = ckpt_sample_wait(arg->interval_us);
 		for (i = 0; i < cap->tree.nr_members && !err; i++) {
 			struct ckpt_sample_thread *row = &rows[i * arg->nr_samples + k];
+			struct task_struct *task = cap->tree.members[i].task;
 
+			/* the thread may have become somebody else's by execve(2) */
+			if (k && !ckpt_sample_may(cap, task))
+				row->flags |= CKPT_SAMPLE_DENIED;
 			if (!(row->flags & CKPT_SAMPLE_DENIED))
-				ckpt_sample_one(cap->tree.members[i].task, row);
+				ckpt_sample_one(task, row);
 			cond_resched();
 		}
 	}
+	ckpt_refuse_reset(cap);
 	return err;
 }
 

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -235,6 +236,19 @@ static bool threads_read(const struct sampled_thread *t, const char *name, char 
 	return n;
 }
 
+/*
+ * May @uid look at the thread? /proc gives the owner's id to what he may trace by his id alone, and
+ * root's to the rest: set-user-ID programs, and what may not be dumped.
+ */
+static bool threads_may(const struct sampled_thread *t, uid_t uid)
+{
+	char path[64];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d", (int)t->pid, (int)t->tid);
+	return !uid || (!stat(path, &st) && st.st_uid == uid);
+}
+
 static void threads_look(const struct sampled_thread *t, struct thread_sample *out)
 {
 	unsigned long long ip = 0, sp = 0, run = 0;
@@ -277,7 +291,8 @@ static int threads_by_proc(const struct threads_of *of, struct threads *out)
 		if (k)
 			nanosleep(&pause, NULL);
 		for (size_t i = 0; i < out->nr; i++)
-			threads_look(&out->thread[i], &out->thread[i].sample[k]);
+			if (threads_may(&out->thread[i], of->uid))
+				threads_look(&out->thread[i], &out->thread[i].sample[k]);
 	}
 	return err;
 }
