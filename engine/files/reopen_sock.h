@@ -75,7 +75,8 @@ int reopen_sock_stream(struct reopen *r, const struct state_sock *sock, int fd);
 int reopen_sock_bind(struct reopen *r, const struct state_sock *sock, int fd, int *ret_place);
 /*
  * Bind @fd to @len bytes of @name, which a stranger may have chosen, and if that makes a file,
- * remove it again. Nothing that exists is touched.
+ * remove it again. What exists stays, and is not touched unless a socket of this user left it
+ * behind.
  */
 int reopen_sock_bind_bare(int fd, const char *name, uint32_t len);
 /* The address of a socket that is bound: by @place, or if that is -1 by its abstract name. */

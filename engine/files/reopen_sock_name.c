@@ -189,18 +189,45 @@ static int reopen_sock_safe_dir(const char *path)
 	return fd;
 }
 
+/* Is the file @last in @dir a socket of this user that nobody has any more? */
+static bool reopen_sock_is_left(int dir, const char *last, const struct sockaddr_un *addr,
+				socklen_t len)
+{
+	_cleanup_fd_ int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	struct stat st;
+
+	return fd >= 0 && !fstatat(dir, last, &st, AT_SYMLINK_NOFOLLOW) && S_ISSOCK(st.st_mode) &&
+	       st.st_uid == geteuid() && reopen_sock_connect_once(fd, addr, len) == -ECONNREFUSED;
+}
+
+/* Bind @fd, and remove the file that this makes in @dir. */
+static int reopen_sock_bind_once(int fd, int dir, const char *last, const struct sockaddr_un *addr,
+				 socklen_t len)
+{
+	struct stat st;
+
+	if (bind(fd, (const struct sockaddr *)addr, len))
+		return -errno;
+	if (fstatat(dir, last, &st, AT_SYMLINK_NOFOLLOW) || !S_ISSOCK(st.st_mode) ||
+	    st.st_uid != geteuid() || unlinkat(dir, last, 0))
+		return -EADDRNOTAVAIL;
+	return 0;
+}
+
 /*
  * The name is that of a sender who has gone, perhaps of a stranger, who chose it. So nothing that
- * is there gives way to it: the name has to be free, in a directory where it stays this user's
- * own until it is removed again.
+ * is there gives way to it but the file that a socket of this user left behind, which gets its name
+ * back; and the directory has to be one where files stay this user's own.
  */
 int reopen_sock_bind_bare(int fd, const char *name, uint32_t len)
 {
 	struct sockaddr_un addr;
 	socklen_t addr_len = reopen_sock_text(name, len, &addr);
-	char path[sizeof(addr.sun_path) + 1] = "";
+	char path[sizeof(addr.sun_path) + 1] = "", aside[sizeof(path) + 16];
 	const char *last;
 	struct stat st;
+	bool moved;
+	int ret;
 
 	memcpy(path, addr.sun_path, sizeof(addr.sun_path));
 	if (!path[0])
@@ -210,14 +237,15 @@ int reopen_sock_bind_bare(int fd, const char *name, uint32_t len)
 	if (dir < 0)
 		return dir;
 	last = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
-	if (!fstatat(dir, last, &st, AT_SYMLINK_NOFOLLOW))
+	snprintf(aside, sizeof(aside), "%s.ckpt~", last);
+	moved = reopen_sock_is_left(dir, last, &addr, addr_len) &&
+		!renameat2(dir, last, dir, aside, RENAME_NOREPLACE);
+	if (!moved && !fstatat(dir, last, &st, AT_SYMLINK_NOFOLLOW))
 		return -EADDRINUSE;
-	if (bind(fd, (struct sockaddr *)&addr, addr_len))
-		return -errno;
-	if (fstatat(dir, last, &st, AT_SYMLINK_NOFOLLOW) || !S_ISSOCK(st.st_mode) ||
-	    st.st_uid != geteuid() || unlinkat(dir, last, 0))
-		return -EADDRNOTAVAIL;
-	return 0;
+	ret = reopen_sock_bind_once(fd, dir, last, &addr, addr_len);
+	if (moved && renameat2(dir, aside, dir, last, RENAME_NOREPLACE) && !ret)
+		ret = -errno;
+	return ret;
 }
 
 int reopen_sock_own_name(struct reopen *r, const struct state_sock *sock, int *place)

@@ -236,17 +236,21 @@ static void test_strangers(void **arg)
 	_cleanup_free_ char *free_name = strdup(scratch_path(*arg, "free"));
 	_cleanup_free_ char *file = strdup(scratch_path(*arg, "precious"));
 	_cleanup_free_ char *open_dir = strdup(scratch_path(*arg, "open"));
+	_cleanup_free_ char *left = strdup(scratch_path(*arg, "left"));
 	_cleanup_free_ char *in_open = NULL;
-	struct stat before, after;
+	struct stat before, after, was_left;
 	struct opening f;
 
+	close(bound(left, SOCK_DGRAM));
+	assert_int_equal(stat(left, &was_left), 0);
 	assert_true(asprintf(&in_open, "%s/name", open_dir) > 0);
 	assert_int_equal(mkdir(open_dir, 0700) || chmod(open_dir, 0777), 0);
 	close(open(file, O_CREAT | O_WRONLY, 0600));
 	assert_int_equal(stat(file, &before), 0);
 	opening_begin(&f, *arg, "strangers");
 	add_file(&f, 2, SOCK_DGRAM, 0);
-	add_sock(&f, 2, SOCK_DGRAM, path)->nr_msgs = 4;
+	add_sock(&f, 2, SOCK_DGRAM, path)->nr_msgs = 5;
+	add_stranger(&f, left);
 	add_stranger(&f, free_name);
 	add_stranger(&f, file);
 	add_stranger(&f, in_open);
@@ -254,6 +258,7 @@ static void test_strangers(void **arg)
 	opening_start(&f, "strangers");
 	opening_all(&f);
 	assert_int_equal(reopen_connect(&f.r), 0);
+	assert_true(received_from(opening_fd(&f, 2), left));
 	assert_true(received_from(opening_fd(&f, 2), free_name));
 	assert_false(received_from(opening_fd(&f, 2), file));
 	assert_false(received_from(opening_fd(&f, 2), in_open));
@@ -261,6 +266,8 @@ static void test_strangers(void **arg)
 	assert_int_equal(stat(file, &after), 0);
 	assert_int_equal(before.st_ino, after.st_ino);
 	assert_int_equal(before.st_ctim.tv_nsec, after.st_ctim.tv_nsec);
+	assert_int_equal(stat(left, &after), 0);
+	assert_int_equal(after.st_ino, was_left.st_ino);
 	assert_int_equal(stat(free_name, &after), -1);
 	assert_int_equal(stat(in_open, &after), -1);
 	opening_end(&f);
