@@ -22,6 +22,7 @@
 #include "engine/dump/dump_ipc.h"
 #include "engine/dump/dump_run.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -138,20 +139,42 @@ static void dump_sysv_done(struct dump_sysv *sysv)
 	free(sysv->uids);
 }
 
-/* Is the tree in our IPC namespace? Ask a process of it that lives. */
-static bool is_in_our_namespace(const struct state *state)
+/* The tree's IPC namespace, of a thread that lives: a leader that has ended has none. */
+static int open_namespace(const struct state *state)
 {
-	struct stat theirs, ours;
-	char path[40];
+	struct dirent *entry;
+	char path[64];
+	int fd;
 
 	for (unsigned int i = 0; i < state->nr_procs; i++) {
+		pid_t pid = state->procs[i].rec->host_pid;
+
 		if (!state->procs[i].mm)
 			continue;
-		snprintf(path, sizeof(path), "/proc/%d/ns/ipc", state->procs[i].rec->host_pid);
-		return stat(path, &theirs) == 0 && stat("/proc/self/ns/ipc", &ours) == 0 &&
-		       theirs.st_dev == ours.st_dev && theirs.st_ino == ours.st_ino;
+		snprintf(path, sizeof(path), "/proc/%d/task", pid);
+		_cleanup_dir_ DIR *dir = opendir(path);
+
+		while (dir && (entry = readdir(dir))) {
+			if (entry->d_name[0] == '.')
+				continue;
+			snprintf(path, sizeof(path), "/proc/%d/task/%.16s/ns/ipc", pid,
+				 entry->d_name);
+			fd = open(path, O_RDONLY | O_CLOEXEC);
+			if (fd >= 0)
+				return fd;
+		}
 	}
-	return false;
+	return -ESRCH;
+}
+
+/* Is the tree in our IPC namespace? */
+static bool is_in_our_namespace(const struct state *state)
+{
+	_cleanup_fd_ int there = open_namespace(state);
+	struct stat theirs, ours;
+
+	return there >= 0 && fstat(there, &theirs) == 0 && stat("/proc/self/ns/ipc", &ours) == 0 &&
+	       theirs.st_dev == ours.st_dev && theirs.st_ino == ours.st_ino;
 }
 
 /* ---------------------------------------------------------------- an object */
@@ -401,22 +424,15 @@ static void check_segments(struct dump_sysv *sysv)
 /* Enter the tree's IPC namespace; *ret_home leads back. */
 static int enter_namespace(const struct state *state, int *ret_home)
 {
-	char path[40];
+	_cleanup_fd_ int there = open_namespace(state), home = -1;
 
-	for (unsigned int i = 0; i < state->nr_procs; i++) {
-		_cleanup_fd_ int home = -1, there = -1;
-
-		if (!state->procs[i].mm)
-			continue;
-		snprintf(path, sizeof(path), "/proc/%d/ns/ipc", state->procs[i].rec->host_pid);
-		there = open(path, O_RDONLY | O_CLOEXEC);
-		home = open("/proc/thread-self/ns/ipc", O_RDONLY | O_CLOEXEC);
-		if (there < 0 || home < 0 || setns(there, CLONE_NEWIPC))
-			return -errno;
-		*ret_home = take_fd(&home);
-		return 0;
-	}
-	return -ESRCH;
+	if (there < 0)
+		return there;
+	home = open("/proc/thread-self/ns/ipc", O_RDONLY | O_CLOEXEC);
+	if (home < 0 || setns(there, CLONE_NEWIPC))
+		return -errno;
+	*ret_home = take_fd(&home);
+	return 0;
 }
 
 static int check_all(struct dump_sysv *sysv)
