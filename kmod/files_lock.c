@@ -19,7 +19,7 @@
 #include "collect.h"
 #include "records.h"
 
-#define CKPT_LOCKS_SEEN_MAX	65536U	/* on a file, whoever holds them */
+#define CKPT_LOCKS_SEEN_MAX	16384U	/* on a file, whoever holds them */
 #define CKPT_LOCK_TRIES		3	/* the tree stands still, so the second look has room */
 
 struct ckpt_lock_list {
