@@ -6,6 +6,7 @@
  */
 #include <stddef.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 
 #include "tests/cr/phase.h"
@@ -41,6 +42,8 @@ static void setup(void)
 	struct sockaddr_un gone = named("gone");
 	int carol, nobody = (int)cr_sys(socket(AF_UNIX, SOCK_DGRAM, 0)), dead;
 
+	/* the name of a sender that has gone is used only where nobody else can move its file */
+	cr_sys(chmod(cr_path("."), 0700));
 	server = bound("server");
 	at = named("server");
 	alice = bound("alice");
