@@ -46,6 +46,13 @@ report $? 'one task is started under ckpt-slurm-run'
 report $? 'the directory of the slots is the user'"'"'s alone'
 rm -rf "$slots"
 
+chmod g+s "$work/tmp"
+front -n 1 prog two
+grep -qx 'started: -- prog two' "$work/out"
+report $? 'the directory may have the group of the one above it'
+rm -rf "$slots"
+chmod g-s "$work/tmp"
+
 echo precious >"$work/file"
 mkdir -m 755 "$slots" && ln -s "$work/file" "$slots/77-1.slot"
 refused 'a directory that others may read is not taken'
