@@ -9,7 +9,7 @@
  * were written more than once come first.  What was written once is kept only if it is small:
  * mostly it is output, which nobody reads again.  A name that is gone is recorded, too.
  *
- * Of a symbolic link the target is recorded, which is all there is of it.
+ * A symbolic link is recorded with its target, which is all there is of it.
  *
  * A path can lead elsewhere than when the log got it.  So no symbolic link is followed, and only
  * files that belong to the tree's user are read: an image may be read by its user.

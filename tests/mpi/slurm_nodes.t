@@ -163,7 +163,7 @@ options() {
 	said=$(alice sbatch --ckpt=maybe --wrap true 2>&1) && return 1
 	grep 'yes, no, auto or script' <<<"$said" || { echo "$said"; return 1; }
 }
-# What tells against checkpoints is said at submission, to those who want them.
+# Reasons against checkpoints are told at submission, to those who want checkpoints.
 doubts() {
 	local said
 	said=$(alice sbatch --ckpt=yes --no-requeue -H --wrap true 2>&1)

@@ -338,7 +338,7 @@ static void test_long_in_place(void **arg)
 	}
 }
 
-/* Of a symbolic link the target is recorded; not of another user's. */
+/* A symbolic link is recorded with its target, but not another user's link. */
 static void test_link(void **arg)
 {
 	struct dump_options options = dump_options_for(*arg);

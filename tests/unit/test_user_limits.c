@@ -90,7 +90,7 @@ static void bytes(void **state)
 	assert_null(check(&config, USER_RESTARTS, &full));
 }
 
-/* Who takes much stops at the reserve, and who takes less than what is free goes on. */
+/* A user who takes much stops at the reserve; one who takes less than what is free goes on. */
 static void reserve(void **state)
 {
 	const struct config config = { .user_reserve = 5 };
