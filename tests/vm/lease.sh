@@ -195,6 +195,7 @@ done
 for kind in $KINDS; do
 	program=$top/build/lease/$kind
 	if [ -n "${ONLY:-}" ]; then
+		ok "$kind: an undisturbed run" undisturbed
 		ok "$kind: $ONLY" "$ONLY"
 		continue
 	fi
