@@ -18,12 +18,17 @@
 #include <sodium.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/error.h"
 #include "levels/partner_alive.h"
 #include "levels/partner_link.h"
 #include "levels/posix.h"
 #include "levels/source.h"
+
+/* how often, and in how many nanoseconds, a level that is in use is tried again: 5 s in all */
+#define BUSY_LOOKS	100
+#define BUSY_NS		50000000L
 
 struct serve {
 	const struct partner_serve_options *o;
@@ -412,6 +417,18 @@ static int partner_serve_space(struct serve *s, struct ckpt_error *error)
 
 /* ----------------------------------------------------------------- whole */
 
+/* Wait while the client's connection before this one still ends: it holds the level's lock. */
+static int open_level(struct serve *s, const struct level_posix_options *o, struct ckpt_error *why)
+{
+	const struct timespec wait = { .tv_nsec = BUSY_NS };
+	unsigned int looks = BUSY_LOOKS;
+	int err;
+
+	while ((err = level_posix_open(o, &s->level, why)) == -EBUSY && looks--)
+		nanosleep(&wait, NULL);
+	return err;
+}
+
 static int open_store(struct serve *s, const struct partner_wire_open *open,
 		      struct ckpt_error *error)
 {
@@ -435,7 +452,7 @@ static int open_store(struct serve *s, const struct partner_wire_open *open,
 		partner_alive_begin(&s->alive);
 		err = s->o->ready ? s->o->ready(s->o->arg, &why) : 0;
 		if (!err)
-			err = level_posix_open(&o, &s->level, &why);
+			err = open_level(s, &o, &why);
 		partner_alive_end(&s->alive);
 		if (err == -ENOENT && o.read_only)
 			error_set(&why, err, "it has no images of %.63s", o.node);
