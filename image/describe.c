@@ -45,6 +45,7 @@ const char *describe_type(uint16_t type)
 		[CKPT_REC_SOCK] = "SOCK",
 		[CKPT_REC_SOCK_MSG] = "SOCK_MSG",
 		[CKPT_REC_SEMADJ] = "SEMADJ",
+		[CKPT_REC_PKEYS] = "PKEYS",
 	};
 
 	type &= (uint16_t)~CKPT_REC_OPTIONAL;
@@ -113,6 +114,7 @@ void describe_record(const struct image_record *rec, uint64_t ordinal,
 	case CKPT_REC_GROUPS:
 	case CKPT_REC_SIGACTIONS:
 	case CKPT_REC_MM:
+	case CKPT_REC_PKEYS:
 	case CKPT_REC_FILE:
 #define CASE_OF_FILE_RECORD(name, number) case number:
 	CKPT_RECS_OF_FILES(CASE_OF_FILE_RECORD)

@@ -15,6 +15,7 @@
 #include "collect.h"
 #include "compat/ksyms.h"
 #include "compat/optional.h"
+#include "compat/pkeys.h"
 #include "context.h"
 #include "records.h"
 #include "thread.h"
@@ -138,6 +139,26 @@ static void ckpt_mm_exe(struct ckpt_collect *c, struct ckpt_object *obj,
 	fput(exe);
 }
 
+/* Record the protection keys that the program has allocated. */
+static int ckpt_collect_pkeys(struct ckpt_collect *c, struct ckpt_object *obj)
+{
+	u32 keys = ckpt_mm_pkeys(obj->mm.mm);
+	struct ckpt_rec_pkeys *rec;
+
+	if (!keys)
+		return 0;
+	if (!(c->tree->flags & CKPT_TARGET_PKEYS)) {
+		ckpt_refuse(c->cap, CKPT_R_PKEY, obj->task, keys, "pkey_alloc");
+		return 0;
+	}
+	rec = ckpt_records_add(c->recs, CKPT_REC_PKEYS, sizeof(*rec));
+	if (!rec)
+		return -ENOMEM;
+	rec->mm_id = obj->id;
+	rec->keys = keys;
+	return 0;
+}
+
 int ckpt_collect_mm(struct ckpt_collect *c, struct ckpt_object *obj)
 {
 	struct mm_struct *mm = obj->mm.mm;
@@ -156,12 +177,12 @@ int ckpt_collect_mm(struct ckpt_collect *c, struct ckpt_object *obj)
 	ckpt_mm_fields(mm, rec);
 	ckpt_mm_exe(c, obj, rec);
 	ckpt_mm_check_sharing(c, obj);
-	if (ckpt_mm_pkeys(mm))
-		ckpt_refuse(c->cap, CKPT_R_PKEY, obj->task, ckpt_mm_pkeys(mm), "pkey_alloc");
 	if (ckpt_mm_has_uprobes(mm))
 		ckpt_refuse(c->cap, CKPT_R_TRACED, obj->task, 0, "uprobes");
 
-	err = mmap_read_lock_killable(mm);
+	err = ckpt_collect_pkeys(c, obj);
+	if (!err)
+		err = mmap_read_lock_killable(mm);
 	if (err)
 		return err;
 	err = ckpt_collect_vmas(c, obj, mm, &nr_vmas);

@@ -42,6 +42,7 @@ struct ckpt_restore_mm {
 	struct ckpt_protect *protect;
 	unsigned int nr_protect;
 	unsigned int key;		/* of its mappings that may only be executed; 0: none */
+	u32 pkeys;			/* that its program has allocated, as bits */
 };
 
 /* ckpt_ctx.restore; protected by cmd_lock, which must be held for writing to change it */

@@ -22,6 +22,7 @@
 
 #include "compat/ksyms.h"
 #include "compat/optional.h"
+#include "compat/pkeys.h"
 #include "context.h"
 #include "restore.h"
 #include "restore_mm.h"
@@ -266,12 +267,13 @@ static struct ckpt_restore_mm *ckpt_restore_mm_alloc(struct ckpt_mm_job *job,
 			.start = rec->start,
 			.end = rec->end,
 			.prot = ckpt_vma_prot(rec),
-			.key = ckpt_vma_key(rec),
+			.key = ckpt_vma_exec_key_of(job, rec),
 		};
 	}
 	mmgrab(mm);
 	rmm->mm = mm;
 	rmm->key = job->key;
+	rmm->pkeys = job->pkeys;
 	return rmm;
 }
 
@@ -366,6 +368,7 @@ static int ckpt_mm_protect(struct ckpt_thread *thread, void *arg)
 		err = ckpt_k(__x64_sys_mprotect)(&regs);
 	}
 	ckpt_mm_set_exec_key(rmm->key, false);
+	ckpt_mm_set_pkeys(rmm->pkeys);
 	current->personality = personality;
 	return err;
 }

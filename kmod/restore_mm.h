@@ -27,6 +27,7 @@ struct ckpt_mm_job {
 	unsigned int nr;
 	unsigned int nr_policies;
 	unsigned int key;		/* of mappings that may only be executed; 0: none has one */
+	u32 pkeys;			/* that the program has allocated, as bits */
 	unsigned int bad;		/* item that failed; nr: the MM record */
 };
 
@@ -35,8 +36,8 @@ int ckpt_vmas_collect(struct ckpt_mm_job *job, struct ckpt_rec_stream *stream);
 /* True if the mapping stays writable until commit. */
 bool ckpt_vma_is_late(const struct ckpt_rec_vma *rec);
 unsigned long ckpt_vma_prot(const struct ckpt_rec_vma *rec);
-/* The protection key that the kernel chose for it; 0: none. */
-unsigned int ckpt_vma_key(const struct ckpt_rec_vma *rec);
+/* The protection key that the kernel chose for it, and not the program; 0: none. */
+unsigned int ckpt_vma_exec_key_of(const struct ckpt_mm_job *job, const struct ckpt_rec_vma *rec);
 /* Make all mappings in current's empty address space. */
 int ckpt_vmas_map(struct ckpt_mm_job *job);
 

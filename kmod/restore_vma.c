@@ -18,7 +18,6 @@
 #include <linux/magic.h>
 #include <linux/mm.h>
 #include <linux/mman.h>
-#include <linux/pkeys.h>
 #include <linux/sched/mm.h>
 #include <uapi/linux/shm.h>
 #include <linux/syscalls.h>
@@ -30,6 +29,7 @@
 #include "compat/ksyms.h"
 #include "compat/mm.h"
 #include "compat/optional.h"
+#include "compat/pkeys.h"
 #include "restore.h"
 #include "restore_mm.h"
 
@@ -71,9 +71,16 @@ bool ckpt_vma_is_late(const struct ckpt_rec_vma *rec)
 	}
 }
 
-unsigned int ckpt_vma_key(const struct ckpt_rec_vma *rec)
+static unsigned int ckpt_vma_key(const struct ckpt_rec_vma *rec)
 {
 	return (rec->flags & CKPT_VM_KEY_MASK) >> CKPT_VM_KEY_SHIFT;
+}
+
+unsigned int ckpt_vma_exec_key_of(const struct ckpt_mm_job *job, const struct ckpt_rec_vma *rec)
+{
+	unsigned int key = ckpt_vma_key(rec);
+
+	return job->pkeys & 1U << key ? 0 : key;
 }
 
 /* True if prctl(2) allows the name. */
@@ -107,8 +114,7 @@ static int ckpt_vma_check_flags(const struct ckpt_rec_vma *rec)
 		return -EINVAL;
 	if ((flags & CKPT_VM_SYNC) && rec->kind != CKPT_VMA_FILE_SHARED)
 		return -EINVAL;
-	if ((flags & CKPT_VM_KEY_MASK) &&
-	    (flags & (CKPT_VM_READ | CKPT_VM_WRITE | CKPT_VM_EXEC)) != CKPT_VM_EXEC)
+	if ((flags & CKPT_VM_KEY_MASK) && ckpt_vma_is_vdso(rec))
 		return -EINVAL;
 	if ((flags & CKPT_VM_MERGEABLE) && rec->kind != CKPT_VMA_ANON &&
 	    rec->kind != CKPT_VMA_FILE_PRIVATE)
@@ -260,13 +266,29 @@ static int ckpt_vma_get_file(struct ckpt_mm_job *job, struct ckpt_vma_item *item
 	return 0;
 }
 
-/* A map has one key for all that may only be executed. */
+/* Take the PKEYS record, if it comes next. */
+static int ckpt_pkeys_collect(struct ckpt_mm_job *job, struct ckpt_rec_stream *stream)
+{
+	const struct ckpt_rec_stream before = *stream;
+	const struct ckpt_rec_pkeys *rec = ckpt_rec_next(stream);
+
+	if (!rec || rec->hdr.type != CKPT_REC_PKEYS) {
+		*stream = before;
+		return 0;
+	}
+	job->pkeys = rec->keys;
+	return rec->keys & 1 ? -EINVAL : 0;
+}
+
+/* A map has one key of the kernel's choice for all that may only be executed. */
 static int ckpt_vma_note_key(struct ckpt_mm_job *job, const struct ckpt_rec_vma *rec)
 {
-	unsigned int key = ckpt_vma_key(rec);
+	unsigned int key = ckpt_vma_exec_key_of(job, rec);
 
 	if (!key)
 		return 0;
+	if ((rec->flags & (CKPT_VM_READ | CKPT_VM_WRITE | CKPT_VM_EXEC)) != CKPT_VM_EXEC)
+		return -EINVAL;
 	if (job->key && job->key != key)
 		return -EINVAL;
 	job->key = key;
@@ -277,8 +299,10 @@ int ckpt_vmas_collect(struct ckpt_mm_job *job, struct ckpt_rec_stream *stream)
 {
 	struct ckpt_vma_item *item;
 	u64 floor = 0;
-	int err;
+	int err = ckpt_pkeys_collect(job, stream);
 
+	if (err)
+		return err;
 	for (job->nr = 0; job->nr < job->rec->nr_vmas; job->nr++) {
 		item = &job->items[job->nr];
 		item->rec = ckpt_rec_next(stream);
@@ -387,15 +411,28 @@ static unsigned long ckpt_vma_mmap_pieces(const struct ckpt_vma_item *item)
 	return item->rec->start;
 }
 
-static int ckpt_vma_map(const struct ckpt_vma_item *item, unsigned long marker)
+/* The program's own protection key for it, as flags of the mapping. */
+static unsigned long ckpt_vma_pkey_flags(const struct ckpt_mm_job *job,
+					 const struct ckpt_rec_vma *rec)
+{
+#ifdef CONFIG_ARCH_HAS_PKEYS
+	if (!ckpt_vma_exec_key_of(job, rec))
+		return (unsigned long)ckpt_vma_key(rec) << VM_PKEY_SHIFT;
+#endif
+	return 0;
+}
+
+static int ckpt_vma_map(const struct ckpt_mm_job *job, const struct ckpt_vma_item *item,
+			unsigned long marker)
 {
 	const struct ckpt_rec_vma *rec = item->rec;
 	unsigned long ret;
 	int err;
 
-	if (!ckpt_mm_set_exec_key(ckpt_vma_key(rec), true))
+	if (!ckpt_mm_set_exec_key(ckpt_vma_exec_key_of(job, rec), true))
 		return -EOPNOTSUPP;
-	current->mm->def_flags = ckpt_vma_def_flags(rec) ^ marker;
+	current->mm->def_flags = (ckpt_vma_def_flags(rec) ^ marker) |
+				 ckpt_vma_pkey_flags(job, rec);
 	ret = ckpt_vma_mmap(item, rec->start, rec->end - rec->start);
 	if (ret == -ENOMEM)
 		ret = ckpt_vma_mmap_pieces(item);
@@ -504,6 +541,9 @@ int ckpt_vmas_map(struct ckpt_mm_job *job)
 	unsigned int i;
 	int err;
 
+	/* checked before a mapping gets such a key; ckpt_vma_map() changes them */
+	if (!ckpt_mm_set_pkeys(job->pkeys))
+		return -EOPNOTSUPP;
 	err = ckpt_vdso_map(job);
 	for (i = 0; !err && i < job->nr; i++) {
 		const struct ckpt_rec_vma *rec = job->items[i].rec;
@@ -517,10 +557,11 @@ int ckpt_vmas_map(struct ckpt_mm_job *job)
 		else
 			marker = 0;
 		job->bad = i;
-		err = ckpt_vma_map(&job->items[i], marker);
+		err = ckpt_vma_map(job, &job->items[i], marker);
 		cond_resched();
 	}
 	ckpt_mm_set_exec_key(job->key, false);
+	ckpt_mm_set_pkeys(job->pkeys);
 	/* while marks keep what lies side by side apart */
 	if (!err)
 		err = ckpt_mempolicies_set(job);

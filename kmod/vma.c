@@ -9,7 +9,6 @@
 #include <linux/hugetlb.h>
 #include <linux/magic.h>
 #include <linux/mm.h>
-#include <linux/pkeys.h>
 #include <linux/rmap.h>
 #include <linux/sched/signal.h>
 #include <linux/userfaultfd_k.h>
@@ -18,6 +17,7 @@
 #include "collect.h"
 #include "compat/mm.h"
 #include "compat/optional.h"
+#include "compat/pkeys.h"
 #include "context.h"
 #include "records.h"
 
@@ -148,14 +148,21 @@ static void ckpt_vma_refuse(struct ckpt_collect *c, struct ckpt_object *obj,
 }
 
 /* True if the vDSO or its data is as the kernel made it: a restore gives no other. */
-static bool ckpt_vma_is_the_kernels(const struct vm_area_struct *vma, u32 kind)
+static bool ckpt_vma_is_the_kernels(struct vm_area_struct *vma, u32 kind)
 {
 	vm_flags_t access = kind == CKPT_VMA_VDSO ? VM_READ | VM_EXEC : VM_READ;
 	u32 vdso = 0, vvar = 0;
 
 	ckpt_arch_vdso(vma->vm_mm, &vdso, &vvar);
-	return !vma->anon_vma && (vma->vm_flags & VM_ACCESS_FLAGS) == access &&
+	return !vma->anon_vma && (vma->vm_flags & VM_ACCESS_FLAGS) == access && !vma_pkey(vma) &&
 	       vma->vm_end - vma->vm_start == (kind == CKPT_VMA_VDSO ? vdso : vvar);
+}
+
+/* True if the mapping's protection key is the kernel's choice, or allocated by the program. */
+static bool ckpt_vma_keeps_key(const struct ckpt_collect *c, struct vm_area_struct *vma)
+{
+	return ckpt_vma_exec_key(vma) || (c->tree->flags & CKPT_TARGET_PKEYS &&
+					  ckpt_mm_pkeys(vma->vm_mm) & 1U << vma_pkey(vma));
 }
 
 static void ckpt_vma_check(struct ckpt_collect *c, struct ckpt_object *obj,
@@ -185,8 +192,8 @@ static void ckpt_vma_check(struct ckpt_collect *c, struct ckpt_object *obj,
 		ckpt_vma_refuse(c, obj, vma, CKPT_R_VMA_KIND, "direct access (DAX)");
 	if (ckpt_vma_has_userfaultfd(vma))
 		ckpt_vma_refuse(c, obj, vma, CKPT_R_USERFAULTFD, "userfaultfd");
-	if (vma_pkey(vma) && !ckpt_vma_exec_key(vma))
-		ckpt_vma_refuse(c, obj, vma, CKPT_R_PKEY, "protection key");
+	if (vma_pkey(vma) && !ckpt_vma_keeps_key(c, vma))
+		ckpt_vma_refuse(c, obj, vma, CKPT_R_PKEY, "protection key that was freed");
 	if (ckpt_vma_is_shadow_stack(vma))
 		ckpt_vma_refuse(c, obj, vma, CKPT_R_SHADOW_STACK, "shadow stack");
 	if (ckpt_vma_is_sealed(vma))
@@ -256,7 +263,7 @@ static int ckpt_vma_collect(struct ckpt_collect *c, struct ckpt_object *obj,
 	rec->pgoff = vma->vm_pgoff;
 	rec->mm_id = obj->id;
 	rec->flags = ckpt_vma_translate(vma) |
-		     (u64)ckpt_vma_exec_key(vma) << CKPT_VM_KEY_SHIFT;
+		     (u64)vma_pkey(vma) << CKPT_VM_KEY_SHIFT;
 	rec->kind = ckpt_vma_kind(vma);
 	obj->mm.sysv |= rec->kind == CKPT_VMA_SYSV;
 	ckpt_vma_check(c, obj, vma, rec->kind);

@@ -66,6 +66,7 @@ struct state_vma {
 
 struct state_mm {
 	const struct ckpt_rec_mm *rec;
+	const struct ckpt_rec_pkeys *pkeys;	/* NULL: the program has allocated none */
 	struct state_vma *vmas;		/* in address order */
 	unsigned int nr_vmas;
 	struct state_proc *owner;	/* first process that has it */

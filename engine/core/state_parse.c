@@ -191,6 +191,16 @@ static int add_mm(struct state_parser *p, const struct ckpt_rec_hdr *hdr)
 	return 0;
 }
 
+static int add_pkeys(struct state_parser *p, const struct ckpt_rec_hdr *hdr)
+{
+	const struct ckpt_rec_pkeys *rec = (const void *)hdr;
+
+	if (!p->mm || rec->mm_id != p->mm->rec->mm_id || p->mm->nr_vmas || p->mm->pkeys)
+		return state_fail(p, -EBADMSG, "PKEYS away from memory map %u", rec->mm_id);
+	p->mm->pkeys = rec;
+	return 0;
+}
+
 static int add_vma(struct state_parser *p, const struct ckpt_rec_hdr *hdr)
 {
 	const struct ckpt_rec_vma *rec = (const void *)hdr;
@@ -415,6 +425,7 @@ static const struct record_type record_types[] = {
 	{ CKPT_REC_SIGACTIONS, sizeof(struct ckpt_rec_sigactions), add_sigactions },
 	{ CKPT_REC_SIGPENDING, sizeof(struct ckpt_rec_sigpending), add_sigpending },
 	{ CKPT_REC_MM, sizeof(struct ckpt_rec_mm), add_mm },
+	{ CKPT_REC_PKEYS, sizeof(struct ckpt_rec_pkeys), add_pkeys },
 	{ CKPT_REC_VMA, sizeof(struct ckpt_rec_vma), add_vma },
 	{ CKPT_REC_MEMPOLICY, sizeof(struct ckpt_rec_mempolicy), add_mempolicy },
 	{ CKPT_REC_FD, sizeof(struct ckpt_rec_fd), add_fd },

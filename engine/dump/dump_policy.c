@@ -267,7 +267,8 @@ static void refuse_many(struct dump *d, const struct state_proc *proc, unsigned 
 /* Most mappings that fit into one call (CKPT_STATE_MAX), with the NUMA policies of some. */
 static size_t most_mappings(const struct state_mm *mm)
 {
-	size_t room = CKPT_STATE_MAX - sizeof(struct ckpt_rec_mm), policies = 0;
+	size_t room = CKPT_STATE_MAX - sizeof(struct ckpt_rec_mm) - sizeof(struct ckpt_rec_pkeys);
+	size_t policies = 0;
 
 	for (unsigned int i = 0; i < mm->nr_vmas; i++)
 		policies += mm->vmas[i].mempolicy ? sizeof(struct ckpt_rec_mempolicy) : 0;

@@ -121,6 +121,8 @@ int restore_records_mm(struct restore_records *s, const struct state_mm *mm)
 	rec->hdr.len = sizeof(*rec);
 	rec->exe = (__u32)reopen_fd(s->files, mm->exe);
 	rec->exe_recorded = mm->exe && reopen_is_recorded(mm->exe, (int)rec->exe);
+	if (mm->pkeys && restore_records_copy(s, &mm->pkeys->hdr))
+		return restore_records_no_memory(s);
 	for (unsigned int i = 0; i < mm->nr_vmas; i++) {
 		struct ckpt_rec_vma *vma = restore_records_append(s, sizeof(*vma));
 

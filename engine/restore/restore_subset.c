@@ -428,6 +428,9 @@ static bool record_stays(struct subset *s, const struct ckpt_rec_hdr *hdr)
 		return s->stays;
 	case CKPT_REC_MM:
 		return state_mm_find(state, ((const struct ckpt_rec_mm *)rec)->mm_id)->user & STAYS;
+	case CKPT_REC_PKEYS:
+		return state_mm_find(state, ((const struct ckpt_rec_pkeys *)rec)->mm_id)->user &
+		       STAYS;
 	case CKPT_REC_VMA:
 		return state_mm_find(state, ((const struct ckpt_rec_vma *)rec)->mm_id)->user &
 		       STAYS;

@@ -51,9 +51,9 @@
  *   ckpt_rec_hdr followed by its payload, 8-byte aligned, in this order:
  *   SYSTEM, CPU, then per process PROC, its THREADs (leader first; each followed by
  *   its XSTATE, GROUPS, MEMPOLICY if it has one, and SIGPENDING), SIGACTIONS, TIMERs,
- *   SIGPENDING (shared); then per memory map MM and its VMAs in address order, each followed by
- *   its MEMPOLICY if it has one; then FDs; then FILEs, each followed by its LOCKs, and PIPEs;
- *   then SOCKs, each followed by its SOCK_MSGs.
+ *   SIGPENDING (shared); then per memory map MM, its PKEYS if it has keys, and its VMAs
+ *   in address order, each followed by its MEMPOLICY if it has one; then FDs; then FILEs,
+ *   each followed by its LOCKs, and PIPEs; then SOCKs, each followed by its SOCK_MSGs.
  *   A reader skips a record of an unknown type only if CKPT_REC_OPTIONAL is set in the type.
  *   lseek(2) to 0 rewinds. Identifiers (mm_id, files_id, fs_id, file_id, …) are small numbers
  *   from 1, valid in this context only; equal numbers mean the same kernel object.
@@ -113,6 +113,7 @@ enum ckpt_reason {
 #define CKPT_FEAT_LEASE		(1ULL << 11)	/* CKPT_IOC_LEASE: ckpt_lease.h */
 #define CKPT_FEAT_SAMPLE	(1ULL << 12)	/* CKPT_IOC_SAMPLE: ckpt_sample.h */
 #define CKPT_FEAT_FOWN		(1ULL << 17)	/* CKPT_TARGET_FOWN; inotify and pidfds */
+#define CKPT_FEAT_PKEYS		(1ULL << 19)	/* CKPT_TARGET_PKEYS */
 #define CKPT_FEAT_SYSV		(1ULL << 16)	/* CKPT_TARGET_SYSV, CKPT_VMA_SYSV */
 
 /**
@@ -372,9 +373,10 @@ struct ckpt_restore_wait {
  * @bad_offset: out, on error: offset of the record that failed
  *
  * One call holds one of:
- *   - MM and all its VMAs, in address order, once per memory map (any thread of
- *     it), then the VMAs' MEMPOLICYs in the same order: nodes that this machine has not are left
- *     out, a policy without any other node is dropped; the old mappings are gone afterwards;
+ *   - MM, its PKEYS if it has keys, and all its VMAs, in address order, once per memory
+ *     map (any thread of it), then the VMAs' MEMPOLICYs in the same order: nodes that this
+ *     machine has not are left out, a policy without any other node is dropped; the old
+ *     mappings are gone afterwards;
  *   - FDs: the whole table, once per table; open descriptors are closed (a single
  *     FD with fd and file -1: an empty table). Then the POSIX LOCKs that the table owns:
  *     -EAGAIN if somebody else holds one of them;

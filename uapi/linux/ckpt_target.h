@@ -13,6 +13,7 @@
 #define CKPT_TARGET_OWNED	(1U << 1)	/* refuse what the owner could not trace */
 #define CKPT_TARGET_SYSV	(1U << 2)	/* the caller saves System V objects */
 #define CKPT_TARGET_FOWN	(1U << 3)	/* the caller saves owners of files */
+#define CKPT_TARGET_PKEYS	(1U << 4)	/* the caller saves PKEYS records */
 #define CKPT_EXCLUDE_MAX	(1U << 18)	/* enough for a node with a thousand MPI ranks */
 
 enum ckpt_exclude_kind {
@@ -60,6 +61,9 @@ struct ckpt_exclude {
  * With CKPT_TARGET_FOWN (CKPT_FEAT_FOWN) a file that signals an owner (F_SETOWN, F_SETSIG, O_ASYNC)
  * is marked (CKPT_FILE_OWNER), and the caller asks for the owner by fcntl(2); inotify descriptors
  * and pidfds are recorded, and the caller reads their fdinfo.  Without it all that is refused.
+ *
+ * With CKPT_TARGET_PKEYS (CKPT_FEAT_PKEYS) a PKEYS record tells which protection keys are
+ * allocated; without it they are refused.
  *
  * Makes the context a capture.  Refuses kernel threads, init, the caller and
  * its ancestors.  -EPERM to a caller that could not open the device (any more).
