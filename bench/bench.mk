@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# make bench [KERNEL=6.1] [BENCH='pause dump'] [BENCH_RUNS=5]
+# make bench [KERNEL=6.1] [BENCH='pause dump'] [BENCH_RUNS=5] [CRIU=debian]
 # The figures of docs/performance.md, beside CRIU's, in one VM; BENCH=incremental beside full
 # checkpoints.
 

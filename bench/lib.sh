@@ -8,7 +8,7 @@
 #
 # With /root/ckptctl-before (bench/run, BEFORE) the peer is an older Stillpoint, not CRIU.
 #
-# Environment (set by bench/run): OUT (the CSV file), RUNS, DISK (a directory on
+# Environment (set by bench/run): CRIU (its program), OUT (the CSV file), RUNS, DISK (a directory on
 # the NVMe disk), CASES (a regular expression; only such cases). The programs are
 # in /root.
 
@@ -20,6 +20,7 @@ ckptctl=/root/ckptctl
 bench=$(basename "$0" .sh)
 work=$DISK/bench
 key=/root/bench.key
+criu=${CRIU:-criu}
 peer=criu
 [ ! -x /root/ckptctl-before ] || peer=before
 mkdir -p "$work"
@@ -80,7 +81,7 @@ dump_criu() { # CASE RUN; leaves $work/criu
 	rm -rf "$work/criu"
 	mkdir "$work/criu"
 	sync
-	out=$("$measure" "$work/measure" criu dump -t "$pid" -D "$work/criu" \
+	out=$("$measure" "$work/measure" "$criu" dump -t "$pid" -D "$work/criu" \
 		--leave-running -v1 -o dump.log --display-stats) ||
 		die "criu dump: $(tail -5 "$work/criu/dump.log")"
 	rows_of_measure "$1" "$2" criu

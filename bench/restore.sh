@@ -7,7 +7,7 @@
 . "$(dirname "$0")/lib.sh"
 
 restore_criu() { # CASE RUN
-	"$measure" "$work/measure" criu restore -d -D "$work/criu" -v1 -o restore.log ||
+	"$measure" "$work/measure" "$criu" restore -d -D "$work/criu" -v1 -o restore.log ||
 		die "criu restore: $(tail -5 "$work/criu/restore.log")"
 	rows_of_measure "$1" "$2" criu
 }
