@@ -78,7 +78,8 @@ static int ckpt_cmd_info(struct ckpt_ctx *ctx, union ckpt_arg *arg)
 	info->features = CKPT_FEAT_SNAPSHOT | CKPT_FEAT_SHARE | CKPT_FEAT_EVENTS |
 			 CKPT_FEAT_DEADLINES | CKPT_FEAT_OWNER | CKPT_FEAT_WRITES |
 			 CKPT_FEAT_WRITES_STATE | CKPT_FEAT_SOCK_CREDS | CKPT_FEAT_LEASE |
-			 CKPT_FEAT_SAMPLE | CKPT_FEAT_FOWN | CKPT_FEAT_PKEYS;
+			 CKPT_FEAT_SAMPLE | CKPT_FEAT_FOWN | CKPT_FEAT_PKEYS |
+			 CKPT_FEAT_FILE_PATH;
 	if (ckpt_sysv_is_known())
 		info->features |= CKPT_FEAT_SYSV;
 	if (ckpt_layout_fits(CKPT_LAYOUT_N_TTY))
@@ -133,7 +134,7 @@ static const struct ckpt_cmd ckpt_cmds[] = {
 	CKPT_CMD(THAW, capture_thaw, ckpt_thaw, .flags = CKPT_THAW_KILL),
 	CKPT_CMD(PAGEMAP, capture_pagemap, ckpt_pagemap, .flags = CKPT_PAGES_LIVE),
 	CKPT_CMD(PAGES_READ, capture_pages_read, ckpt_pages, .flags = CKPT_PAGES_LIVE),
-	CKPT_CMD(FILE_GET, capture_file_get, ckpt_file_get),
+	CKPT_CMD(FILE_GET, capture_file_get, ckpt_file_get, .flags = CKPT_FILE_GET_PATH),
 	CKPT_CMD(TTY_PEEK, capture_tty_peek, ckpt_tty_peek, .flags = CKPT_TTY_PEEK_SLAVE),
 	CKPT_CMD(DROP, capture_drop, ckpt_drop),
 	CKPT_CMD(SAMPLE, capture_sample, ckpt_sample),

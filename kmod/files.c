@@ -505,10 +505,13 @@ int ckpt_collect_files(struct ckpt_collect *c)
  * A file that the kernel opened for a mapping alone cannot be read at a position, so it is opened
  * anew.
  */
-static struct file *ckpt_file_open(struct ckpt_ctx *ctx, struct ckpt_object *obj)
+static struct file *ckpt_file_open(struct ckpt_ctx *ctx, struct ckpt_object *obj, u32 flags)
 {
 	struct file *file = obj->file.file;
 	const struct path *path = file ? ckpt_file_user_path(file) : NULL;
+
+	if (file && flags & CKPT_FILE_GET_PATH)
+		return dentry_open(path, O_PATH, ctx->cred);
 
 	/* an overlay maps a file of a layer, which must not get a descriptor */
 	if (file && S_ISREG(file_inode(file)->i_mode) && !(file->f_mode & FMODE_PATH) &&
@@ -521,7 +524,8 @@ static struct file *ckpt_file_open(struct ckpt_ctx *ctx, struct ckpt_object *obj
 	return ERR_PTR(-EBADFD);
 }
 
-static int ckpt_file_install(struct ckpt_ctx *ctx, struct ckpt_object *obj, s32 __user *ufd)
+static int ckpt_file_install(struct ckpt_ctx *ctx, struct ckpt_object *obj, s32 __user *ufd,
+			     u32 flags)
 {
 	struct file *file;
 	int fd, err;
@@ -529,7 +533,7 @@ static int ckpt_file_install(struct ckpt_ctx *ctx, struct ckpt_object *obj, s32 
 	fd = get_unused_fd_flags(O_CLOEXEC);
 	if (fd < 0)
 		return fd;
-	file = ckpt_file_open(ctx, obj);
+	file = ckpt_file_open(ctx, obj, flags);
 	if (IS_ERR(file)) {
 		err = PTR_ERR(file);
 		goto err_fd;
@@ -570,7 +574,7 @@ int ckpt_capture_file_get(struct ckpt_ctx *ctx, struct ckpt_file_get *arg)
 		obj = ckpt_object_by_id(&ctx->capture->objects, CKPT_OBJ_FILE, id);
 		if (!obj)
 			return -ENOENT;
-		err = ckpt_file_install(ctx, obj, fds + i);
+		err = ckpt_file_install(ctx, obj, fds + i, arg->flags);
 		if (err)
 			return err;
 	}

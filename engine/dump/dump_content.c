@@ -47,17 +47,14 @@ struct copy {
 };
 
 /* The sink for a content: in the pause the hold, while it has room, else the image. */
-static struct content *place_for(struct dump *d, enum dump_when when, int fd,
+static struct content *place_for(struct dump *d, enum dump_when when, const struct stat *st,
 				 const struct file_hashes *hashes)
 {
-	struct stat st;
-
 	if (when != DUMP_IN_PAUSE || !d->hold)
 		return d->image;
 	if (hashes && hashes->fresh)	/* only what has changed is read */
 		return d->hold;
-	if (fstat(fd, &st) == 0 &&
-	    d->hold->bytes + (uint64_t)st.st_blocks * 512 > d->hold_limit)
+	if (d->hold->bytes + (uint64_t)st->st_blocks * 512 > d->hold_limit)
 		return d->image;
 	return d->hold;
 }
@@ -199,21 +196,22 @@ static int dump_content_copy_data(struct copy *c, uint64_t offset, uint64_t end)
 }
 
 /* Is it a file of hugetlbfs without a page? hugetlbfs does not tell holes, but counts pages. */
-static bool dump_content_has_nothing(int fd)
+static bool dump_content_has_nothing(int fd, const struct stat *st)
 {
 	struct statfs fs;
-	struct stat st;
 
-	return fstat(fd, &st) == 0 && !st.st_blocks && fstatfs(fd, &fs) == 0 &&
-	       fs.f_type == HUGETLBFS_MAGIC;
+	return !st->st_blocks && fstatfs(fd, &fs) == 0 && fs.f_type == HUGETLBFS_MAGIC;
 }
 
-/* Copy the data between holes. */
-static int copy_data(struct copy *c)
+/* Copy the data between holes.  A page or less is not worth a look for holes, if it has blocks. */
+static int copy_data(struct copy *c, const struct stat *st)
 {
 	const struct blob_source *source = c->source;
-	uint64_t offset = dump_content_has_nothing(source->fd) ? source->size : 0;
+	uint64_t offset = dump_content_has_nothing(source->fd, st) ? source->size : 0;
 	int ret = 0;
+
+	if (source->size && source->size <= PAGE && st->st_blocks)
+		return dump_content_copy_data(c, 0, source->size);
 
 	while (offset < source->size && !ret) {
 		off_t data = lseek(source->fd, (off_t)offset, SEEK_DATA);
@@ -258,11 +256,14 @@ static int copy_changed(struct copy *c)
 static int copy_blob(struct dump *d, const struct blob_source *source, enum dump_when when,
 		     uint64_t *ret_blob)
 {
-	struct copy c = {
-		.d = d, .source = source, .in_pause = when == DUMP_IN_PAUSE,
-		.to = place_for(d, when, source->fd, source->hashes),
-	};
-	int ret = source->hashes && source->hashes->fresh ? copy_changed(&c) : copy_data(&c);
+	struct copy c = { .d = d, .source = source, .in_pause = when == DUMP_IN_PAUSE };
+	struct stat st;
+	int ret;
+
+	if (fstat(source->fd, &st))
+		return source_failed(d, source, -errno);
+	c.to = place_for(d, when, &st, source->hashes);
+	ret = source->hashes && source->hashes->fresh ? copy_changed(&c) : copy_data(&c, &st);
 
 	/* all of its pages may be those of the base */
 	if (!ret && source->hashes && file_hashes_any(source->hashes) && copy_begin(&c))
@@ -358,6 +359,8 @@ static int dump_inode_content(struct dump *d, struct dump_inode *inode, enum dum
 		inode->hashes->blob = number;
 		inode->hashes->size = rec->size;
 	}
+	if (!ret)
+		dump_track_content(d, inode, fd);
 	if (!ret)
 		ret = still_the_same(d, inode, fd);
 	if (ret)

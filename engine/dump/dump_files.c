@@ -195,9 +195,9 @@ int dump_files_plan(struct dump *d)
 }
 
 /*
- * Replace the job's description in inode->fd by an O_PATH one of our own.  Holding the job's
- * would also hold a lock that the job gives up by closing its file, for as long as we write.
- * A file that is only mapped has no description of the job's: the kernel made ours.
+ * With an older module: replace the job's description in inode->fd by an O_PATH one of our own.
+ * Holding the job's would also hold a lock that the job gives up by closing its file, for as long
+ * as we write.  A file that is only mapped has no description of the job's: the kernel made ours.
  */
 static int own_description(struct dump *d, struct dump_inode *inode)
 {
@@ -216,43 +216,57 @@ static int own_description(struct dump *d, struct dump_inode *inode)
 	return 0;
 }
 
-static int get_files(struct dump *d, const __u32 *ids, __s32 *fds)
+static int get_files(struct dump *d, const __u32 *ids, __s32 *fds, unsigned int nr, __u32 flags)
 {
 	int ret = 0;
 
-	for (unsigned int i = 0; !ret && i < d->nr_inodes; i += CKPT_FILE_GET_MAX) {
+	for (unsigned int i = 0; !ret && i < nr; i += CKPT_FILE_GET_MAX) {
 		struct ckpt_file_get get = {
-			.ids = (uintptr_t)(ids + i), .fds = (uintptr_t)(fds + i) };
+			.flags = flags, .ids = (uintptr_t)(ids + i), .fds = (uintptr_t)(fds + i) };
 
-		get.nr = d->nr_inodes - i < CKPT_FILE_GET_MAX ? d->nr_inodes - i :
-								CKPT_FILE_GET_MAX;
+		get.nr = nr - i < CKPT_FILE_GET_MAX ? nr - i : CKPT_FILE_GET_MAX;
 		ret = kdev_file_get(d->cap.dev, &get);
 	}
 	return ret;
 }
 
-int dump_files_get(struct dump *d)
+/* Get the inodes that the tree has open, or those that it only maps. */
+static int get_inodes(struct dump *d, bool open, __u32 flags)
 {
 	__u32 *ids = calloc(d->nr_inodes + 1, sizeof(*ids));
 	__s32 *fds = calloc(d->nr_inodes + 1, sizeof(*fds));
+	unsigned int nr = 0;
 	int ret = -ENOMEM;
 
 	if (ids && fds) {
 		for (unsigned int i = 0; i < d->nr_inodes; i++)
-			ids[i] = d->inodes[i].file->rec->id;
-		ret = get_files(d, ids, fds);
+			if (d->inodes[i].open == open)
+				ids[nr++] = d->inodes[i].file->rec->id;
+		ret = get_files(d, ids, fds, nr, flags);
+		nr = 0;
 		for (unsigned int i = 0; !ret && i < d->nr_inodes; i++)
-			d->inodes[i].fd = fds[i];
+			if (d->inodes[i].open == open)
+				d->inodes[i].fd = fds[nr++];
 	}
 	free(ids);
 	free(fds);
+	return ret;
+}
+
+int dump_files_get(struct dump *d)
+{
+	bool path = d->cap.dev->info.features & CKPT_FEAT_FILE_PATH;
+	int ret = get_inodes(d, true, path ? CKPT_FILE_GET_PATH : 0);
+
+	if (!ret)
+		ret = get_inodes(d, false, 0);
 	if (ret == -EMFILE)
 		return error_fail(d->error, ret,
 				   "the tree has %u files, more than this process may open: raise "
 				   "its limit of open files", d->nr_inodes);
 	if (ret)
 		return capture_failed(&d->cap, ret, "cannot get at the tree's files", d->error);
-	for (unsigned int i = 0; !ret && i < d->nr_inodes; i++)
+	for (unsigned int i = 0; !ret && !path && i < d->nr_inodes; i++)
 		ret = own_description(d, &d->inodes[i]);
 	return ret;
 }

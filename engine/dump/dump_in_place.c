@@ -108,8 +108,8 @@ static uint64_t in_place_bytes(struct dump_probe *p, const struct dump_inode *in
 	char path[PATH_MAX];
 	struct stat st;
 
-	if (dump_probe_path(p, inode->file, path, sizeof(path)) ||
-	    !dump_is_at(rec, AT_FDCWD, path) || lstat(path, &st))
+	if (dump_probe_path(p, inode->file, path, sizeof(path)) || lstat(path, &st) ||
+	    !dump_is_same(rec, &st))
 		return rec->size;
 	return (uint64_t)st.st_blocks * 512 < rec->size ? (uint64_t)st.st_blocks * 512 : rec->size;
 }
@@ -251,7 +251,7 @@ static int in_place_watch(struct dump *d, struct dump_inode *inode)
 /* Find the hashes of a kept file, which tell whether the file is still as they were read. */
 static void in_place_hashes(struct dump *d, struct dump_inode *inode)
 {
-	_cleanup_fd_ int fd = dump_reopen(inode);
+	_cleanup_fd_ int fd = d->hashing ? dump_reopen(inode) : -1;
 
 	if (fd >= 0)
 		inode->hashes = dump_hashes_of(d, fd, inode->file->rec->size);

@@ -66,12 +66,17 @@ int dump_place_add(struct dump *d, const struct state_file *file, uint32_t flags
 	return 0;
 }
 
+bool dump_is_same(const struct ckpt_rec_file *rec, const struct stat *st)
+{
+	return st->st_dev == rec->dev && st->st_ino == rec->ino &&
+	       !((st->st_mode ^ rec->mode) & S_IFMT);
+}
+
 bool dump_is_at(const struct ckpt_rec_file *rec, int dir, const char *name)
 {
 	struct stat st;
 
-	return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_dev == rec->dev &&
-	       st.st_ino == rec->ino && !((st.st_mode ^ rec->mode) & S_IFMT);
+	return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && dump_is_same(rec, &st);
 }
 
 /* ---------------------------------------------------------------- roots */
@@ -141,7 +146,7 @@ static bool leads_elsewhere(const struct state_file *file, const char *path)
 		return false;
 	if (fstatat(AT_FDCWD, path, &st, AT_SYMLINK_NOFOLLOW))
 		return errno == ENOENT || errno == ENOTDIR;	/* other errors: we may not look */
-	return st.st_dev != rec->dev || st.st_ino != rec->ino || (st.st_mode ^ rec->mode) & S_IFMT;
+	return !dump_is_same(rec, &st);
 }
 
 static int probe_path(struct dump_probe *p, const struct state_file *file)

@@ -80,6 +80,7 @@ struct dump_inode {
 	enum dump_when content;
 	enum engine_blob_kind blob_kind;
 	bool synced;		/* its data is on storage, without an error */
+	bool tail_seen;
 	bool tail_hashed;
 	uint32_t tail_len;
 	uint8_t tail_hash[32];
@@ -193,7 +194,8 @@ int dump_probe_links(struct dump *d);		/* after the thaw: the searches that coul
 /* Add a FILE_PLACE record; @path or @handle may be NULL. */
 int dump_place_add(struct dump *d, const struct state_file *file, uint32_t flags,
 		   const char *path, const struct file_handle *handle);
-/* Does @name in @dir lead to the inode of @rec? */
+/* Is @st of the inode of @rec? Does @name in @dir lead to that inode? */
+bool dump_is_same(const struct ckpt_rec_file *rec, const struct stat *st);
 bool dump_is_at(const struct ckpt_rec_file *rec, int dir, const char *name);
 /* Refuse a tree whose root process sees mounts that we do not see. */
 void dump_probe_mounts(struct dump *d, const struct ckpt_rec_proc *rec);
@@ -216,25 +218,23 @@ int dump_reopen(const struct dump_inode *inode);
 /* @open_it as user @uid of @gid, with the groups of @owner, or, if NULL, ours; -EACCES: cannot */
 int dump_open_as(uid_t uid, gid_t gid, const struct asker *owner, int (*open_it)(void *arg),
 		 void *arg);
-/* Does @fd have another size or time of modification than @rec had at the freeze? */
+/* Does @fd have another size or time of modification than @rec? */
 bool dump_changed_since(int fd, const struct ckpt_rec_file *rec);
 
 int dump_hold_empty(struct dump *d);		/* move all held contents to the image */
 /* Dump the contents that are due: DUMP_IN_PAUSE or DUMP_AFTER. */
 int dump_contents(struct dump *d, enum dump_when when);
-/*
- * Copy the first @size bytes of the file @fd, which is @name in texts, into a blob; *@ret_blob is
- * 0 if there is nothing but holes. @when is now.
- */
+/* Copy the first @size bytes of @fd, the file @name, into a blob; 0: there are only holes. */
 int dump_content_blob(struct dump *d, int fd, const char *name, uint64_t size,
 		      enum dump_when when, uint64_t *ret_blob);
 int dump_contents_mark(struct dump *d);		/* in the pause: files only appended to */
 int dump_shm_dir(struct dump *d);		/* in the pause */
 int dump_exclude_shm_find(struct dump *d);	/* before the freeze */
-/* Is the file of the job's /dev/shm excluded, as only excluded memory maps it? */
 bool dump_is_excluded(const struct dump *d, const struct stat *st);
 void dump_exclude_shm_done(struct dump *d);
 
+/* Hash the tail of a kept file, whose content as of the freeze is in @fd. */
+void dump_track_content(const struct dump *d, struct dump_inode *inode, int fd);
 int dump_track_tails(struct dump *d);		/* in the pause: files that the tree writes */
 int dump_track_records(struct dump *d);
 int dump_marks(struct dump *d);			/* after the thaw: files that are tracked */

@@ -36,9 +36,16 @@ static void hash_tail(struct dump_inode *inode, int fd, uint32_t most)
 {
 	uint64_t size = inode->file->rec->size;
 
+	inode->tail_seen = true;
 	inode->tail_len = size < most ? (uint32_t)size : most;
 	inode->tail_hashed = file_identity_tail(fd, size - inode->tail_len, inode->tail_len,
 						inode->tail_hash) == 0;
+}
+
+void dump_track_content(const struct dump *d, struct dump_inode *inode, int fd)
+{
+	if (inode->kept && inode->track && inode->writes && !d->frozen_to_end)
+		hash_tail(inode, fd, FILE_TAIL_WRITTEN);
 }
 
 int dump_track_tails(struct dump *d)
@@ -48,7 +55,9 @@ int dump_track_tails(struct dump *d)
 	for (unsigned int i = 0; i < d->nr_inodes; i++) {
 		struct dump_inode *inode = &d->inodes[i];
 
-		if (inode->track && inode->writes && !d->frozen_to_end) {
+		/* of a clone the tail is hashed when it is read */
+		if (inode->track && inode->writes && !d->frozen_to_end && !inode->tail_seen &&
+		    inode->clone < 0) {
 			_cleanup_fd_ int fd = dump_reopen(inode);
 
 			if (fd >= 0)

@@ -114,6 +114,7 @@ enum ckpt_reason {
 #define CKPT_FEAT_SAMPLE	(1ULL << 12)	/* CKPT_IOC_SAMPLE: ckpt_sample.h */
 #define CKPT_FEAT_FOWN		(1ULL << 17)	/* CKPT_TARGET_FOWN; inotify and pidfds */
 #define CKPT_FEAT_PKEYS		(1ULL << 19)	/* CKPT_TARGET_PKEYS */
+#define CKPT_FEAT_FILE_PATH	(1ULL << 20)	/* CKPT_FILE_GET_PATH */
 #define CKPT_FEAT_SYSV		(1ULL << 16)	/* CKPT_TARGET_SYSV, CKPT_VMA_SYSV */
 
 /**
@@ -297,11 +298,14 @@ struct ckpt_pages {
 };
 
 #define CKPT_FILE_GET_MAX	65536U
+#define CKPT_FILE_GET_PATH	(1U << 0)	/* CKPT_FEAT_FILE_PATH: O_PATH, nothing shared */
+
 /**
  * struct ckpt_file_get - CKPT_IOC_FILE_GET: descriptors of captured files
  * @nr: entries, at most CKPT_FILE_GET_MAX; @ids: pointer to __u32 file_id (in)
- * @fds: pointer to __s32 descriptors (out, close-on-exec); they share the open file descriptions
- *	of the target: use positioned reads only; -EACCES if a security module refuses one
+ * @fds: pointer to __s32 descriptors (out, close-on-exec); without CKPT_FILE_GET_PATH they share
+ *	the open file descriptions of the target: use positioned reads only; -EACCES if a
+ *	security module refuses one
  */
 struct ckpt_file_get {
 	__u32 size;
