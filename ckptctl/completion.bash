@@ -227,6 +227,16 @@ _ckptctl_operand()
 		else
 			_ckptctl_reply "$(_ckptctl_jobs "$1"; _ckptctl_generations "$1")"
 		fi ;;
+	io)
+		if ((cword == at + 1)); then
+			_ckptctl_reply 'report top watch'
+		elif ((cword == at + 2)) && [[ ${words[at + 1]} != top ]]; then
+			_ckptctl_reply "$(_ckptctl_jobs "$1" all)"
+		elif ((cword == at + 3)) && [[ ${words[at + 1]} == watch ]]; then
+			_ckptctl_reply 'on off'
+		fi ;;
+	dev)
+		((cword == at + 1)) && _ckptctl_reply 'list' ;;
 	list | wait | prune | fsck | interval | stats | recover)
 		_ckptctl_reply "$(_ckptctl_jobs "$1" all)" ;;
 	restart | rm | pin | unpin | merge)

@@ -39,6 +39,7 @@
 #include "supervisor/checkpoint/ranks_up.h"
 #include "supervisor/diagnose/diagnose.h"
 #include "supervisor/diagnose/hang_watch.h"
+#include "supervisor/iotrace/io_watch.h"
 #include "supervisor/parts/may_run.h"
 #include "supervisor/parts/parts.h"
 #include "supervisor/parts/stale_run.h"
@@ -334,6 +335,8 @@ static int open_jobs(struct daemon *daemon, bool keyless)
 	if (!err)
 		err = hang_watch_open(daemon->services.jobs, &daemon->hang_watch);
 	if (!err)
+		err = io_watch_open(daemon->services.jobs, &daemon->services.io_watch);
+	if (!err)
 		jobs_find_again(daemon->services.jobs);
 	return err;
 }
@@ -422,6 +425,8 @@ void daemon_stop(struct daemon *daemon)
 	daemon->schedule = NULL;
 	hang_watch_close(daemon->hang_watch);
 	daemon->hang_watch = NULL;
+	io_watch_close(daemon->services.io_watch);
+	daemon->services.io_watch = NULL;
 	writes_watch_close(daemon->writes_watch);
 	daemon->writes_watch = NULL;
 	history_writer_close(daemon->history);

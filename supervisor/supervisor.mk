@@ -2,7 +2,7 @@
 # ckptd, from its rooms.
 
 # The daemon but for its main(), so that tests can link it.
-SUPERVISOR_ROOMS := control net catalog storage job parts auto checkpoint restart \
+SUPERVISOR_ROOMS := control net catalog storage job iotrace parts auto checkpoint restart \
 	recover diagnose verbs
 CKPTD_SOURCES := $(filter-out supervisor/ckptd.c supervisor/net/peer%,\
 	$(wildcard supervisor/*.c $(SUPERVISOR_ROOMS:%=supervisor/%/*.c)))
@@ -13,13 +13,27 @@ $(B)/gen/mpi-names/mpi/names.h: scripts/mpi-gen mpi-glue/mpi_calls.def
 	$(Q)scripts/mpi-gen names $@
 $(foreach d,obj san/obj,$(B)/$(d)/supervisor/diagnose/call_names.o): $(B)/gen/mpi-names/mpi/names.h
 
+# BPF programs that count a job's I/O, as a header: their object is part of ckptd
+BPF_ROOM := supervisor/iotrace/bpf
+BPF_FLAGS := -g -O2 -target bpf -mcpu=v3 -Wall -Werror -D__TARGET_ARCH_x86 \
+	-I/usr/include/$(shell $(CC) -print-multiarch)
+$(B)/gen/iotrace/io_trace.skel.h: $(wildcard $(BPF_ROOM)/*.[ch])
+	$(call say,BPF,$@)
+	@mkdir -p $(@D)
+	$(Q)clang $(BPF_FLAGS) -c $(BPF_ROOM)/io_trace.bpf.c -o $(@D)/raw.o
+	$(Q)$(BPFTOOL) gen object $(@D)/io_trace.o $(@D)/raw.o
+	$(Q)$(BPFTOOL) gen skeleton $(@D)/io_trace.o name io_trace >$@
+BPFTOOL := $(or $(shell command -v bpftool),/usr/sbin/bpftool)
+$(foreach d,obj san/obj,$(B)/$(d)/supervisor/iotrace/source_bpf.o): \
+	$(B)/gen/iotrace/io_trace.skel.h
+
 $(call library,ckptd,$(CKPTD_SOURCES))
 
 CKPTD_LIBS := $(LIB)/libckptd.a $(LIB)/liblaunch.a $(LIB)/libshim.a $(LIB)/libwire.a \
 	$(LIB)/libop.a $(LIB)/libpeer.a $(LIB)/libcoord.a \
 	$(LIB)/libhosts.a $(LIB)/libengine.a $(LIB)/liblevels.a $(LIB)/libimage.a $(LIB)/libbase.a \
 	-lzmq -lprotobuf-c -ljansson -lsodium -luring -lzstd -lxxhash -lsystemd -lnl-genl-3 \
-		-lnl-3 -lsqlite3 -lisal -ldw -lelf -lm
+		-lnl-3 -lsqlite3 -lisal -ldw -lelf -lbpf -lz -lm
 
 $(call program,ckptd,supervisor/ckptd.c,$(CKPTD_LIBS))
 INSTALL_SBIN += $(BIN)/ckptd
@@ -115,6 +129,8 @@ $(call unit_test,tests/unit/test_group_level,tests/unit/test_group_level.c \
 	tests/unit/image_fixture.c,$(CKPTD_LIBS))
 $(call unit_test,tests/unit/test_level_config_group,\
 	tests/unit/test_level_config_group.c,$(CKPTD_LIBS))
+# what jobs read and write: pure parts, and the store
+$(call unit_test,tests/unit/test_iotrace,tests/unit/test_iotrace.c,$(CKPTD_LIBS))
 # which rank hangs, and why: pure
 $(call unit_test,tests/unit/test_hardware,tests/unit/test_hardware.c \
 	supervisor/diagnose/hardware.c,-ljansson)

@@ -10,6 +10,7 @@
 #define STILLPOINT_SERVICES_H
 
 struct flusher;
+struct io_watch;
 struct jobs;
 struct may_run;
 struct merger;
@@ -21,6 +22,7 @@ struct services {
 	struct pruner *pruner;
 	struct flusher *flusher;
 	struct merger *merger;
+	struct io_watch *io_watch;
 };
 
 #endif /* STILLPOINT_SERVICES_H */

@@ -40,7 +40,8 @@
 /* Kinds whose values are strings come first: config_done() frees all below NUMBER. */
 enum kind {
 	PATH, NAME, ADDRESS, KEY, USERS, GROUPS, GROUP, SOCKETS, NUMBER, MILLISECONDS, BASES,
-	PERCENT, LEVEL, SECONDS, INTERVAL, LEASE, SIZE, MEMORY, PORT, SWITCH, MODE, NOTIFY
+	PERCENT, LEVEL, SECONDS, INTERVAL, LEASE, SIZE, MEMORY, PORT, SWITCH, MODE, NOTIFY,
+	ONOFF
 };
 
 static const struct setting {
@@ -80,6 +81,8 @@ static const struct setting {
 	{ "diagnose", NOTIFY, offsetof(struct config, diagnose), "off" },
 	{ "diagnose_every", SECONDS, offsetof(struct config, diagnose_every_s), "1m" },
 	{ "diagnose_patience", SECONDS, offsetof(struct config, diagnose_patience_s), "10m" },
+	{ "io_trace", ONOFF, offsetof(struct config, io_trace), "off" },
+	{ "metrics_file", PATH, offsetof(struct config, metrics_file), NULL },
 	{ "pipeline_memory", MEMORY, offsetof(struct config, pipeline_memory), "64M" },
 	{ "files_max", SIZE, offsetof(struct config, files_max), "1G" },
 	{ "incremental", BASES, offsetof(struct config, incremental), "0" },
@@ -121,6 +124,7 @@ static const char *const allowed[] = {
 	[PORT] = "a number, at most 65535",
 	[SWITCH] = "yes or no",
 	[NOTIFY] = "off or notify",
+	[ONOFF] = "on or off",
 	[MODE] = "an octal mode, as 0660: read and write alone",
 };
 
@@ -148,19 +152,12 @@ static int set_number(unsigned int *field, const char *value, unsigned long max)
 	return 0;
 }
 
-static int set_switch(bool *field, const char *value)
+/* Set a switch whose two values are the words @yes and @no. */
+static int set_word(bool *field, const char *value, const char *yes, const char *no)
 {
-	if (strcmp(value, "yes") && strcmp(value, "no"))
+	if (strcmp(value, yes) && strcmp(value, no))
 		return -EINVAL;
-	*field = !strcmp(value, "yes");
-	return 0;
-}
-
-static int set_notify(bool *field, const char *value)
-{
-	if (strcmp(value, "off") && strcmp(value, "notify"))
-		return -EINVAL;
-	*field = !strcmp(value, "notify");
+	*field = !strcmp(value, yes);
 	return 0;
 }
 
@@ -258,6 +255,7 @@ static unsigned long number_max(enum kind kind)
 	}
 }
 
+/* Long: a case for each kind of value. */
 int config_set(struct config *config, const char *name, const char *value)
 {
 	const struct setting *s = config_find(name);
@@ -309,9 +307,11 @@ int config_set(struct config *config, const char *name, const char *value)
 	case PORT:
 		return set_number(field, value, UINT16_MAX);
 	case SWITCH:
-		return set_switch(field, value);
+		return set_word(field, value, "yes", "no");
 	case NOTIFY:
-		return set_notify(field, value);
+		return set_word(field, value, "notify", "off");
+	case ONOFF:
+		return set_word(field, value, "on", "off");
 	case MODE:
 		return set_mode(field, value);
 	}

@@ -43,6 +43,8 @@
  *	diagnose = off | notify			log jobs that hang: diagnose/hang_watch.h; off
  *	diagnose_every = DURATION		from one look to the next; 1m
  *	diagnose_patience = DURATION		shorter waits may be work; 10m
+ *	io_trace = on | off			count the I/O of all jobs: iotrace/collect.h; off
+ *	metrics_file = PATH			for node_exporter: iotrace/io_metrics.h
  *	pipeline_memory = SIZE			buffers of a dump that writes its image; 64M
  *	files_max = SIZE			kept of files that are written in place; 1G
  *	incremental = N				most bases that a generation may have; 0: full
@@ -104,6 +106,8 @@ struct config {
 	bool diagnose;			/* notify */
 	unsigned int diagnose_every_s;
 	unsigned int diagnose_patience_s;
+	bool io_trace;
+	char *metrics_file;		/* NULL: none */
 	uint64_t pipeline_memory;
 	uint64_t files_max;
 	unsigned int incremental;

@@ -47,6 +47,10 @@ static const struct {
 	{ "stats", verb_stats, 0 },
 	{ "interval", verb_interval, 0 },
 	{ "ticket", verb_ticket, 0 },
+	{ "io_watch", verb_io_watch, 0 },
+	{ "io_report", verb_io_report, 0 },
+	{ "io_top", verb_io_top, 0 },
+	{ "devices", verb_devices, 0 },
 };
 
 request_fn verb_find(const char *name, size_t *ret_max)

@@ -44,6 +44,11 @@ void verb_ranks(struct request *request);
 int verb_ranks_register(struct jobs *jobs);	/* answer the question "ranks" of other nodes */
 /* verbs_diagnose.c */
 void verb_diagnose(struct request *request);
+/* verbs_io.c */
+void verb_io_watch(struct request *request);
+void verb_io_report(struct request *request);
+void verb_io_top(struct request *request);
+void verb_devices(struct request *request);
 /* verbs_tree.c */
 void verb_dump(struct request *request);
 void verb_restore(struct request *request);

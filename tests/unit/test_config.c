@@ -35,6 +35,8 @@ static void test_defaults(void **state)
 	assert_string_equal(config.sockets, "refuse");
 	assert_int_equal(config.node_mtbf_s, 365 * 86400);
 	assert_false(config.diagnose);
+	assert_false(config.io_trace);
+	assert_null(config.metrics_file);
 	assert_int_equal(config.diagnose_every_s, 60);
 	assert_int_equal(config.diagnose_patience_s, 600);
 	assert_false(retention_is_rule(&config.retain));
@@ -70,6 +72,7 @@ static void test_good(void **state)
 			       "node_mtbf = 1d12h\n"
 			       "diagnose = notify\ndiagnose_every = 5m\n"
 			       "diagnose_patience = 1h\n"
+			       "io_trace = on\nmetrics_file = /x.prom\n"
 			       "pipeline_memory = 48M\nincremental = 6\nmerge_after = "
 			       "0\nmerge_limit = 1G\n"
 			       "retain_keep = 3\nretain_keep_every=10\nretain_max_size = 2T\n"
@@ -105,6 +108,8 @@ static void test_good(void **state)
 	assert_int_equal(config.max_pause_ms, 250);
 	assert_int_equal(config.node_mtbf_s, 36 * 3600);
 	assert_true(config.diagnose);
+	assert_true(config.io_trace);
+	assert_string_equal(config.metrics_file, "/x.prom");
 	assert_int_equal(config.diagnose_every_s, 300);
 	assert_int_equal(config.diagnose_patience_s, 3600);
 	assert_string_equal(config.node, "n-1.x");
@@ -164,6 +169,8 @@ static void test_bad(void **state)
 		{ "log_level = loud\n", -EINVAL, 1 },
 		{ "node_mtbf = 0\n", -EINVAL, 1 },
 		{ "diagnose = recover\n", -EINVAL, 1 },
+		{ "io_trace = yes\n", -EINVAL, 1 },
+		{ "metrics_file = x.prom\n", -EINVAL, 1 },
 		{ "diagnose_every = 0\n", -EINVAL, 1 },
 		{ "node_mtbf = -3d\n", -EINVAL, 1 },
 		{ "node_mtbf = nan\n", -EINVAL, 1 },

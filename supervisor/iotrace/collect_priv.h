@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The collector's state, shared by its loop (collect.c) and the watched jobs (traced.c). It lives
+ * in the collector's process alone.
+ */
+#ifndef STILLPOINT_COLLECT_PRIV_H
+#define STILLPOINT_COLLECT_PRIV_H
+
+#include <jansson.h>
+
+#include "supervisor/iotrace/collect.h"
+#include "supervisor/iotrace/io_metrics.h"
+#include "supervisor/iotrace/io_store.h"
+#include "supervisor/iotrace/source_bpf.h"
+
+struct collector;
+
+/* A watched job. */
+struct io_traced {
+	struct collector *collector;
+	struct io_store_span span;
+	char name[64];
+	char why[600];
+	pid_t init;
+	int pidfd;
+	uint32_t ns;		/* PID namespace; 0: not counted by BPF */
+	struct reactor_source *end;
+	struct io_counts stored;	/* what the store has of this span */
+	struct io_counts seen;		/* what the sample sums have */
+	struct io_traced *next;
+};
+
+struct collector {
+	const struct common *common;
+	struct reactor *reactor;
+	struct io_store *store;
+	struct io_bpf *bpf;	/* NULL: no job is counted by it */
+	struct io_traced *jobs;
+	unsigned int nr_jobs;
+	int listen, client;	/* @client -1: no ckptd is connected */
+	struct reactor_source *client_source;
+	struct reactor_source *tick;
+	struct io_metrics metrics;
+	int64_t alone_ms;	/* since when no ckptd is connected, or nothing is watched */
+	int64_t idle_ms;	/* since when no job needs the BPF programs; 0: one does */
+	int64_t expire_ms;	/* when old rows are removed next */
+	int64_t clock_s;	/* wall clock of the last tick */
+	uint64_t missed;	/* as last stored */
+	bool failing;		/* the last transaction failed */
+	char *metrics_path;	/* as the last ckptd said; NULL: none */
+	bool metrics_failing;
+	unsigned int ticks;
+};
+
+/*
+ * traced_watch() - count @message's job from now on
+ *
+ * A job that is watched already, with the same init, goes on.
+ * Return: the answer, a new reference.
+ */
+json_t *traced_watch(struct collector *collector, const json_t *message);
+void traced_unwatch(struct collector *collector, int64_t job);
+/* One transaction: all that has changed since the last one. */
+void traced_tick(struct collector *collector);
+
+#endif /* STILLPOINT_COLLECT_PRIV_H */

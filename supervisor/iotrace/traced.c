@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The jobs that the collector watches: begin, one transaction a second, end.
+ *
+ * A transaction that fails (a full disk) changes nothing in what is known as stored, so that the
+ * next one has all of it. Only names of files that came in between are lost, and counted.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "supervisor/iotrace/collect_priv.h"
+#include "supervisor/iotrace/source_proc.h"
+
+#define EXPIRE_MS	600000
+#define UNLOAD_MS	3000
+#define STEP_S		3600	/* a wall clock that jumps by more removes nothing for a while */
+
+static struct io_traced *traced_find(struct collector *c, int64_t job)
+{
+	struct io_traced *t = c->jobs;
+
+	while (t && t->span.job != job)
+		t = t->next;
+	return t;
+}
+
+static json_t *traced_answer(const struct io_traced *t)
+{
+	return json_pack("{s:I, s:s, s:s}", "job", (json_int_t)t->span.job,
+			 "source", t->span.source, "why", t->span.why);
+}
+
+/* ---------------------------------------------------------------- storing */
+
+static int traced_on_file(const struct io_file_key *key, const struct io_file *file, void *arg)
+{
+	struct collector *c = arg;
+
+	io_store_put_file(c->store, key, file);
+	return 0;
+}
+
+static int traced_on_name(const struct io_name *name, void *arg)
+{
+	struct collector *c = arg;
+
+	io_store_put_name(c->store, name);
+	return 0;
+}
+
+/*
+ * The job's counters as they stand now. A process that is waited for while /proc is read may be in
+ * neither its own figures nor its parent's: counters never go back.
+ */
+static int traced_count(struct io_traced *t, struct io_counts *ret_counts)
+{
+	const __u64 *before = (const __u64 *)&t->stored;
+	__u64 *now = (__u64 *)ret_counts;
+	size_t i;
+	int err;
+
+	if (t->ns)
+		return io_bpf_counts(t->collector->bpf, t->span.job, ret_counts);
+	err = io_proc_counts(t->init, ret_counts);
+	for (i = 0; !err && i < sizeof(*ret_counts) / sizeof(*now); i++)
+		now[i] = now[i] > before[i] ? now[i] : before[i];
+	return err;
+}
+
+static void traced_put(struct io_traced *t, const struct io_counts *now, int64_t wall)
+{
+	struct collector *c = t->collector;
+
+	io_store_put_counts(c->store, t->span.job, t->span.span, now, &t->stored);
+	io_store_add_sample(c->store, t->span.job, wall, now, &t->stored);
+}
+
+/* One transaction around what @last, the job that ends, and all others have; NULL: none ends. */
+static void traced_store(struct collector *c, struct io_traced *last)
+{
+	const int64_t wall = (int64_t)time(NULL);
+	struct ckpt_error error;
+	struct io_traced *t;
+	int err;
+
+	io_store_begin(c->store);
+	for (t = c->jobs; t; t = t->next) {
+		t->seen = t->stored;
+		if (!traced_count(t, &t->seen))
+			traced_put(t, &t->seen, wall);
+	}
+	if (c->bpf) {
+		const uint64_t missed = io_bpf_missed(c->bpf);
+
+		io_bpf_names(c->bpf, traced_on_name, c);
+		io_bpf_files(c->bpf, traced_on_file, c);
+		for (t = c->jobs; t && missed != c->missed; t = t->next)
+			io_store_put_missed(c->store, t->span.job, t->span.span, missed);
+		c->missed = missed;
+	}
+	if (last && last->ns)
+		io_bpf_files_of(c->bpf, last->span.job, traced_on_file, c);
+	if (last)
+		io_store_end_span(c->store, last->span.job, last->span.span, wall);
+	err = io_store_commit(c->store, &error);
+	if (err && !c->failing)
+		log_warning(&c->common->log, "I/O of jobs cannot be recorded: %s; it is counted on "
+			    "and recorded later", error.text);
+	if (!err && c->failing)
+		log_info(&c->common->log, "I/O of jobs is recorded again");
+	c->failing = err != 0;
+	for (t = c->jobs; t && !err; t = t->next) {
+		io_metrics_add(&c->metrics, &t->seen, &t->stored);
+		t->stored = t->seen;
+	}
+}
+
+/* Remove old rows, but not because the clock was set. */
+static void traced_expire(struct collector *c)
+{
+	const int64_t wall = (int64_t)time(NULL), ms = clock_monotonic_ms();
+	struct ckpt_error error;
+
+	if (c->clock_s && (wall > c->clock_s + STEP_S || wall < c->clock_s - STEP_S))
+		c->expire_ms = ms + 6 * EXPIRE_MS;
+	c->clock_s = wall;
+	if (ms < c->expire_ms)
+		return;
+	c->expire_ms = ms + EXPIRE_MS;
+	io_store_begin(c->store);
+	io_store_expire(c->store, wall);
+	if (io_store_commit(c->store, &error))
+		log_debug(&c->common->log, "old I/O records cannot be removed: %s", error.text);
+}
+
+/* ----------------------------------------------------------- begin and end */
+
+static void traced_free(struct io_traced *t)
+{
+	reactor_remove(t->end);
+	if (t->pidfd >= 0)
+		close(t->pidfd);
+	free(t);
+}
+
+static void traced_end(struct io_traced *t)
+{
+	struct collector *c = t->collector;
+	struct io_traced **link = &c->jobs;
+
+	traced_store(c, t);
+	if (t->ns)
+		io_bpf_unwatch(c->bpf, t->span.job, t->ns);
+	while (*link != t)
+		link = &(*link)->next;
+	*link = t->next;
+	c->nr_jobs--;
+	c->metrics.jobs = c->nr_jobs;
+	traced_free(t);
+}
+
+/*
+ * Every process of the node pays for the programs: unload them some seconds after the last job,
+ * as loading takes a while, and the next one may come soon.
+ */
+static void traced_unload(struct collector *c)
+{
+	const struct io_traced *t = c->jobs;
+
+	while (t && !t->ns)
+		t = t->next;
+	if (t || !c->bpf) {
+		c->idle_ms = 0;
+	} else if (!c->idle_ms) {
+		c->idle_ms = clock_monotonic_ms();
+	} else if (clock_monotonic_ms() - c->idle_ms > UNLOAD_MS) {
+		io_bpf_close(c->bpf);
+		c->bpf = NULL;
+	}
+}
+
+static void traced_on_end(uint32_t events, void *arg)
+{
+	traced_end(arg);
+}
+
+void traced_tick(struct collector *c)
+{
+	traced_store(c, NULL);
+	traced_expire(c);
+	traced_unload(c);
+}
+
+void traced_unwatch(struct collector *c, int64_t job)
+{
+	struct io_traced *t = traced_find(c, job);
+
+	if (t)
+		traced_end(t);
+}
+
+static uint32_t traced_ns(pid_t init)
+{
+	char path[64];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/pid", (int)init);
+	return stat(path, &st) ? 0 : (uint32_t)st.st_ino;
+}
+
+/* Count by BPF, or say why not. */
+static void traced_choose(struct io_traced *t, bool host_ns)
+{
+	struct collector *c = t->collector;
+	struct ckpt_error error;
+	const char *unseen;
+	int err;
+
+	t->span.source = "proc";
+	if (host_ns) {
+		snprintf(t->why, sizeof(t->why), "the job has no PID namespace of its own");
+		return;
+	}
+	if (!c->bpf && io_bpf_open(&c->bpf, &error)) {
+		snprintf(t->why, sizeof(t->why), "%s", error.text);
+		c->bpf = NULL;
+		return;
+	}
+	c->missed = io_bpf_missed(c->bpf);
+	t->ns = traced_ns(t->init);
+	err = t->ns ? io_bpf_watch(c->bpf, t->span.job, t->ns) : -ESRCH;
+	if (err) {
+		t->ns = 0;
+		snprintf(t->why, sizeof(t->why), "its PID namespace cannot be watched: %s",
+			 strerror(-err));
+		return;
+	}
+	t->span.source = "bpf";
+	unseen = io_bpf_unseen(c->bpf);
+	if (*unseen)
+		snprintf(t->why, sizeof(t->why), "this kernel lacks %s: such calls are not seen",
+			 unseen);
+}
+
+/* The new job, in the list; negative errno: the process has ended. */
+static int traced_begin(struct collector *c, struct io_traced *t, bool host_ns)
+{
+	struct ckpt_error error;
+	int err;
+
+	t->collector = c;
+	t->pidfd = (int)syscall(SYS_pidfd_open, t->init, 0);
+	err = t->pidfd < 0 ? -errno :
+	      reactor_fd(c->reactor, t->pidfd, EPOLLIN, traced_on_end, t, &t->end);
+	if (err)
+		return err;
+	t->span.span = (int64_t)(clock_realtime_ns() / 1000000);
+	t->span.name = t->name;
+	t->span.why = t->why;
+	traced_choose(t, host_ns);
+	/* for /proc, what was before the watch is not the span's */
+	if (!t->ns)
+		traced_count(t, &t->stored);
+	io_store_begin(c->store);
+	io_store_put_span(c->store, &t->span);
+	if (io_store_commit(c->store, &error))
+		log_warning(&c->common->log, "job %lld: its I/O cannot be recorded: %s",
+			    (long long)t->span.job, error.text);
+	t->next = c->jobs;
+	c->jobs = t;
+	c->metrics.jobs = ++c->nr_jobs;
+	return 0;
+}
+
+json_t *traced_watch(struct collector *c, const json_t *message)
+{
+	json_int_t job = 0, pid = 0, uid = 0;
+	const char *name = "";
+	int host_ns = 0, err;
+	struct io_traced *t;
+
+	if (json_unpack((json_t *)message, "{s:I, s:I, s:I, s:s, s:b}", "watch", &job, "pid", &pid,
+			"uid", &uid, "name", &name, "host_ns", &host_ns) || pid <= 0)
+		return NULL;
+	t = traced_find(c, job);
+	if (t && t->init == (pid_t)pid)
+		return traced_answer(t);
+	if (t)
+		traced_end(t);
+	t = calloc(1, sizeof(*t));
+	if (!t)
+		return NULL;
+	t->span.job = job;
+	t->span.uid = (uid_t)uid;
+	t->init = (pid_t)pid;
+	snprintf(t->name, sizeof(t->name), "%s", name);
+	err = traced_begin(c, t, host_ns);
+	if (!err)
+		return traced_answer(t);
+	traced_free(t);
+	return json_pack("{s:I, s:s, s:s}", "job", job, "source", "", "why", strerror(-err));
+}

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The requests io_watch, io_report, io_top and devices: what jobs read and write, and how the
+ * node's block devices do.
+ *
+ * A job's report is for its owner and root; the devices' figures, as /proc/diskstats, are for all.
+ * Reports are read by a worker with a deadline: the record is on a disk.
+ */
+#include "supervisor/verbs/verbs.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/outcome.h"
+#include "supervisor/auto/services.h"
+#include "supervisor/control/worker.h"
+#include "supervisor/iotrace/devices.h"
+#include "supervisor/iotrace/io_report.h"
+#include "supervisor/iotrace/io_watch.h"
+#include "supervisor/job/jobs.h"
+#include "supervisor/job/jobs_read.h"
+
+#define REPORT_MS	30000
+#define DEVICES_MS	1000
+#define DEVICES_MAX_MS	10000
+
+struct io_look {
+	struct request *request;
+	struct worker *worker;
+	int64_t job;
+	unsigned int ms;
+};
+
+/* ---------------------------------------------------------- in the worker */
+
+static json_t *io_look_report(struct channel_reporter *reporter, void *arg)
+{
+	const struct io_look *look = arg;
+
+	return io_report_job(look->request->common, look->job);
+}
+
+static json_t *io_look_top(struct channel_reporter *reporter, void *arg)
+{
+	const struct io_look *look = arg;
+
+	return io_report_top(look->request->common, look->request->uid);
+}
+
+static json_t *io_look_devices(struct channel_reporter *reporter, void *arg)
+{
+	const struct io_look *look = arg;
+	json_t *rows = devices_watch(look->ms);
+
+	if (!rows)
+		return outcome_error(-EIO, "/proc/diskstats cannot be read, or names no device");
+	return outcome_ok(json_pack("{s:s, s:o}", "node", look->request->common->config.node,
+				    "devices", rows));
+}
+
+static const struct worker_kind report_work = {
+	.name = "ckptd-report", .run = io_look_report, .deadline_ms = REPORT_MS,
+};
+
+static const struct worker_kind top_work = {
+	.name = "ckptd-top", .run = io_look_top, .deadline_ms = REPORT_MS,
+};
+
+static const struct worker_kind devices_work = {
+	.name = "ckptd-devices", .run = io_look_devices, .deadline_ms = REPORT_MS,
+};
+
+/* ------------------------------------------------------------ in the daemon */
+
+static void io_look_on_progress(json_t *progress, void *arg)
+{
+}
+
+static void io_look_on_outcome(json_t *outcome, void *arg)
+{
+	struct io_look *look = arg;
+
+	request_on_abandon(look->request, NULL, NULL);
+	request_answer(look->request, outcome);
+	free(look);
+}
+
+static void io_look_start(struct request *request, const struct worker_kind *kind, int64_t job,
+			  unsigned int ms)
+{
+	static const struct channel_ops ops = { io_look_on_progress, io_look_on_outcome };
+	struct io_look *look = calloc(1, sizeof(*look));
+	const struct worker_spec spec = { .kind = kind, .arg = look };
+	int err = look ? 0 : -ENOMEM;
+
+	if (!err) {
+		*look = (struct io_look){ .request = request, .job = job, .ms = ms };
+		err = worker_start(&request->common->workers, &spec, &ops, look, &look->worker);
+	}
+	if (err) {
+		request_answer(request, outcome_error(err, "no worker: %s", strerror(-err)));
+		free(look);
+		return;
+	}
+	request_on_abandon(request, worker_on_abandon, look->worker);
+}
+
+void verb_io_watch(struct request *request)
+{
+	json_t *outcome = NULL;
+	struct job *job = jobs_reconcile_for(request, &outcome);
+	int on = 0;
+
+	if (job && (json_unpack(request->args, "{s:b}", "on", &on) ||
+		    json_object_size(request->args) != 2))
+		outcome = outcome_usage("io_watch: bad arguments");
+	/* each node watches its own processes of the job, whether or not it is the home */
+	if (job && !outcome && (!job_is_alive(job) || !job->init))
+		outcome = outcome_error(-ESRCH, "job %lld does not run on this node",
+					(long long)job->id);
+	if (job && !outcome)
+		io_watch_set(request->services->io_watch, job, on, request);
+	else
+		request_answer(request, outcome);
+}
+
+void verb_io_report(struct request *request)
+{
+	json_t *outcome = NULL;
+	struct job *draft;
+	const struct job *job = jobs_read_for(request, &draft, &outcome);
+	int64_t id = job ? job->id : 0;
+
+	if (job && json_object_size(request->args) != 1)
+		outcome = outcome_usage("io_report: bad arguments");
+	job_draft_free(draft);
+	if (outcome)
+		request_answer(request, outcome);
+	else
+		io_look_start(request, &report_work, id, 0);
+}
+
+void verb_io_top(struct request *request)
+{
+	if (json_object_size(request->args))
+		request_answer(request, outcome_usage("io_top takes no arguments"));
+	else
+		io_look_start(request, &top_work, 0, 0);
+}
+
+void verb_devices(struct request *request)
+{
+	json_int_t ms = DEVICES_MS;
+
+	if (json_unpack(request->args, "{s?I !}", "interval_ms", &ms) || ms < 100 ||
+	    ms > DEVICES_MAX_MS)
+		request_answer(request, outcome_usage("devices: the interval is from 100 ms to "
+						      "10 s"));
+	else
+		io_look_start(request, &devices_work, 0, (unsigned int)ms);
+}
