@@ -227,8 +227,17 @@ static void io_print_phases(const json_t *phases)
 
 static void io_print_checkpoints(const json_t *checkpoints)
 {
-	char bytes[32], ns[32];
+	char bytes[32], ns[32], usual[32];
+	const json_t *slow;
+	size_t i;
 
+	json_array_foreach(json_object_get(checkpoints, "slow"), i, slow)
+		printf("checkpoint %lld was slow: %s/s, usually %s/s\n",
+		       (long long)cli_int(slow, "generation"),
+		       cli_bytes((uint64_t)cli_int(slow, "rate"), bytes),
+		       cli_bytes((uint64_t)cli_int(slow, "usual"), usual));
+	if (cli_int(checkpoints, "number") && !cli_int(checkpoints, "judged"))
+		puts("too few checkpoints to say whether one was slow");
 	if (cli_int(checkpoints, "number"))
 		printf("checkpoints, not in the above: %lld, %s in %s\n",
 		       (long long)cli_int(checkpoints, "number"),

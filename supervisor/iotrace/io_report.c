@@ -19,6 +19,7 @@
 #include "supervisor/iotrace/io_store.h"
 #include "supervisor/iotrace/phases.h"
 #include "supervisor/iotrace/portrait.h"
+#include "supervisor/iotrace/probes.h"
 
 #define TOP_S	10	/* the time that "top" looks back */
 #define DAY_S	86400
@@ -163,12 +164,56 @@ static uint64_t io_report_seconds(const json_t *spans)
 	return sum;
 }
 
+/* ------------------------------------------------------------ checkpoints */
+
+/* A row of the history as a probe; false: it lacks figures. */
+static bool io_report_probe(const json_t *row, struct probe *ret_probe)
+{
+	static const char *const parts[] = { "pages_ns", "contents_ns", "sync_ns", "commit_ns" };
+	json_int_t ns = 0;
+	size_t i;
+
+	if (!json_object_get(row, "bytes_stored") || !json_object_get(row, "pages_ns"))
+		return false;
+	for (i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+		ns += json_integer_value(json_object_get(row, parts[i]));
+	*ret_probe = (struct probe){
+		.generation = json_integer_value(json_object_get(row, "generation")),
+		.bytes = (double)json_integer_value(json_object_get(row, "bytes_stored")),
+		.seconds = (double)ns / 1e9,
+	};
+	return true;
+}
+
+/* Checkpoints that were slow, compared with those before them. */
+static json_t *io_report_slow(const struct probe *probes, size_t n, unsigned int *ret_judged)
+{
+	json_t *slow = json_array();
+	double usual = 0;
+	size_t i;
+
+	*ret_judged = 0;
+	for (i = 0; i < n; i++) {
+		const struct probe *p = &probes[i];
+		enum probe_verdict verdict = probe_judge(probes, i, p, &usual);
+
+		*ret_judged += verdict != PROBE_UNKNOWN;
+		if (verdict == PROBE_SLOW)
+			json_array_append_new(slow, json_pack(
+				"{s:I, s:I, s:I}", "generation", (json_int_t)p->generation, "rate",
+				(json_int_t)(p->bytes / p->seconds), "usual", (json_int_t)usual));
+	}
+	return slow;
+}
+
 /* The checkpoints of the history: ckptd's own I/O, which is not the job's. */
 static json_t *io_report_checkpoints(const struct common *common, int64_t job)
 {
-	json_t *rows = history_read(&common->catalog, job), *row;
+	json_t *rows = history_read(&common->catalog, job), *row, *slow;
+	struct probe *probes = calloc(json_array_size(rows) + 1, sizeof(*probes));
 	json_int_t number = 0, bytes = 0, ns = 0;
-	size_t i;
+	unsigned int judged = 0;
+	size_t i, n = 0;
 
 	json_array_foreach(rows, i, row) {
 		if (json_object_get(row, "restart") || json_object_get(row, "level"))
@@ -176,9 +221,14 @@ static json_t *io_report_checkpoints(const struct common *common, int64_t job)
 		number++;
 		bytes += json_integer_value(json_object_get(row, "bytes_stored"));
 		ns += json_integer_value(json_object_get(row, "total_ns"));
+		if (probes && io_report_probe(row, &probes[n]))
+			n++;
 	}
+	slow = io_report_slow(probes, n, &judged);
+	free(probes);
 	json_decref(rows);
-	return json_pack("{s:I, s:I, s:I}", "number", number, "bytes", bytes, "ns", ns);
+	return json_pack("{s:I, s:I, s:I, s:i, s:o}", "number", number, "bytes", bytes, "ns", ns,
+			 "judged", (int)judged, "slow", slow);
 }
 
 json_t *io_report_job(const struct common *common, int64_t job)

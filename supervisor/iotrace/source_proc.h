@@ -10,6 +10,13 @@
 
 #include "supervisor/iotrace/bpf/io_trace.h"
 
+/* Read a small file of /proc as text. 0 or negative errno. */
+int io_proc_read(const char *path, char *buf, size_t size);
+
+typedef void (*io_proc_fn)(pid_t pid, void *arg);
+/* Call @fn for @init and all processes below it. */
+void io_proc_each(pid_t init, io_proc_fn fn, void *arg);
+
 /* Parse the text of /proc/PID/io and add it to @counts; -EBADMSG: it is none. */
 int io_proc_parse(const char *text, struct io_counts *counts);
 

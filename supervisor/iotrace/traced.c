@@ -16,6 +16,7 @@
 
 #include "base/clock.h"
 #include "supervisor/iotrace/collect_priv.h"
+#include "supervisor/iotrace/open_files.h"
 #include "supervisor/iotrace/source_proc.h"
 
 #define EXPIRE_MS	600000
@@ -249,6 +250,11 @@ static void traced_choose(struct io_traced *t, bool host_ns)
 			 unseen);
 }
 
+static void traced_on_open_file(const struct io_name *name, void *arg)
+{
+	traced_on_name(name, arg);
+}
+
 /* The new job, in the list; negative errno: the process has ended. */
 static int traced_begin(struct collector *c, struct io_traced *t, bool host_ns)
 {
@@ -270,6 +276,8 @@ static int traced_begin(struct collector *c, struct io_traced *t, bool host_ns)
 		traced_count(t, &t->stored);
 	io_store_begin(c->store);
 	io_store_put_span(c->store, &t->span);
+	if (t->ns)
+		open_files_each(t->init, t->span.job, traced_on_open_file, c);
 	if (io_store_commit(c->store, &error))
 		log_warning(&c->common->log, "job %lld: its I/O cannot be recorded: %s",
 			    (long long)t->span.job, error.text);

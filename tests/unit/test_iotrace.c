@@ -4,6 +4,7 @@
  * sums over spans, samples, retention, a writer that is killed.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -19,11 +20,15 @@
 #include "supervisor/iotrace/devices.h"
 #include "supervisor/iotrace/io_metrics.h"
 #include "supervisor/iotrace/io_store.h"
+#include "supervisor/iotrace/open_files.h"
 #include "supervisor/iotrace/phases.h"
 #include "supervisor/iotrace/portrait.h"
+#include "supervisor/iotrace/probes.h"
 #include "supervisor/iotrace/source_proc.h"
 
 #define DAY	86400
+
+static char dir[] = "/tmp/iotrace.XXXXXX";
 
 /* ----------------------------------------------------------------- portrait */
 
@@ -195,6 +200,32 @@ static void test_phases_noise(void **state)
 	assert_int_equal(got[0].seconds, 128);
 }
 
+/* ------------------------------------------------------------------ probes */
+
+static void test_probes(void **state)
+{
+	/* 100 MB/s, give or take some, one of them very slow */
+	const struct probe earlier[] = {
+		{ 1, 1e9, 10 }, { 2, 1e9, 10.5 }, { 3, 1.1e9, 11 }, { 4, 1e9, 9.5 }, { 5, 1e9, 40 },
+		{ 6, 1e6, 10 },
+	};
+	const struct probe now = { 7, 1e9, 16 }, usual = { 7, 1e9, 13 }, small = { 7, 1e6, 10 };
+	const struct probe shared[] = {
+		{ 1, 1e9, 10 }, { 2, 1e9, 30 }, { 3, 1e9, 5 }, { 4, 1e9, 20 }, { 5, 1e9, 8 },
+	};
+	double rate = 0;
+
+	/* too few, also where others are of another size */
+	assert_int_equal(probe_judge(earlier, 4, &now, &rate), PROBE_UNKNOWN);
+	assert_int_equal(probe_judge(earlier, 6, &small, &rate), PROBE_UNKNOWN);
+	assert_int_equal(probe_judge(earlier, 6, &now, &rate), PROBE_SLOW);
+	assert_true(rate == 1e8);
+	assert_int_equal(probe_judge(earlier, 6, &usual, &rate), PROBE_USUAL);
+	/* half as fast is nothing new on a device whose rates differ so much */
+	assert_int_equal(probe_judge(shared, 5, &(const struct probe){ 6, 1e9, 20 }, &rate),
+			 PROBE_USUAL);
+}
+
 /* ------------------------------------------------------------------ texts */
 
 static void test_devices(void **state)
@@ -247,6 +278,37 @@ static void test_proc(void **state)
 	assert_int_equal(io_proc_counts(child, &counts), -ESRCH);
 }
 
+static void take_open(const struct io_name *name, void *arg)
+{
+	char *want = arg;
+
+	if (!strcmp(name->path, want))
+		want[0] = '\0';
+}
+
+static void test_open_files(void **state)
+{
+	char path[128];
+	uint64_t ino;
+	int mount, fd;
+	__u32 dev;
+
+	assert_int_equal(open_files_parse_info("pos:\t0\nflags:\t0100000\nmnt_id:\t28\n"
+					       "ino:\t131\n", &ino, &mount), 0);
+	assert_int_equal(ino, 131);
+	assert_int_equal(mount, 28);
+	assert_int_equal(open_files_parse_info("pos:\t0\nmnt_id:\t28\n", &ino, &mount), -EBADMSG);
+	assert_int_equal(open_files_parse_mount("28 1 259:3 / / rw - ext4 x rw", 28, &dev), 0);
+	assert_int_equal(dev, 259 << 20 | 3);
+	assert_int_equal(open_files_parse_mount("28 1 259:3 / / rw", 2, &dev), -ENOENT);
+	snprintf(path, sizeof(path), "%s/open", dir);
+	fd = creat(path, 0600);
+	assert_true(fd >= 0);
+	open_files_each(getpid(), 1, take_open, path);
+	assert_string_equal(path, "");
+	close(fd);
+}
+
 static void test_metrics(void **state)
 {
 	struct io_counts before = {}, now = {};
@@ -276,8 +338,6 @@ static void test_metrics(void **state)
 }
 
 /* ------------------------------------------------------------------ store */
-
-static char dir[] = "/tmp/iotrace.XXXXXX";
 
 static int begin(void **state)
 {
@@ -495,8 +555,10 @@ int main(void)
 		cmocka_unit_test(test_rates),
 		cmocka_unit_test(test_phases),
 		cmocka_unit_test(test_phases_noise),
+		cmocka_unit_test(test_probes),
 		cmocka_unit_test(test_devices),
 		cmocka_unit_test(test_proc),
+		cmocka_unit_test(test_open_files),
 		cmocka_unit_test(test_metrics),
 		cmocka_unit_test(test_spans),
 		cmocka_unit_test(test_retention),

@@ -36,6 +36,7 @@ def put(name, size, count, pause=0):
         if pause:
             time.sleep(pause)
     return fd
+FIRST
 wait('go')
 STEPS
 os.close(os.open(f'{d}/done', os.O_WRONLY | os.O_CREAT))
@@ -46,13 +47,13 @@ wait('end')
 class Traced:
     """A job that does STEPS once it is watched."""
 
-    def __init__(self, node, steps, user=None, watch=True, opts=()):
+    def __init__(self, node, steps, user=None, watch=True, opts=(), first=''):
         self.node = node
         self.dir = tempfile.mkdtemp(prefix='io-', dir=node.base)
         os.chmod(self.dir, 0o777)
         program = f'{self.dir}/program.py'
         with open(program, 'w') as f:
-            f.write(PROGRAM.replace('STEPS', steps))
+            f.write(PROGRAM.replace('STEPS', steps).replace('FIRST', first))
         os.chmod(program, 0o644)
         if user:
             opts = (*opts, '--chdir', '/')
@@ -206,6 +207,19 @@ for pid in pids:
         equal(report['operations']['write']['count'], writes, 'writes')
         check(('N-1' in report['bottleneck']) == (pattern == 'N-1'), report['bottleneck'])
         job.end()
+
+
+@test
+def opened_before(node):
+    """a file that was open before the watch has its name"""
+    job = Traced(node, "os.write(fd, bytes(700)); os.close(fd)", watch=False,
+                 first="fd = os.open(f'{d}/early', os.O_WRONLY | os.O_CREAT, 0o600)")
+    wait_for('the file', 30, lambda: os.path.exists(f'{job.dir}/early'))
+    node.ctl('io', 'watch', str(job.job), 'on')
+    job.go()
+    report = settled(job, lambda r: r['operations']['write']['count'] >= 1)
+    equal(job.file(report, 'early')['write_bytes'], 700, 'the file')
+    job.end()
 
 
 @test
@@ -479,7 +493,7 @@ def cost(node):
     ops = node.json('io', 'report', str(job))['operations']
     equal((ops['read_other']['count'], ops['write_other']['count']) >= (3 * CALLS, 3 * CALLS),
           True, f'calls of dd: {ops}')
-    node.ctl('kill', str(job), 'KILL')
+    node.wait(job)
 
 
 @test
