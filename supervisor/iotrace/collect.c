@@ -53,6 +53,7 @@ static void collect_take(struct collector *c, const json_t *message)
 	if (hello) {
 		free(c->metrics_path);
 		c->metrics_path = path && *path ? strdup(path) : NULL;
+		traced_ask_again(c);
 	}
 	if (hello && strcmp(hello, CKPT_VERSION))
 		reactor_stop(c->reactor);

@@ -25,6 +25,7 @@ struct io_traced {
 	int pidfd;
 	uint32_t ns;		/* PID namespace; 0: not counted by BPF */
 	struct reactor_source *end;
+	bool confirmed;		/* by the ckptd that is connected now */
 	struct io_counts stored;	/* what the store has of this span */
 	struct io_counts seen;		/* what the sample sums have */
 	struct io_traced *next;
@@ -43,6 +44,7 @@ struct collector {
 	struct io_metrics metrics;
 	int64_t alone_ms;	/* since when no ckptd is connected, or nothing is watched */
 	int64_t idle_ms;	/* since when no job needs the BPF programs; 0: one does */
+	int64_t confirm_ms;	/* when jobs that ckptd has not named are dropped; 0: never */
 	int64_t expire_ms;	/* when old rows are removed next */
 	int64_t clock_s;	/* wall clock of the last tick */
 	uint64_t missed;	/* as last stored */
@@ -60,6 +62,8 @@ struct collector {
  */
 json_t *traced_watch(struct collector *collector, const json_t *message);
 void traced_unwatch(struct collector *collector, int64_t job);
+/* A new ckptd is connected: jobs that it does not name soon are not watched any more. */
+void traced_ask_again(struct collector *collector);
 /* One transaction: all that has changed since the last one. */
 void traced_tick(struct collector *collector);
 

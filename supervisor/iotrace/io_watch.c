@@ -66,6 +66,7 @@ struct io_watch {
 	size_t nr_told, room;
 	struct io_asked *asked;
 	struct io_wish *wishes;
+	bool looked;			/* for a collector of an earlier ckptd */
 	bool read_wishes;		/* those of an earlier ckptd were read */
 	bool said_proc;			/* the log has why BPF is not available */
 };
@@ -413,9 +414,10 @@ static void io_watch_sync(struct io_watch *w)
 	io_watch_keep_wishes(w);
 	for (job = jobs_next(w->jobs, NULL); job && !any; job = jobs_next(w->jobs, job))
 		any = io_watch_wants(w, job);
-	/* also to a collector of an earlier ckptd, which watches what nobody wants any more */
-	if (w->fd < 0 && any && io_watch_connect(w))
+	/* a collector of an earlier ckptd may watch jobs that nobody wants watched any more */
+	if (w->fd < 0 && (any || !w->looked) && io_watch_connect(w) && any)
 		io_watch_start(w);
+	w->looked = true;
 	if (w->fd < 0)
 		return;
 	for (i = 0; i < w->nr_told; i++)

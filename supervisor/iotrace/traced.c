@@ -21,6 +21,7 @@
 
 #define EXPIRE_MS	600000
 #define UNLOAD_MS	3000
+#define CONFIRM_MS	15000
 #define STEP_S		3600	/* a wall clock that jumps by more removes nothing for a while */
 
 static struct io_traced *traced_find(struct collector *c, int64_t job)
@@ -192,9 +193,34 @@ static void traced_on_end(uint32_t events, void *arg)
 	traced_end(arg);
 }
 
+void traced_ask_again(struct collector *c)
+{
+	struct io_traced *t;
+
+	for (t = c->jobs; t; t = t->next)
+		t->confirmed = false;
+	c->confirm_ms = clock_monotonic_ms() + CONFIRM_MS;
+}
+
+/* Jobs that the new ckptd has not named: io_trace was switched off, say. */
+static void traced_drop(struct collector *c)
+{
+	struct io_traced *t = c->jobs, *next;
+
+	if (!c->confirm_ms || clock_monotonic_ms() < c->confirm_ms)
+		return;
+	c->confirm_ms = 0;
+	for (; t; t = next) {
+		next = t->next;
+		if (!t->confirmed)
+			traced_end(t);
+	}
+}
+
 void traced_tick(struct collector *c)
 {
 	traced_store(c, NULL);
+	traced_drop(c);
 	traced_expire(c);
 	traced_unload(c);
 }
@@ -298,13 +324,16 @@ json_t *traced_watch(struct collector *c, const json_t *message)
 			"uid", &uid, "name", &name, "host_ns", &host_ns) || pid <= 0)
 		return NULL;
 	t = traced_find(c, job);
-	if (t && t->init == (pid_t)pid)
+	if (t && t->init == (pid_t)pid) {
+		t->confirmed = true;
 		return traced_answer(t);
+	}
 	if (t)
 		traced_end(t);
 	t = calloc(1, sizeof(*t));
 	if (!t)
 		return NULL;
+	t->confirmed = true;
 	t->span.job = job;
 	t->span.uid = (uid_t)uid;
 	t->init = (pid_t)pid;

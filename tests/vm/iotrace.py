@@ -357,6 +357,10 @@ def switched(node):
     other.go()
     report = settled(other, lambda r: r['operations']['write']['count'] >= 20)
     equal(report['operations']['write']['count'], 20, 'with io_trace = on')
+    node.leave()
+    del node.settings['io_trace']
+    node.start()
+    wait_for('the programs to leave, as nobody wants them', 60, lambda: not programs())
     other.end()
 
 
