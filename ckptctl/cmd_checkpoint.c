@@ -8,9 +8,10 @@
 #include "ckptctl/cli_job.h"
 
 #include <stdio.h>
+#include <string.h>
 
 enum { OPT_STOP_AND_COPY = 256, OPT_MAX_PAUSE, OPT_TIMEOUT, OPT_FILES, OPT_FULL, OPT_SOCKETS,
-       OPT_INCREMENTAL };
+       OPT_INCREMENTAL, OPT_SCRUB, OPT_SCRUB_EVERY };
 
 static const struct option longs[] = {
 	{ "kill", no_argument, NULL, 'k' },
@@ -22,6 +23,8 @@ static const struct option longs[] = {
 	{ "sockets", required_argument, NULL, OPT_SOCKETS },
 	{ "full", no_argument, NULL, OPT_FULL },
 	{ "incremental", no_argument, NULL, OPT_INCREMENTAL },
+	{ "scrub", required_argument, NULL, OPT_SCRUB },
+	{ "scrub-every", required_argument, NULL, OPT_SCRUB_EVERY },
 	{ NULL }
 };
 
@@ -33,6 +36,31 @@ static const char *on_nodes(const json_t *result, char *text, size_t size)
 	if (nr)
 		snprintf(text, size, " on %zu nodes", nr);
 	return text;
+}
+
+/* Print what the comparison of unwritten memory has found. */
+static void cmd_checkpoint_scrub(const json_t *result)
+{
+	const json_t *found = json_object_get(result, "scrub"), *page;
+	long long pages = (long long)cli_int(found, "pages"), nr;
+	size_t i;
+
+	if (!found)
+		return;
+	if (!cli_int(found, "wrong")) {
+		printf("scrub: %lld unwritten pages are as they were written\n", pages);
+		return;
+	}
+	nr = (long long)cli_int(found, "wrong");
+	printf("SUSPECT: of %lld unwritten pages %lld are not as they were written%s\n", pages, nr,
+	       json_is_true(json_object_get(result, "ended")) ? "; job ended" : "");
+	json_array_foreach(json_object_get(found, "at"), i, page)
+		printf("  process %lld (%s): page %s of %s-%s (%s)\n",
+		       (long long)cli_int(page, "pid"), cli_str(page, "command"),
+		       cli_str(page, "address"), cli_str(page, "start"), cli_str(page, "end"),
+		       cli_str(page, "mapping"));
+	if (nr > (long long)i)
+		printf("  %lld more\n", nr - (long long)i);
 }
 
 static void cmd_checkpoint_print(struct cli *cli, json_t *result)
@@ -56,6 +84,7 @@ static void cmd_checkpoint_print(struct cli *cli, json_t *result)
 	       on_nodes(result, nodes, sizeof(nodes)),
 	       json_is_true(json_object_get(result, "killed")) ? "; job ended" : "");
 	cli_base(result);
+	cmd_checkpoint_scrub(result);
 	if (excluded)
 		printf("%s left out, as the program wants it\n",
 		       cli_bytes((uint64_t)excluded * 4096, mapped));
@@ -65,6 +94,34 @@ static void cmd_checkpoint_print(struct cli *cli, json_t *result)
 	if (json_object_get(result, "quiesce_ns"))
 		printf("its ranks were quiesced in %s\n",
 		       cli_ns((uint64_t)cli_int(result, "quiesce_ns"), quiesce));
+}
+
+static int cmd_checkpoint_policy(struct cli *cli, json_t *args)
+{
+	static const char *const words[] = { "off", "report", "stop", "repair" };
+	size_t i;
+
+	for (i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		if (strcmp(optarg, words[i]))
+			continue;
+		json_object_set_new(args, "scrub", json_string(optarg));
+		return 0;
+	}
+	return cli_usage(cli, "--scrub is off, report, stop or repair, not %s", optarg);
+}
+
+/* With --scrub=repair: begin again from the generation that ckptd trusts most. */
+static int cmd_checkpoint_repair(struct cli *cli, json_t *outcome)
+{
+	json_t *result = json_object_get(outcome, "result");
+	json_t *args = json_pack("{s:I}", "job", (json_int_t)cli_int(result, "job"));
+	bool ended = json_is_true(json_object_get(result, "ended"));
+	int status = cli_finish(cli, outcome, cmd_checkpoint_print);
+
+	if (ended)
+		return cli_job_restart(cli, args);
+	json_decref(args);
+	return status;
 }
 
 static int cmd_checkpoint_take_option(struct cli *cli, json_t *args, int c)
@@ -95,6 +152,13 @@ static int cmd_checkpoint_take_option(struct cli *cli, json_t *args, int c)
 		return cli_files(cli, args, optarg);
 	case OPT_SOCKETS:
 		return cli_sockets(cli, args, optarg);
+	case OPT_SCRUB:
+		return cmd_checkpoint_policy(cli, args);
+	case OPT_SCRUB_EVERY:
+		if (!cli_number(cli, optarg, "--scrub-every", 1, 1000, &number))
+			return CLI_USAGE;
+		json_object_set_new(args, "scrub_every", json_integer(number));
+		return 0;
 	case OPT_FULL:
 	case OPT_INCREMENTAL:
 		if (json_object_get(args, "incremental") &&
@@ -110,6 +174,8 @@ static int cmd_checkpoint_take_option(struct cli *cli, json_t *args, int c)
 static int cmd_checkpoint_run(struct cli *cli, int argc, char **argv)
 {
 	json_t *args = json_object();
+	json_t *outcome;
+	bool repair;
 	int c, status = 0;
 
 	while (!status && (c = cli_getopt(cli, argc, argv, "kn", longs)) != -1)
@@ -120,7 +186,10 @@ static int cmd_checkpoint_run(struct cli *cli, int argc, char **argv)
 		json_decref(args);
 		return status;
 	}
-	return cli_finish(cli, cli_call(cli, "checkpoint", args), cmd_checkpoint_print);
+	repair = !strcmp(cli_str(args, "scrub"), "repair");
+	outcome = cli_call(cli, "checkpoint", args);
+	return repair ? cmd_checkpoint_repair(cli, outcome) :
+	       cli_finish(cli, outcome, cmd_checkpoint_print);
 }
 
 const struct cli_verb cmd_checkpoint = {
@@ -137,5 +206,8 @@ const struct cli_verb cmd_checkpoint = {
 	"      --files HOW       keep (default), track, carry, or ignore files it writes\n"
 	"      --sockets RULES   refuse (default), close or reset those connected to outside\n"
 	"      --incremental     store only what was written since the last generation\n"
-	"      --full            store all, whatever ckptd.conf says\n",
+	"      --full            store all, whatever ckptd.conf says\n"
+	"      --scrub POLICY    off, report, stop or repair: compare unwritten memory with the\n"
+	"                        last generation; as with --incremental\n"
+	"      --scrub-every N   compare one N-th of it, in turns\n",
 };

@@ -117,6 +117,8 @@ static void print_generation(struct cli_table *table, const json_t *job,
 	char when[32], pause[32], stored[32], nodes[48], levels[256];
 	bool bad = json_object_get(row, "error");
 	bool pinned = json_is_true(json_object_get(row, "pinned"));
+	const char *trust = cli_str(row, "trust");
+	bool marked = trust[0] && strcmp(trust, "unverified");
 	bool killed = json_is_true(json_object_get(json_object_get(row, "note"), "killed"));
 
 	cli_table_row(table);
@@ -136,7 +138,8 @@ static void print_generation(struct cli_table *table, const json_t *job,
 	if (with_levels)
 		cli_table_cell(table, "%s", level_names(json_object_get(row, "levels"), levels,
 							sizeof(levels)));
-	cli_table_cell(table, "%s%s%s", pinned ? "pinned" : "",
+	cli_table_cell(table, "%s%s%s%s%s", marked ? trust : "",
+		       marked && (pinned || killed || bad) ? ", " : "", pinned ? "pinned" : "",
 		       pinned && (killed || bad) ? ", " : "",
 		       killed ? "job ended by it" : cli_str(row, "error"));
 }

@@ -186,11 +186,13 @@ _ckptctl_value()
 		_ckptctl_reply "$(_ckptctl_nodes "$2" | sed 's/^/node:/')" ;;
 	--pid | -p)
 		_ckptctl_reply "$(ps -eo pid= 2>/dev/null)" ;;
-	--name | -N | --node | --map | --env | --address | --generation | -g | --keep | --keep-every | --max-size | --max-pause | --timeout | --freeze-timeout | --history | -H | --limit | --external | \
+	--name | -N | --node | --map | --env | --address | --generation | -g | --keep | --keep-every | --max-size | --max-pause | --timeout | --scrub-every | --freeze-timeout | --history | -H | --limit | --external | \
 	--exclude-range | --exclude-fd | --exclude-thread | \
 	--every | --mtbf | --node-mtbf | --slowdown | --level | --max-recoveries | --samples | \
 	--interval | --patience | --grace | --rank)
 		COMPREPLY=() ;;
+	--scrub)
+		_ckptctl_reply 'off report stop repair' ;;
 	--sockets)
 		_ckptctl_reply 'refuse close reset' ;;
 	--recover)

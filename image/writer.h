@@ -181,6 +181,8 @@ int image_set_roots(struct image *img, const int32_t *pids, unsigned int nr);
 /* free-form text: "cpu.flags", "command", …; a second value replaces the first */
 int image_set(struct image *img, const char *key, const char *value);
 
+/* {"pages": N, "wrong": N, "at": [...]}: unwritten pages that were compared with the base */
+#define IMAGE_KEY_SCRUB		"scrub"
 /* {"untouched": N, "file": N}: numbers of pages that the caller neither added nor excluded */
 #define IMAGE_KEY_SKIPPED	"pages.skipped"
 

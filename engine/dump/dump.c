@@ -18,6 +18,7 @@
 #include "engine/core/state_kind.h"
 #include "engine/dump/dump_closed.h"
 #include "engine/dump/dump_in_place.h"
+#include "engine/dump/dump_scrub.h"
 #include "engine/dump/dump_sock.h"
 
 #include "engine/core/nsinit_name.h"
@@ -321,9 +322,8 @@ static void dump_identify(struct dump *d, uint64_t started)
 		identity.uid = d->options->owner->uid;
 		identity.gid = d->options->owner->gid;
 	}
-	if (root) {
+	if (root)
 		image_set(d->img, "command", root->rec->comm);
-	}
 	if (d->stats.pages_excluded) {
 		snprintf(text, sizeof(text), "%llu",
 			 (unsigned long long)d->stats.pages_excluded);
@@ -346,6 +346,7 @@ static void dump_identify(struct dump *d, uint64_t started)
 	if (d->stats.why_full[0])
 		image_set(d->img, "full.because", d->stats.why_full);
 	describe_phases(d);
+	dump_scrub_describe(d);
 	image_set_identity(d->img, &identity);
 	image_set_timing(d->img, &timing);
 }

@@ -50,6 +50,27 @@ struct dump_files_told {
 	} told[DUMP_FILES_TOLD];
 };
 
+#define DUMP_SCRUB_TOLD		16	/* pages that struct dump_scrub_told names */
+
+/**
+ * struct dump_scrub_told - what the comparison of unwritten pages with the base found
+ * @pages: that were compared
+ * @wrong: of these, that differ
+ * @ns: time of comparing, without that of reading the job's pages
+ * @told: the first @nr_told pages that differ; pid and command: of the first process that has the
+ *	page; start, end, mapping: of the mapping
+ */
+struct dump_scrub_told {
+	uint64_t pages, wrong, ns;
+	unsigned int nr_told;
+	struct dump_scrub_page {
+		uint64_t addr, start, end;
+		int32_t pid;
+		char command[16];
+		char mapping[80];
+	} told[DUMP_SCRUB_TOLD];
+};
+
 struct dump_options {
 	const pid_t *roots;
 	unsigned int nr_roots;
@@ -74,6 +95,11 @@ struct dump_options {
 	unsigned int chain_max;	/* most earlier images whose pages this one may need */
 	bool track;		/* track writes from now on: an incremental dump may follow */
 	bool verify_base;	/* compare the unwritten pages with @base; fail if one differs */
+	/*
+	 * Compare one in so many stretches of unwritten pages with @base, and tell which differ;
+	 * 0: none, 1: all.  Which stretches is decided by @generation.
+	 */
+	unsigned int scrub_every;
 	bool dry_run;		/* check only: refusals as for a real dump, nothing written */
 	unsigned int freeze_timeout_ms;	/* 0: 10000 */
 	unsigned int max_pause_ms;	/* 0: 60000 */
@@ -170,6 +196,7 @@ struct dump_stats {
 	uint64_t base;		/* generation of the base, if @incremental */
 	bool incremental;
 	struct dump_files_told files;
+	struct dump_scrub_told scrub;
 	char why_full[160];	/* why the image is full though a base was wanted; "": none was */
 };
 

@@ -9,7 +9,8 @@
  * a thread reads batches straight into memory of the image writer, while the batch
  * before is stored.
  *
- * Pages that the kernel calls clean, and that the base of this image has, are not read.
+ * Pages that the kernel calls clean, and that the base of this image has, are not read, unless
+ * dump_scrub.c wants to compare them.
  * dump_store.c decides how a page is stored: as data or as a reference.
  */
 #include "base/error.h"
@@ -21,6 +22,7 @@
 
 #include "image/base.h"
 #include "engine/dump/dump_exclude.h"
+#include "engine/dump/dump_scrub.h"
 #include "engine/dump/page_fetch.h"
 
 #define PAGE		4096ULL
@@ -218,27 +220,41 @@ static int dump_pages_want(struct page_reader *r, uint64_t addr, uint64_t len, u
 	return 0;
 }
 
+/* Refer to the base for clean pages, and read those that the base lacks. */
+static int dump_pages_refer(struct page_reader *r, uint64_t addr, uint64_t end)
+{
+	uint64_t done;
+	int ret = 0;
+
+	for (; addr < end && !ret; addr += done ? done : PAGE) {
+		ret = page_store_base(&r->store, addr, end - addr, &done);
+		if (!ret && !done)
+			ret = dump_pages_want(r, addr, PAGE, 0, false);
+		r->d->bytes_mapped += ret ? 0 : done;
+	}
+	return ret;
+}
+
 /* Take pages of one run within one mapping: refer to the base for them, or want them read. */
 static int dump_pages_take(struct page_reader *r, uint64_t addr, uint64_t end,
 			   const struct ckpt_page_run *run)
 {
 	bool shared = r->store.stored && (run->flags & CKPT_RUN_SHARED);
 	bool clean = r->store.base_mm && (run->flags & CKPT_RUN_CLEAN);
-	uint64_t done;
-	int ret;
+	uint64_t stop;
+	int ret = 0;
 
 	/* Shared pages are read also if they are clean: their contents must be compared. */
-	while (clean && !shared && !r->d->options->verify_base && addr < end) {
-		ret = page_store_base(&r->store, addr, end - addr, &done);
-		if (!ret && !done)
-			ret = dump_pages_want(r, addr, PAGE, 0, false);
-		if (ret)
-			return ret;
-		r->d->bytes_mapped += done;
-		addr += done ? done : PAGE;
+	if (!clean || shared)
+		return dump_pages_want(r, addr, end - addr, shared ? run->cookie +
+				       (addr - run->start) / PAGE : 0, clean);
+	for (; addr < end && !ret; addr = stop) {
+		if (dump_scrub_wants(r->d, addr, end, &stop))
+			ret = dump_pages_want(r, addr, stop - addr, 0, true);
+		else
+			ret = dump_pages_refer(r, addr, stop);
 	}
-	return addr == end ? 0 : dump_pages_want(r, addr, end - addr,
-				      shared ? run->cookie + (addr - run->start) / PAGE : 0, clean);
+	return ret;
 }
 
 /* The same, without the pages that the process excluded. */

@@ -23,7 +23,7 @@
  *	dump_track.c	identity and durability of files that stay where they are
  *	dump_mark.c	marks of inodes, by which a restart finds them again
  *	dump_pages.c	memory: which pages, and how they are read
- *	dump_store.c	memory: where a page is stored
+ *	dump_store.c	memory: where a page is stored; dump_scrub.c: is it as it was?
  *	dump_records.c	our own records
  */
 #ifndef STILLPOINT_DUMP_RUN_H

@@ -26,6 +26,7 @@
 #include "base/error.h"
 #include "image/base.h"
 #include "image/reader.h"
+#include "engine/dump/dump_scrub.h"
 #include "engine/dump/page_table.h"
 
 #define PAGE		4096ULL
@@ -111,38 +112,14 @@ int page_store_base(struct page_store *s, uint64_t addr, uint64_t len, uint64_t 
 	return ret ? dump_image_failed(s->d, ret) : 0;
 }
 
-/* Compare pages that the kernel calls clean with the base, if the base has them. */
-static int verify_base(struct page_store *s, uint64_t addr, uint64_t len, const char *data)
-{
-	struct image_reader *base = image_base_reader(s->d->img);
-	char was[PAGE];
-
-	for (uint64_t at = 0; at < len; at += PAGE) {
-		int ret = image_pages_read(base, s->base_mm, addr + at, 1, was);
-
-		if (ret == -ENOENT)
-			continue;
-		if (ret)
-			return error_fail(s->d->error, ret, "the image before cannot be read: %s",
-					   image_reader_error(base));
-		if (memcmp(was, data + at, PAGE))
-			return error_fail(s->d->error, -EUCLEAN,
-					   "page 0x%llx of memory map %u differs from the image "
-					   "before, although the kernel says that it was not "
-					   "written",
-					   (unsigned long long)(addr + at), s->mm_id);
-	}
-	return 0;
-}
-
 static int dump_store_pages(struct page_store *s, uint64_t addr, uint64_t len, const char *data,
 			    bool clean)
 {
 	uint64_t done;
 	int ret = 0;
 
-	if (clean && s->d->options->verify_base)
-		ret = verify_base(s, addr, len, data);
+	if (clean)
+		ret = dump_scrub(s->d, s->mm_id, s->base_mm, addr, len, data);
 	for (; clean && len && !ret; addr += done, data += done, len -= done) {
 		ret = page_store_base(s, addr, len, &done);
 		if (ret || done)

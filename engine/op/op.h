@@ -63,13 +63,18 @@ struct op_env {
  * @args: pids [n, ...], dir, kill, dry_run, stop_and_copy, files,
  *	freeze_timeout_ms, max_pause_ms, generation, job,
  *	exclude [{kind: range|fd|thread, pid, start, end}, ...]: excluded things, as
- *	in struct ckpt_exclude; end with a range only; base, chain_max, track, verify_base, sockets
+ *	in struct ckpt_exclude; end with a range only; base, chain_max, track, verify_base, sockets,
+ *	scrub_every
  *
  * The result has "files" ("grows", "copied", "cloned", "watched": each with "nr" and "bytes")
  * and "files_named", a list of {"path", "how", "bytes", "once"} of the first that are not
  * "grows"; "once": the tree had closed the file, and had written it but once.
  * "files_closed" tells of files that the tree had closed: "known" (they are among these),
  * "complete" (none is missing), "since" (the time from which on they are known; 0: always).
+ *
+ * "scrub", with scrub_every and a base: {"pages", "wrong", "ns", "at"}, as in struct
+ * dump_scrub_told; "at" is a list of {"pid", "command", "address", "start", "end", "mapping"},
+ * addresses in hexadecimal digits.
  *
  * env->frozen and env->note are as in struct dump_options.
  */

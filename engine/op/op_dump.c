@@ -128,7 +128,7 @@ static json_t *op_dump_parse(const struct op_env *env, json_t *json, struct dump
 {
 	struct dump_options *o = &args->options;
 	int kill = 0, dry_run = 0, copy = 0, freeze = 0, pause = 0, chain = 0, track = 0,
-	    verify = 0;
+	    verify = 0, every = 0;
 	json_int_t generation = 0;
 	const char *files = NULL;
 	json_t *pids = NULL, *exclude = NULL, *outcome;
@@ -136,16 +136,16 @@ static json_t *op_dump_parse(const struct op_env *env, json_t *json, struct dump
 
 	if (json_unpack_ex(json, &why, 0,
 			   "{s:o, s?s, s?b, s?b, s?b, s?s, s?i, s?i, s?I, s?s, s?o, s?s, s?i, "
-			   "s?b, s?b, s?s !}",
+			   "s?b, s?b, s?s, s?i !}",
 			   "pids", &pids, "dir", &o->dir, "kill", &kill,
 			   "dry_run", &dry_run, "stop_and_copy", &copy,
 			   "files", &files, "freeze_timeout_ms", &freeze,
 			   "max_pause_ms", &pause, "generation", &generation,
 			   "job", &o->job, "exclude", &exclude, "base", &o->base,
 			   "chain_max", &chain, "track", &track, "verify_base", &verify,
-			   "sockets", &o->sockets))
+			   "sockets", &o->sockets, "scrub_every", &every))
 		return outcome_error(-EINVAL, "dump: bad arguments: %s", why.text);
-	if (freeze < 0 || pause < 0 || generation < 0 || chain < 0)
+	if (freeze < 0 || pause < 0 || generation < 0 || chain < 0 || every < 0)
 		return outcome_error(-EINVAL, "dump: a number is negative");
 	if (op_files_parse(files, &o->files))
 		return outcome_error(-EINVAL, "files is one of keep, track, carry, ignore, not %s",
@@ -159,6 +159,7 @@ static json_t *op_dump_parse(const struct op_env *env, json_t *json, struct dump
 	o->chain_max = chain ? (unsigned int)chain : OP_CHAIN_MAX;
 	o->track = track;
 	o->verify_base = verify;
+	o->scrub_every = (unsigned int)every;
 	o->freeze_timeout_ms = (unsigned int)freeze;
 	o->max_pause_ms = (unsigned int)pause;
 	o->generation = (uint64_t)generation;
@@ -252,6 +253,30 @@ static void op_dump_files(json_t *result, const struct dump_files_told *told)
 					      "since", (json_int_t)told->closed_since));
 }
 
+/* Tell how many unwritten pages were compared with the base, and which of them differ. */
+static void op_dump_scrub(json_t *result, const struct dump_scrub_told *told)
+{
+	json_t *at = json_array();
+	char addr[20], start[20], end[20];
+
+	for (unsigned int i = 0; i < told->nr_told; i++) {
+		const struct dump_scrub_page *page = &told->told[i];
+
+		snprintf(addr, sizeof(addr), "%llx", (unsigned long long)page->addr);
+		snprintf(start, sizeof(start), "%llx", (unsigned long long)page->start);
+		snprintf(end, sizeof(end), "%llx", (unsigned long long)page->end);
+		json_array_append_new(at, json_pack("{s:i, s:o, s:s, s:s, s:s, s:o}", "pid",
+						    (int)page->pid, "command",
+						    outcome_text(page->command), "address", addr,
+						    "start", start, "end", end, "mapping",
+						    outcome_text(page->mapping)));
+	}
+	json_object_set_new(result, "scrub", json_pack("{s:I, s:I, s:I, s:o}", "pages",
+						       (json_int_t)told->pages, "wrong",
+						       (json_int_t)told->wrong, "ns",
+						       (json_int_t)told->ns, "at", at));
+}
+
 static json_t *op_dump_figures(const struct dump_options *o, const struct dump_stats *s)
 {
 	json_t *result = json_pack("{s:b, s:b, s:i, s:i}",
@@ -284,6 +309,8 @@ static json_t *op_dump_figures(const struct dump_options *o, const struct dump_s
 	op_dump_files(result, &s->files);
 	if (o->dir)
 		json_object_set_new(result, "dir", json_string(o->dir));
+	if (o->scrub_every && s->incremental)
+		op_dump_scrub(result, &s->scrub);
 	if (s->incremental)
 		json_object_set_new(result, "base", json_integer((json_int_t)s->base));
 	if (s->why_full[0])

@@ -67,6 +67,8 @@ static json_t *op_image_describe(const struct image_reader *reader)
 	const char *note = image_get(reader, "note"), *phases = image_get(reader, "phases");
 	const char *excluded = image_get(reader, "pages.excluded");
 	const char *skipped = image_get(reader, IMAGE_KEY_SKIPPED);
+	const char *scrubbed = image_get(reader, IMAGE_KEY_SCRUB);
+	json_t *scrub = scrubbed ? json_loads(scrubbed, 0, NULL) : NULL;
 	json_t *json = json_pack("{s:s?, s:b}", "hostname", m->identity.hostname,
 				 "encrypted", m->encrypted);
 	json_t *parsed = note ? json_loads(note, 0, NULL) : NULL;
@@ -94,6 +96,8 @@ static json_t *op_image_describe(const struct image_reader *reader)
 		json_object_set(json, "pages_file", json_object_get(left, "file"));
 	}
 	json_decref(left);
+	if (scrub)
+		json_object_set_new(json, "scrub", scrub);
 	return json;
 }
 

@@ -25,6 +25,7 @@
 #include "supervisor/catalog/history.h"
 #include "supervisor/catalog/job_number.h"
 #include "supervisor/catalog/pin.h"
+#include "supervisor/catalog/trust.h"
 #include "supervisor/catalog/private.h"
 #include "supervisor/catalog/seal.h"
 
@@ -344,7 +345,7 @@ int catalog_job_read(const struct catalog *catalog, int64_t job,
 static bool catalog_is_ours(const char *name)
 {
 	return !strcmp(name, RECORD_FILE) || !strncmp(name, "stdout", 6) ||
-	       !strncmp(name, "stderr", 6) || pin_number(name) ||
+	       !strncmp(name, "stderr", 6) || pin_number(name) || trust_is_file(name) ||
 	       !strcmp(name, ".job.json.new") || !strncmp(name, ".pin-", 5) ||
 	       !strncmp(name, CATALOG_CLAIM, strlen(CATALOG_CLAIM)) ||
 	       !strcmp(name, CATALOG_LOCK) || !strcmp(name, CATALOG_WRITES) ||

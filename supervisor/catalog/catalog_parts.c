@@ -21,6 +21,7 @@
 #include "base/error.h"
 #include "image/writer.h"
 #include "supervisor/catalog/seal.h"
+#include "supervisor/catalog/trust.h"
 
 static void parts_purpose(int64_t job, int64_t generation, char *buf, size_t size)
 {
@@ -205,8 +206,10 @@ int catalog_generation_remove(const struct catalog *catalog, int64_t job,
 	if (catalog_generation_in_use(catalog, job, generation))
 		return error_set(error, -EBUSY, "%s: in use", image);
 	err = remove_parts(catalog, job, generation, image, error);
-	if (err != -ENOENT)
+	if (err == -ENOENT)
+		err = image_remove(image, error);
+	if (err && err != -ENOENT)
 		return err;
-	err = image_remove(image, error);
-	return err == -ENOENT ? 0 : err;
+	trust_clear(catalog, job, generation);
+	return 0;
 }

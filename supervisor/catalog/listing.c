@@ -5,7 +5,7 @@
  * Decides when the index is believed: its row must have been made of files that stat(2)
  * shows unchanged. An image's files are written once, before the rename that makes the
  * image, so a changed stamp means a removal, a replacement or damage, and the row is read
- * anew. Pins are not indexed: they are looked up in the job's directory.
+ * anew. Pins and trust are not indexed: they are looked up in the job's directory.
  */
 #include "supervisor/catalog/listing.h"
 
@@ -17,6 +17,18 @@
 #include "supervisor/catalog/generation.h"
 #include "base/outcome.h"
 #include "supervisor/catalog/pin.h"
+#include "supervisor/catalog/trust.h"
+
+/* A finding in the manifest holds also where the file is lost, as after a fetch from a level. */
+static void add_trust(const struct listing *listing, int64_t generation, json_t *row)
+{
+	const json_t *wrong = json_object_get(json_object_get(row, "scrub"), "wrong");
+	enum trust trust = trust_get(listing->catalog, listing->job, generation, NULL);
+
+	if (trust == TRUST_UNVERIFIED && json_integer_value(wrong))
+		trust = TRUST_SUSPECT;
+	json_object_set_new(row, "trust", json_string(trust_name(trust)));
+}
 
 static void add_place(const struct listing *listing, int64_t generation, json_t *row)
 {
@@ -26,6 +38,7 @@ static void add_place(const struct listing *listing, int64_t generation, json_t 
 	free(dir);
 	if (pin_has(listing->catalog, listing->job, generation))
 		json_object_set_new(row, "pinned", json_true());
+	add_trust(listing, generation, row);
 }
 
 /*

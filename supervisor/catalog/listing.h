@@ -24,7 +24,7 @@ struct listing {
 };
 
 /*
- * listing_row() - as generation_describe(), with "dir", and "pinned" if it is pinned
+ * listing_row() - as generation_describe(), with "dir", "trust", and "pinned" if it is pinned
  *
  * An unreadable generation gives {"generation", "error": text, "errno"}, which is never
  * indexed.

@@ -37,9 +37,34 @@ static enum retention_verdict by_count(const struct retention_rule *rule,
 	return RETENTION_GOES_COUNT;
 }
 
+/* Is @i the newest good generation without a doubt? */
+static bool retention_is_undoubted(const struct retention_item *items, size_t nr, size_t i)
+{
+	if (!retention_is_good(&items[i]) || items[i].flags & RETENTION_DOUBTED)
+		return false;
+	while (++i < nr) {
+		if (retention_is_good(&items[i]) && !(items[i].flags & RETENTION_DOUBTED))
+			return false;
+	}
+	return true;
+}
+
+/* Is @i among the newest good generations that a vote has found right? */
+static bool retention_is_verified(const struct retention_item *items, size_t nr, size_t i)
+{
+	const unsigned int flags = RETENTION_VERIFIED;
+	unsigned int newer = 0;
+
+	if (!retention_is_good(&items[i]) || !(items[i].flags & flags))
+		return false;
+	while (++i < nr)
+		newer += retention_is_good(&items[i]) && items[i].flags & flags;
+	return newer < RETENTION_NR_VERIFIED;
+}
+
 /* Why the generation is protected; RETENTION_UNTOUCHED: it is not. */
-static enum retention_verdict retention_protection(const struct retention_item *items, size_t i,
-						   size_t last)
+static enum retention_verdict retention_protection(const struct retention_item *items, size_t nr,
+						   size_t i, size_t last)
 {
 	if (items[i].flags & RETENTION_FOREIGN)
 		return RETENTION_KEPT_FOREIGN;
@@ -53,7 +78,11 @@ static enum retention_verdict retention_protection(const struct retention_item *
 		return RETENTION_KEPT_AWAITED;
 	if (i == last)
 		return RETENTION_LAST;
-	return i > last ? RETENTION_AFTER_LAST : RETENTION_UNTOUCHED;
+	if (i > last)
+		return RETENTION_AFTER_LAST;
+	if (retention_is_undoubted(items, nr, i))
+		return RETENTION_KEPT_UNDOUBTED;
+	return retention_is_verified(items, nr, i) ? RETENTION_KEPT_VERIFIED : RETENTION_UNTOUCHED;
 }
 
 /* Remove until the size fits, the oldest first. */
@@ -66,7 +95,7 @@ static void by_size(uint64_t max_size, struct retention_item *items, size_t nr, 
 		total += retention_goes(&items[i]) ? 0 : items[i].bytes;
 	for (i = 0; i < last && total > max_size; i++) {
 		if (retention_goes(&items[i]) ||
-		    retention_protection(items, i, last) != RETENTION_UNTOUCHED)
+		    retention_protection(items, nr, i, last) != RETENTION_UNTOUCHED)
 			continue;
 		items[i].verdict = RETENTION_GOES_SIZE;
 		total -= items[i].bytes;
@@ -80,7 +109,7 @@ void retention_decide(const struct retention_rule *rule, struct retention_item *
 
 	while (i--) {
 		enum retention_verdict why = last == nr ? RETENTION_NONE_GOOD :
-					     retention_protection(items, i, last);
+					     retention_protection(items, nr, i, last);
 
 		items[i].verdict = by_count(rule, &items[i], newer);
 		if (why != RETENTION_UNTOUCHED)
@@ -105,6 +134,9 @@ const char *retention_text(enum retention_verdict verdict)
 					   "known to be there yet",
 		[RETENTION_KEPT_FOREIGN] = "another job's, or of another key or version: ckptctl "
 					   "list says which",
+		[RETENTION_KEPT_UNDOUBTED] = "the last without a doubt: newer ones are suspect "
+					     "or rejected",
+		[RETENTION_KEPT_VERIFIED] = "one of the last two that a vote has found right",
 		[RETENTION_LAST] = "the last that the job can be restarted from",
 		[RETENTION_AFTER_LAST] = "newer than the last that the job can be restarted from",
 		[RETENTION_NONE_GOOD] = "no generation is known that the job can be restarted from",

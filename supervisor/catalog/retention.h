@@ -3,10 +3,11 @@
  * Deciding which generations of a job may be removed. Decisions only: no disk, no clock.
  *
  * Never removed, whatever the rule: the newest generation that can be restarted from, and
- * all newer ones; generations that are pinned, in use, or waited for by a level; those of
- * another job, key or version, whose worth nobody here can judge; and all, if none can be
- * restarted from, as it is then not known what is left of the job. The order is by number:
- * clocks go backwards.
+ * all newer ones; the newest of these whose memory is not doubted; the newest two that a vote has
+ * found right, as an error may be found late; generations that are pinned, in use, or waited for
+ * by a level; those of another job, key or version, whose worth nobody here can judge; and all, if
+ * none can be restarted from, as it is then not known what is left of the job. The order is by
+ * number: clocks go backwards.
  */
 #ifndef STILLPOINT_RETENTION_H
 #define STILLPOINT_RETENTION_H
@@ -40,6 +41,10 @@ struct retention_rule {
  * restarted from, which is kept besides.
  */
 #define RETENTION_COUNTS	(1U << 6)
+#define RETENTION_DOUBTED	(1U << 7)	/* suspect or rejected: trust.h */
+#define RETENTION_VERIFIED	(1U << 8)	/* verified or repaired by a vote */
+
+#define RETENTION_NR_VERIFIED	2	/* of the newest verified ones are kept */
 
 enum retention_verdict {
 	RETENTION_UNTOUCHED,	/* no rule applies */
@@ -50,6 +55,8 @@ enum retention_verdict {
 	RETENTION_KEPT_UNDECIDED,
 	RETENTION_KEPT_AWAITED,
 	RETENTION_KEPT_FOREIGN,
+	RETENTION_KEPT_UNDOUBTED,	/* the newest that is not doubted */
+	RETENTION_KEPT_VERIFIED,	/* among the newest that a vote has found right */
 	RETENTION_LAST,		/* the newest that can be restarted from */
 	RETENTION_AFTER_LAST,	/* newer than RETENTION_LAST, and damaged */
 	RETENTION_NONE_GOOD,	/* no generation is known that could be restarted from */

@@ -9,11 +9,13 @@
 #include "supervisor/checkpoint/job_checkpoint.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "supervisor/checkpoint/coord_driver.h"
+#include "supervisor/checkpoint/scrub.h"
 #include "supervisor/job/job_dump.h"
 #include "supervisor/job/job_events.h"
 #include "base/clock.h"
@@ -34,6 +36,7 @@ struct checkpoint {
 	char *dir;
 	json_t *args;		/* of op_dump() */
 	int quiesce_ms;
+	struct scrub scrub;	/* its policy is copied */
 	bool kill;
 	bool dry_run;
 	bool automatic;
@@ -46,6 +49,7 @@ struct checkpoint {
 static void checkpoint_free(struct checkpoint *c)
 {
 	json_decref(c->args);
+	free((char *)c->scrub.policy);
 	free(c->dir);
 	free(c);
 }
@@ -127,6 +131,20 @@ static void job_checkpoint_log_watched(const struct checkpoint *c, const json_t 
 	}
 }
 
+/* Memory of the job is wrong: end the job, so that it computes no more with it. */
+static void job_checkpoint_end_job(struct checkpoint *c, json_t *result)
+{
+	json_t *why = job_kill(c->job, SIGKILL);
+
+	if (why)
+		log_error(&c->common->log, "job %lld is to be ended, as its memory is wrong: %s",
+			  (long long)c->job->id,
+			  json_string_value(json_object_get(json_object_get(why, "error"),
+							    "text")));
+	json_object_set_new(result, "ended", json_boolean(!why));
+	json_decref(why);
+}
+
 static void job_checkpoint_succeeded(struct checkpoint *c, json_t *result)
 {
 	json_object_set_new(result, "job", json_integer(c->job->id));
@@ -143,6 +161,17 @@ static void job_checkpoint_succeeded(struct checkpoint *c, json_t *result)
 		return;
 	job_checkpoint_log_watched(c, result);
 	use_up_number(c);
+	if (scrub_settle(c->job, c->generation, &c->scrub, result) && !c->kill)
+		job_checkpoint_end_job(c, result);
+}
+
+/* The base was found damaged by the scrub: the next checkpoint does not stand on it. */
+static void job_checkpoint_failed(struct checkpoint *c, const json_t *outcome)
+{
+	log_warning(&c->common->log, "job %lld: no checkpoint: %s", (long long)c->job->id,
+		    json_string_value(json_object_get(json_object_get(outcome, "error"), "text")));
+	if (json_object_get(c->args, "scrub_every") && outcome_errno(outcome) == -EBADMSG)
+		c->job->bad_base = true;
 }
 
 static void job_checkpoint_finish(struct checkpoint *c, json_t *outcome)
@@ -159,9 +188,7 @@ static void job_checkpoint_finish(struct checkpoint *c, json_t *outcome)
 	if (ok)
 		job_checkpoint_succeeded(c, json_object_get(outcome, "result"));
 	else
-		log_warning(&c->common->log, "job %lld: no checkpoint: %s", (long long)c->job->id,
-			    json_string_value(json_object_get(json_object_get(outcome, "error"),
-							      "text")));
+		job_checkpoint_failed(c, outcome);
 	if (ok && !c->dry_run) {
 		commit.generation = c->generation;
 		job_events_committed(c->job, &commit);
@@ -254,6 +281,8 @@ static struct checkpoint *checkpoint_new(struct job *job, const struct job_check
 	c->quiesce_ms = o->quiesce_ms;
 	c->dry_run = o->dry_run;
 	c->automatic = o->automatic;
+	c->scrub = scrub_of(common, o);
+	c->scrub.policy = strdup(c->scrub.policy);
 	c->began_ms = clock_monotonic_ms();
 	c->taken = time(NULL);
 	c->generation = catalog_next(&common->catalog, job->id, job_floor(job));
@@ -265,7 +294,7 @@ static struct checkpoint *checkpoint_new(struct job *job, const struct job_check
 			    "max_pause_ms", o->max_pause_ms < 0 ? (int)config->max_pause_ms :
 			    o->max_pause_ms, "generation", (json_int_t)c->generation,
 			    "job", job_label(job, label));
-	if (!c->args) {
+	if (!c->args || !c->scrub.policy) {
 		checkpoint_free(c);
 		return NULL;
 	}
@@ -276,6 +305,8 @@ static struct checkpoint *checkpoint_new(struct job *job, const struct job_check
 	if (o->files)
 		json_object_set_new(c->args, "files", json_string(o->files));
 	build_upon(c, o);
+	if (json_object_get(c->args, "track"))
+		scrub_ask(&c->scrub, c->args);
 	return c;
 }
 

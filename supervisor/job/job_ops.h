@@ -33,6 +33,8 @@ struct job_checkpoint_options {
 	int max_pause_ms;	/* -1: as configured */
 	int quiesce_ms;		/* 0: as configured */
 	const char *files;	/* NULL: the default */
+	const char *scrub;	/* checkpoint/scrub.h; NULL: as configured */
+	int scrub_every;	/* 0: as configured */
 	const char *sockets;	/* engine/core/sock_rules.h; NULL: as configured */
 };
 

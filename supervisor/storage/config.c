@@ -35,12 +35,13 @@
 #define PERCENT_MAX	50
 #define MS_MAX		3600000
 #define LEASE_MIN	10	/* seconds: some reports of a part (parts_away.c) */
+#define EVERY_MAX	1000
 #define LEASE_MAX	3600
 
 /* Kinds whose values are strings come first: config_done() frees all below NUMBER. */
 enum kind {
-	PATH, NAME, ADDRESS, KEY, USERS, GROUPS, GROUP, SOCKETS, NUMBER, MILLISECONDS, BASES,
-	PERCENT, LEVEL, SECONDS, INTERVAL, LEASE, SIZE, MEMORY, PORT, SWITCH, MODE, NOTIFY,
+	PATH, NAME, ADDRESS, KEY, USERS, GROUPS, GROUP, SOCKETS, SCRUB, NUMBER, MILLISECONDS, BASES,
+	PERCENT, EVERY, LEVEL, SECONDS, INTERVAL, LEASE, SIZE, MEMORY, PORT, SWITCH, MODE, NOTIFY,
 	ONOFF
 };
 
@@ -86,6 +87,8 @@ static const struct setting {
 	{ "pipeline_memory", MEMORY, offsetof(struct config, pipeline_memory), "64M" },
 	{ "files_max", SIZE, offsetof(struct config, files_max), "1G" },
 	{ "incremental", BASES, offsetof(struct config, incremental), "0" },
+	{ "scrub", SCRUB, offsetof(struct config, scrub), "off" },
+	{ "scrub_every", EVERY, offsetof(struct config, scrub_every), "8" },
 	{ "merge_after", NUMBER, offsetof(struct config, merge_after), "4" },
 	{ "merge_limit", SIZE, offsetof(struct config, merge_limit), "128M" },
 	{ "retain_keep", NUMBER, offsetof(struct config, retain.keep), "0" },
@@ -111,10 +114,12 @@ static const char *const allowed[] = {
 	[GROUPS] = "* or groups of this machine, as hpc,2000",
 	[GROUP] = "a group of this machine, or its number",
 	[SOCKETS] = SOCK_RULES_SYNTAX,
+	[SCRUB] = "off, report or stop",
 	[NUMBER] = "a number, at most 4294967295",
 	[MILLISECONDS] = "milliseconds, at most 3600000",
 	[BASES] = "a number, at most 15",
 	[PERCENT] = "percent as a number, at most 50",
+	[EVERY] = "a number, from 1 to 1000",
 	[LEVEL] = "error, warning, info or debug",
 	[SECONDS] = "a duration as 90d or 2y, from 1s to 100y",
 	[INTERVAL] = "0, or a duration as 30s or 5m, at most 100y",
@@ -222,6 +227,18 @@ static int set_memory(uint64_t *field, const char *value)
 	return 0;
 }
 
+static int set_scrub(char **field, const char *value)
+{
+	if (strcmp(value, "off") && strcmp(value, "report") && strcmp(value, "stop"))
+		return -EINVAL;
+	return set_string(field, value);
+}
+
+static int set_every(unsigned int *field, const char *value)
+{
+	return strcmp(value, "0") ? set_number(field, value, EVERY_MAX) : -EINVAL;
+}
+
 /* True for "*", or an address without a port, which is in the hosts file. */
 static bool good_address(const char *value)
 {
@@ -250,8 +267,12 @@ static unsigned long number_max(enum kind kind)
 		return MS_MAX;
 	case BASES:
 		return IMAGE_BASES_MAX;
-	default:
+	case PERCENT:
 		return PERCENT_MAX;
+	case PORT:
+		return UINT16_MAX;
+	default:
+		return UINT32_MAX;
 	}
 }
 
@@ -286,11 +307,15 @@ int config_set(struct config *config, const char *name, const char *value)
 		return set_group(field, value);
 	case SOCKETS:
 		return sock_rules_valid(value) ? set_string(field, value) : -EINVAL;
+	case SCRUB:
+		return set_scrub(field, value);
+	case EVERY:
+		return set_every(field, value);
 	case NUMBER:
-		return set_number(field, value, UINT32_MAX);
 	case MILLISECONDS:
 	case BASES:
 	case PERCENT:
+	case PORT:
 		return set_number(field, value, number_max(s->kind));
 	case LEVEL:
 		return log_level_parse(value, field);
@@ -304,8 +329,6 @@ int config_set(struct config *config, const char *name, const char *value)
 		return op_size_parse(value, field);
 	case MEMORY:
 		return set_memory(field, value);
-	case PORT:
-		return set_number(field, value, UINT16_MAX);
 	case SWITCH:
 		return set_word(field, value, "yes", "no");
 	case NOTIFY:

@@ -48,6 +48,8 @@
  *	pipeline_memory = SIZE			buffers of a dump that writes its image; 64M
  *	files_max = SIZE			kept of files that are written in place; 1G
  *	incremental = N				most bases that a generation may have; 0: full
+ *	scrub = off | report | stop		compare unwritten memory with the base: scrub.h
+ *	scrub_every = N				one N-th of it with each checkpoint; 8
  *	merge_after = N				merge a generation with so many bases; 0: none
  *	merge_limit = SIZE			bytes copied a second; 0: no limit
  *	retain_keep = N				rule after each checkpoint of a job: retention.h
@@ -111,6 +113,8 @@ struct config {
 	uint64_t pipeline_memory;
 	uint64_t files_max;
 	unsigned int incremental;
+	char *scrub;
+	unsigned int scrub_every;	/* at least 1 */
 	unsigned int merge_after;
 	uint64_t merge_limit;
 	struct retention_rule retain;

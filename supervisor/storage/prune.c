@@ -20,6 +20,7 @@
 
 #include "base/cleanup.h"
 #include "supervisor/catalog/pin.h"
+#include "supervisor/catalog/trust.h"
 #include "supervisor/storage/prune_levels.h"
 
 #define DEPTH	3	/* gen-N/node-K/image */
@@ -51,6 +52,8 @@ static uint64_t bytes_below(int parent, const char *name, unsigned int depth)
 
 static void prune_fill(const struct prune *prune, struct retention_item *item, const json_t *row)
 {
+	enum trust trust;
+
 	if (!json_object_get(row, "error")) {
 		item->flags |= RETENTION_GOOD;
 		item->bytes = (uint64_t)json_integer_value(json_object_get(row, "bytes_stored"));
@@ -63,6 +66,9 @@ static void prune_fill(const struct prune *prune, struct retention_item *item, c
 	}
 	if (json_object_get(row, "pinned"))
 		item->flags |= RETENTION_PINNED;
+	if (!trust_parse(json_string_value(json_object_get(row, "trust")), &trust))
+		item->flags |= trust_is_good(trust) ? RETENTION_VERIFIED :
+			       trust_is_doubted(trust) ? RETENTION_DOUBTED : 0;
 	if (item->generation == prune->undecided)
 		item->flags |= RETENTION_UNDECIDED;
 }

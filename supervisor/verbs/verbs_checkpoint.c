@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "supervisor/checkpoint/job_checkpoint.h"
+#include "supervisor/checkpoint/scrub.h"
 #include "supervisor/job/jobs.h"
 #include "base/clock.h"
 #include "base/outcome.h"
@@ -46,23 +47,30 @@ static json_t *verb_checkpoint_parse(const struct request *request,
 
 	o->max_pause_ms = -1;
 	if (json_unpack_ex(request->args, &why, 0,
-			   "{s:I, s?b, s?b, s?b, s?i, s?i, s?s, s?b, s?s !}",
+			   "{s:I, s?b, s?b, s?b, s?i, s?i, s?s, s?b, s?s, s?s, s?i !}",
 			   "job", &id, "kill", &kill, "dry_run", &dry_run,
 			   "stop_and_copy", &copy, "max_pause_ms", &o->max_pause_ms,
 			   "quiesce_timeout_ms", &o->quiesce_ms, "files", &o->files,
-			   "incremental", &incremental, "sockets", &o->sockets) ||
-	    o->quiesce_ms < 0)
+			   "incremental", &incremental, "sockets", &o->sockets, "scrub",
+			   &o->scrub, "scrub_every", &o->scrub_every) || o->quiesce_ms < 0)
 		return outcome_usage("checkpoint: bad arguments: %s",
 				     o->quiesce_ms < 0 ? "quiesce_timeout_ms" : why.text);
 	if (o->sockets && !sock_rules_valid(o->sockets))
 		return outcome_usage("checkpoint: sockets is %s, not %s", SOCK_RULES_SYNTAX,
 				     o->sockets);
+	if ((o->scrub && !scrub_is_policy(o->scrub)) || o->scrub_every < 0 ||
+	    o->scrub_every > SCRUB_EVERY_MAX)
+		return outcome_usage("checkpoint: scrub is off, report, stop or repair, and "
+				     "scrub_every at most %d", SCRUB_EVERY_MAX);
+	if (o->scrub && strcmp(o->scrub, "off") && !incremental)
+		return outcome_usage("checkpoint: a scrub compares with an earlier generation, and "
+				     "a full one has none");
 	o->kill = kill;
 	o->dry_run = dry_run;
 	o->stop_and_copy = copy;
 	o->any_rights = request->uid == 0;
 	o->full = incremental == 0;
-	o->incremental = incremental == 1;
+	o->incremental = incremental == 1 || (o->scrub && strcmp(o->scrub, "off"));
 	return NULL;
 }
 

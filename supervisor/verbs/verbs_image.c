@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "supervisor/catalog/generation.h"
+#include "supervisor/catalog/trust.h"
 #include "supervisor/job/jobs.h"
 #include "supervisor/job/jobs_read.h"
 #include "engine/op/op.h"
@@ -29,6 +30,7 @@ struct image_request {
 	struct worker *worker;
 	json_t *args;
 	image_fn op;
+	const char *trust;	/* in the generation that is shown; NULL: not asked */
 };
 
 static json_t *image_run(struct channel_reporter *reporter, void *arg)
@@ -56,6 +58,9 @@ static void verb_image_on_outcome(json_t *outcome, void *arg)
 {
 	struct image_request *r = arg;
 
+	if (r->trust && outcome_is_ok(outcome))
+		json_object_set_new(json_object_get(outcome, "result"), "trust",
+				    json_string(r->trust));
 	request_answer(r->request, outcome);
 	json_decref(r->args);
 	free(r);
@@ -68,6 +73,18 @@ static const struct worker_kind image_work = {
 	.run = image_run,
 };
 
+/* The name of the trust in the generation that a request for show names; or NULL. */
+static const char *verb_image_trust(const struct request *request)
+{
+	const char *text = json_string_value(json_object_get(request->args, "image"));
+	long long job, generation;
+
+	if (strcmp(request->verb, "show") || !text ||
+	    sscanf(text, "%lld:%lld", &job, &generation) != 2)
+		return NULL;
+	return trust_name(trust_get(&request->common->catalog, job, generation, NULL));
+}
+
 static void verb_image_start(struct request *request, json_t *args, image_fn op)
 {
 	struct worker_spec spec = { .kind = &image_work };
@@ -77,6 +94,7 @@ static void verb_image_start(struct request *request, json_t *args, image_fn op)
 	if (r) {
 		*r = (struct image_request) {
 			.request = request, .args = json_incref(args), .op = op,
+			.trust = verb_image_trust(request),
 		};
 		spec.arg = r;
 		err = worker_start(&request->common->workers, &spec, &ops, r, &r->worker);

@@ -26,6 +26,7 @@
 
 #include "image/reader.h"
 #include "supervisor/auto/fetching.h"
+#include "supervisor/catalog/trust.h"
 #include "supervisor/control/confines.h"
 #include "supervisor/auto/services.h"
 #include "supervisor/job/jobs.h"
@@ -322,6 +323,28 @@ static void attempt_start(struct attempt *a)
 		verb_restart_go_on(a, job);
 }
 
+/*
+ * Nobody has named a generation: if the newest is not the one that is trusted most, take that one,
+ * and say so.
+ */
+static void prefer_trusted(struct attempt *a)
+{
+	const struct catalog *catalog = &a->request->common->catalog;
+	int64_t job = attempt_job(a), newest = catalog_last(catalog, job);
+	int64_t best = newest ? trust_choose(catalog, job) : 0;
+
+	if (!best || best == newest)
+		return;
+	a->asked = best;
+	json_object_set_new(a->request->args, "generation", json_integer(best));
+	a->steps = json_pack("[o]", json_sprintf("generation %lld is taken, which is %s; the "
+						 "newest, %lld, is %s", (long long)best,
+						 trust_name(trust_get(catalog, job, best, NULL)),
+						 (long long)newest,
+						 trust_name(trust_get(catalog, job, newest,
+								      NULL))));
+}
+
 static void verb_restart_begin(struct request *request)
 {
 	struct attempt *a = calloc(1, sizeof(*a));
@@ -334,6 +357,8 @@ static void verb_restart_begin(struct request *request)
 	a->request = request;
 	a->times.asked = (uint64_t)request->came_ms * 1000000;
 	a->asked = json_integer_value(json_object_get(request->args, "generation"));
+	if (!a->asked)
+		prefer_trusted(a);
 	refused = caller_asker(request, &a->asker);
 	if (refused)
 		attempt_answer(a, refused, -1);

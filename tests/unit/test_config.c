@@ -42,6 +42,8 @@ static void test_defaults(void **state)
 	assert_false(retention_is_rule(&config.retain));
 	assert_int_equal(config.incremental, 0);
 	assert_int_equal(config.merge_after, 4);
+	assert_string_equal(config.scrub, "off");
+	assert_int_equal(config.scrub_every, 8);
 	assert_true(config.merge_limit == 128ULL << 20);
 	assert_false(config.munge);
 	assert_true(config.pipeline_memory == 64ULL << 20);
@@ -74,7 +76,7 @@ static void test_good(void **state)
 			       "diagnose_patience = 1h\n"
 			       "io_trace = on\nmetrics_file = /x.prom\n"
 			       "pipeline_memory = 48M\nincremental = 6\nmerge_after = "
-			       "0\nmerge_limit = 1G\n"
+			       "0\nmerge_limit = 1G\nscrub = stop\nscrub_every = 1\n"
 			       "retain_keep = 3\nretain_keep_every=10\nretain_max_size = 2T\n"
 			       "user_max_jobs = 0\nuser_max_records = 7\nuser_max_size = 3G\n"
 			       "user_reserve = 12\nuser_min_interval = 5m\nmunge = yes\n"
@@ -99,6 +101,8 @@ static void test_good(void **state)
 	assert_int_equal(config.incremental, 6);
 	assert_true(config.pipeline_memory == 48ULL << 20);
 	assert_int_equal(config.merge_after, 0);
+	assert_string_equal(config.scrub, "stop");
+	assert_int_equal(config.scrub_every, 1);
 	assert_true(config.merge_limit == 1ULL << 30);
 	assert_int_equal(config.retain.keep, 3);
 	assert_int_equal(config.retain.keep_every, 10);
@@ -144,6 +148,9 @@ static void test_bad(void **state)
 		{ "fence_command = fence\n", -EINVAL, 1 },
 		{ "store_port = 65536\n", -EINVAL, 1 },
 		{ "incremental = 16\n", -EINVAL, 1 },
+		{ "scrub = repair\n", -EINVAL, 1 },
+		{ "scrub_every = 0\n", -EINVAL, 1 },
+		{ "scrub_every = 1001\n", -EINVAL, 1 },
 		{ "incremental = +1\n", -EINVAL, 1 },
 		{ "max_pause_ms = 3600001\n", -EINVAL, 1 },
 		{ "store_encrypt = maybe\n", -EINVAL, 1 },

@@ -19,6 +19,7 @@
 #include "supervisor/auto/pruner.h"
 #include "base/outcome.h"
 #include "supervisor/catalog/pin.h"
+#include "supervisor/catalog/trust.h"
 #include "supervisor/storage/prune.h"
 #include "supervisor/storage/level_config.h"
 
@@ -79,6 +80,73 @@ static void test_pin(void **state)
 	/* a dangling link is a pin, too */
 	assert_int_equal(symlink("nowhere", disk_path(d, "1/pin-1.json")), 0);
 	assert_true(pin_has(&d->catalog, d->job, 1));
+}
+
+/* ------------------------------------------------------------------- trust */
+
+static void test_trust(void **state)
+{
+	struct disk *d = *state;
+	struct ckpt_error error = {};
+	json_t *why = json_pack("{s:i}", "wrong", 3), *record;
+
+	assert_true(trust_is_file("trust-17.json") && trust_is_file(".trust-1.json.new"));
+	assert_false(trust_is_file("trust-017.json") || trust_is_file("trust-1") ||
+		     trust_is_file("trust-0.json") || trust_is_file("trust-1.json.x"));
+	for (int g = 1; g < 5; g++)
+		disk_store(d, (unsigned int)g);
+	assert_int_equal(trust_choose(&d->catalog, d->job), 4);
+	assert_int_equal(trust_get(&d->catalog, d->job, 4, NULL), TRUST_UNVERIFIED);
+	assert_int_equal(trust_set(&d->catalog, d->job, 4, TRUST_SUSPECT, why, "n", &error), 0);
+	assert_int_equal(trust_get(&d->catalog, d->job, 4, &record), TRUST_SUSPECT);
+	assert_true(json_equal(json_object_get(record, "why"), why));
+	json_decref(record);
+	assert_int_equal(trust_choose(&d->catalog, d->job), 3);
+	assert_int_equal(trust_set(&d->catalog, d->job, 2, TRUST_VERIFIED, NULL, "n", &error), 0);
+	assert_int_equal(trust_choose(&d->catalog, d->job), 2);
+	/* another generation's, and one that is damaged, are no reason to trust */
+	disk_run(d, "cp '%s/1/trust-2.json' '%s/1/trust-3.json'", d->images, d->images);
+	assert_int_equal(trust_get(&d->catalog, d->job, 3, NULL), TRUST_SUSPECT);
+	disk_file(d, "1/trust-2.json", "{");
+	assert_int_equal(trust_get(&d->catalog, d->job, 2, NULL), TRUST_SUSPECT);
+	assert_int_equal(trust_choose(&d->catalog, d->job), 1);
+	/* a generation takes it along */
+	assert_int_equal(catalog_generation_remove(&d->catalog, d->job, 4, &error), 0);
+	assert_false(disk_has(d, "1/trust-4.json"));
+	for (int g = 1; g < 4; g++)
+		assert_int_equal(catalog_generation_remove(&d->catalog, d->job, g, &error), 0);
+	disk_file(d, "1/trust-9.json", "{");
+	assert_int_equal(catalog_job_remove(&d->catalog, d->job), 0);
+	json_decref(why);
+}
+
+/* What is preferred is at least as good as all, and the newest of its kind. */
+static void test_trust_prefer(void **state)
+{
+	struct trust_item items[5];
+
+	for (unsigned int all = 0; all < 5 * 5 * 5 * 5 * 5; all++) {
+		unsigned int code = all;
+		size_t best;
+
+		for (size_t i = 0; i < 5; i++, code /= 5)
+			items[i] = (struct trust_item) { (int64_t)i + 1, (enum trust)(code % 5) };
+		best = trust_prefer(items, 5);
+		assert_true(best < 5);
+		for (size_t i = 0; i < 5; i++) {
+			bool good = trust_is_good(items[best].trust);
+
+			assert_true(good || !trust_is_good(items[i].trust));
+			if (trust_is_doubted(items[best].trust))
+				assert_true(trust_is_doubted(items[i].trust));
+			if (i > best && good)
+				assert_false(trust_is_good(items[i].trust));
+			if (i > best && !good)
+				assert_true(trust_is_doubted(items[i].trust) &&
+					    !trust_is_doubted(items[best].trust));
+		}
+	}
+	assert_int_equal(trust_prefer(items, 0), 0);
 }
 
 /* What rm says, and that a removed job takes its pins along. */
@@ -496,7 +564,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_pin_names),
+		cmocka_unit_test(test_trust_prefer),
 		test(test_pin),
+		test(test_trust),
 		test(test_pin_and_removal),
 		test(test_prune),
 		test(test_prune_size),

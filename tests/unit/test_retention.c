@@ -111,6 +111,25 @@ static void test_protected(void **state)
 	assert_string_equal(kept(&one, NULL, 0), "");
 }
 
+static void test_trust(void **state)
+{
+	const unsigned int doubted = GOOD | RETENTION_DOUBTED, right = GOOD | RETENTION_VERIFIED;
+	const struct retention_rule one = { .keep = 1 }, tight = { .max_size = 1 };
+
+	/* the newest two that a vote has found right, beside the newest */
+	assert_string_equal(kept(&one, (unsigned int[]){right, right, right, GOOD, GOOD}, 5),
+			    "235");
+	assert_string_equal(kept(&tight, (unsigned int[]){right, right, right, GOOD, GOOD}, 5),
+			    "235");
+	/* one that cannot be read does not stand for a good one */
+	assert_string_equal(kept(&one, (unsigned int[]){right, right, RETENTION_VERIFIED, GOOD},
+				 4), "124");
+	/* all that are newer are doubted */
+	assert_string_equal(kept(&one, (unsigned int[]){GOOD, GOOD, doubted, doubted}, 4), "24");
+	assert_string_equal(kept(&tight, (unsigned int[]){GOOD, GOOD, doubted, doubted}, 4), "24");
+	assert_string_equal(kept(&one, (unsigned int[]){doubted, doubted, doubted}, 3), "3");
+}
+
 /* ------------------------------------------------------- random histories */
 
 static uint64_t next(uint64_t *rng)
@@ -132,7 +151,9 @@ static size_t make(uint64_t *rng, struct retention_item *items)
 			.bytes = next(rng) % 16 ? next(rng) % 1000 : UINT64_MAX / 3,
 			.flags = (next(rng) % 4 ? GOOD : 0) |
 				 (next(rng) % 8 ? 0 : RETENTION_PINNED) |
-				 (next(rng) % 16 ? 0 : RETENTION_IN_USE),
+				 (next(rng) % 16 ? 0 : RETENTION_IN_USE) |
+				 (next(rng) % 6 ? 0 : RETENTION_VERIFIED) |
+				 (next(rng) % 4 ? 0 : RETENTION_DOUBTED),
 		};
 	}
 	if (nr && next(rng) % 4 == 0)
@@ -149,6 +170,27 @@ static size_t drop(struct retention_item *items, size_t nr)
 			items[left++] = items[i];
 	}
 	return left;
+}
+
+/* What is said of the memory protects some, and not all that have it. */
+#define ASIDE	(RETENTION_VERIFIED | RETENTION_DOUBTED)
+
+/* Of the newest two verified ones, and the newest without a doubt, none goes. */
+static void check_trust(const struct retention_item *items, size_t nr)
+{
+	unsigned int verified = 0, undoubted = 0;
+	size_t i = nr;
+
+	while (i--) {
+		const struct retention_item *item = &items[i];
+
+		if ((item->flags & (GOOD | RETENTION_UNDECIDED)) != GOOD)
+			continue;
+		if (item->flags & RETENTION_VERIFIED && verified++ < 2)
+			assert_false(retention_goes(item));
+		if (!(item->flags & RETENTION_DOUBTED) && !undoubted++)
+			assert_false(retention_goes(item));
+	}
 }
 
 static int can_restart(const struct retention_item *item)
@@ -168,7 +210,7 @@ static void check(const struct retention_rule *rule, const struct retention_item
 
 		if (retention_goes(item)) {
 			goes = 1;
-			assert_false(item->flags & ~GOOD);	/* nothing protects it */
+			assert_false(item->flags & ~(GOOD | ASIDE));	/* nothing protects it */
 			assert_true(newer > 0); /* a newer one can be restarted from */
 			if (item->verdict == RETENTION_GOES_COUNT) {
 				assert_true(newer >= rule->keep);
@@ -191,7 +233,9 @@ static void check(const struct retention_rule *rule, const struct retention_item
 		for (i = 0; i < nr; i++) {
 			newer -= can_restart(&items[i]);
 			if (!retention_goes(&items[i]))
-				assert_true((items[i].flags & ~GOOD) || !newer);
+				assert_true((items[i].flags & ~(GOOD | RETENTION_DOUBTED)) ||
+					    !newer ||
+					    items[i].verdict == RETENTION_KEPT_UNDOUBTED);
 		}
 	}
 }
@@ -212,6 +256,7 @@ static void test_random(void **state)
 
 		retention_decide(&rule, items, nr);
 		check(&rule, items, nr);
+		check_trust(items, nr);
 		/* what was decided is done, and there is no more to do */
 		left = drop(items, nr);
 		retention_decide(&rule, items, left);
@@ -229,6 +274,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_by_hand),
 		cmocka_unit_test(test_protected),
+		cmocka_unit_test(test_trust),
 		cmocka_unit_test(test_random),
 	};
 

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The scrub of a job's checkpoint: what is asked of the dump (engine/dump/dump_scrub.h), and what
+ * becomes of a finding.
+ *
+ *	off	nothing is compared
+ *	report	the generation is marked as suspect and the log names the pages; the job runs on
+ *	stop	and the job is ended, so that it computes no more with what is wrong
+ *	repair	as stop; who asked for the checkpoint restarts the job, which then begins from the
+ *		newest generation that is not doubted
+ */
+#ifndef STILLPOINT_SCRUB_H
+#define STILLPOINT_SCRUB_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "supervisor/job/jobs.h"
+
+#define SCRUB_EVERY_MAX	1000
+
+/* Is it one of the words above? */
+bool scrub_is_policy(const char *policy);
+
+/* How a checkpoint is scrubbed; from a request's options, and from the configuration. */
+struct scrub {
+	const char *policy;
+	unsigned int every;
+};
+struct scrub scrub_of(const struct common *common, const struct job_checkpoint_options *o);
+/* Add what the dump needs to its arguments, which have "base" or "track" by then. */
+void scrub_ask(const struct scrub *scrub, json_t *args);
+
+/*
+ * scrub_settle() - look at the result of a checkpoint that has succeeded
+ * @result: of op_dump(); gets "trust", and "suspects" if older generations are suspect, too
+ *
+ * With a finding the generation is marked, and with it the ones before that may have been taken
+ * after the page went wrong. Return: true if the job is to be ended.
+ */
+bool scrub_settle(struct job *job, int64_t generation, const struct scrub *scrub, json_t *result);
+
+#endif /* STILLPOINT_SCRUB_H */
