@@ -157,7 +157,8 @@ const char *cli_str(const json_t *object, const char *name);
 
 #define CLI_VERBS(X)                                                                           \
 	X(run)                                                                                 \
-	X(ps) X(checkpoint) X(restart) X(list) X(rm) X(pin) X(unpin) X(prune) X(merge) X(fsck) \
+	X(ps) X(checkpoint) X(restart) X(rollback) X(list) X(rm) X(pin) X(unpin) X(prune)      \
+	X(merge) X(fsck)                                                                       \
 		X(resume) X(attach) X(wait) X(kill) X(doctor) X(show) X(verify) X(diff) X(copy)  \
 			X(dump) X(restore) X(nodes) X(store) X(keygen) X(auto) X(interval)       \
 				X(stats) X(recover) X(diag) X(health) X(io) X(dev)

@@ -241,7 +241,7 @@ _ckptctl_operand()
 		((cword == at + 1)) && _ckptctl_reply 'list' ;;
 	list | wait | prune | fsck | interval | stats | recover)
 		_ckptctl_reply "$(_ckptctl_jobs "$1" all)" ;;
-	restart | rm | pin | unpin | merge)
+	restart | rollback | rm | pin | unpin | merge)
 		_ckptctl_reply "$(_ckptctl_jobs "$1" all; _ckptctl_generations "$1")" ;;
 	copy)
 		_ckptctl_reply_files -d ;;

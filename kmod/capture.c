@@ -131,18 +131,32 @@ void ckpt_capture_undo(struct ckpt_ctx *ctx)
 	ckpt_tree_forget(&cap->tree);
 }
 
-static void ckpt_capture_free(struct ckpt_ctx *ctx)
+/* Free the data of the capture, whose threads are let go, or somebody else's. */
+static void ckpt_capture_forget(struct ckpt_ctx *ctx)
 {
 	struct ckpt_capture *cap = ctx->capture;
 
-	if (cap->objects.buckets)
-		ckpt_capture_undo(ctx);
 	ckpt_objects_free(&cap->objects);
 	ckpt_tree_free(&cap->tree);
 	ckpt_owner_free(&cap->owner);
 	ckpt_records_destroy(cap->refusals);
 	ctx->capture = NULL;
 	kfree(cap);
+}
+
+static void ckpt_capture_free(struct ckpt_ctx *ctx)
+{
+	if (ctx->capture->objects.buckets)
+		ckpt_capture_undo(ctx);
+	ckpt_capture_forget(ctx);
+}
+
+void ckpt_capture_hand_over(struct ckpt_ctx *ctx)
+{
+	ckpt_watch_stop(ctx->capture);
+	ckpt_records_reset(ctx->records);
+	ckpt_tree_forget(&ctx->capture->tree);
+	ckpt_capture_forget(ctx);
 }
 
 int ckpt_capture_target(struct ckpt_ctx *ctx, struct ckpt_target *arg)

@@ -77,6 +77,12 @@ bool ckpt_capture_expired(struct ckpt_ctx *ctx);
 /* Give everything back that the last freeze took, thaw, and forget it. */
 void ckpt_capture_undo(struct ckpt_ctx *ctx);
 
+/*
+ * Forget the capture and let its threads stay parked: they are those of a restore now, and the
+ * phase and the maximum pause say so already. Lets go of all objects that were collected.
+ */
+void ckpt_capture_hand_over(struct ckpt_ctx *ctx);
+
 /* Begin, or end, the count of the maximum pause. */
 void ckpt_capture_arm(struct ckpt_capture *cap, u64 max_pause_ns);
 void ckpt_capture_disarm(struct ckpt_capture *cap);

@@ -57,6 +57,7 @@ union ckpt_arg {
 	struct ckpt_pages_share pages_share;
 	struct ckpt_pages_drop pages_drop;
 	struct ckpt_restore_commit restore_commit;
+	struct ckpt_rollback rollback;
 };
 
 struct ckpt_cmd {
@@ -79,7 +80,7 @@ static int ckpt_cmd_info(struct ckpt_ctx *ctx, union ckpt_arg *arg)
 			 CKPT_FEAT_DEADLINES | CKPT_FEAT_OWNER | CKPT_FEAT_WRITES |
 			 CKPT_FEAT_WRITES_STATE | CKPT_FEAT_SOCK_CREDS | CKPT_FEAT_LEASE |
 			 CKPT_FEAT_SAMPLE | CKPT_FEAT_FOWN | CKPT_FEAT_PKEYS |
-			 CKPT_FEAT_FILE_PATH;
+			 CKPT_FEAT_FILE_PATH | CKPT_FEAT_ROLLBACK;
 	if (ckpt_sysv_is_known())
 		info->features |= CKPT_FEAT_SYSV;
 	if (ckpt_layout_fits(CKPT_LAYOUT_N_TTY))
@@ -118,6 +119,7 @@ CKPT_CMD_FN(restore_pages_write, pages)
 CKPT_CMD_FN(restore_pages_share, pages_share)
 CKPT_CMD_FN(restore_pages_drop, pages_drop)
 CKPT_CMD_FN(restore_commit, restore_commit)
+CKPT_CMD_FN(restore_rollback, rollback)
 
 #define CKPT_CMD(cmd, fn, struct_name, ...)				\
 	{ .nr = _IOC_NR(CKPT_IOC_##cmd), .size = sizeof(struct struct_name), \
@@ -154,6 +156,7 @@ static const struct ckpt_cmd ckpt_cmds[] = {
 	CKPT_CMD(PAGES_SHARE, restore_pages_share, ckpt_pages_share, .shared = true),
 	CKPT_CMD(PAGES_DROP, restore_pages_drop, ckpt_pages_drop, .shared = true),
 	CKPT_CMD(RESTORE_COMMIT, restore_commit, ckpt_restore_commit),
+	CKPT_CMD(ROLLBACK, restore_rollback, ckpt_rollback),
 };
 
 static const struct ckpt_cmd *ckpt_cmd_find(unsigned int cmd)

@@ -30,31 +30,40 @@
 
 #define CKPT_WAIT_MAX_MS	600000
 
+struct ckpt_restore *ckpt_restore_alloc(s64 monotonic_ns, s64 boottime_ns)
+{
+	struct ckpt_restore *restore = kzalloc(sizeof(*restore), GFP_KERNEL_ACCOUNT);
+	int i;
+
+	if (!restore)
+		return NULL;
+	for (i = 0; i < ARRAY_SIZE(restore->fault_locks); i++)
+		init_rwsem(&restore->fault_locks[i]);
+	restore->deltas.monotonic_ns = monotonic_ns;
+	restore->deltas.boottime_ns = boottime_ns;
+	INIT_LIST_HEAD(&restore->mms);
+	return restore;
+}
+
 int ckpt_restore_begin(struct ckpt_ctx *ctx, struct ckpt_restore_begin *arg)
 {
 	struct ckpt_restore *restore;
-	int i;
 
 	/* the process may have dropped its rights since it opened the device */
 	if (!ckpt_ctx_permitted())
 		return -EPERM;
 	if (ckpt_ctx_phase(ctx) != CKPT_PHASE_NEW)
 		return -EBADFD;
-	restore = kzalloc(sizeof(*restore), GFP_KERNEL_ACCOUNT);
+	restore = ckpt_restore_alloc(arg->monotonic_delta_ns, arg->boottime_delta_ns);
 	if (!restore)
 		return -ENOMEM;
-	for (i = 0; i < ARRAY_SIZE(restore->fault_locks); i++)
-		init_rwsem(&restore->fault_locks[i]);
-	restore->deltas.monotonic_ns = arg->monotonic_delta_ns;
-	restore->deltas.boottime_ns = arg->boottime_delta_ns;
-	INIT_LIST_HEAD(&restore->mms);
 	ctx->restore = restore;
 	ckpt_ctx_advance(ctx, CKPT_PHASE_NEW, CKPT_PHASE_RESTORE);
 	trace_ckpt_phase(ctx, CKPT_PHASE_NEW, CKPT_PHASE_RESTORE);
 	return 0;
 }
 
-static void ckpt_restore_side_free(void *data)
+void ckpt_restore_side_free(void *data)
 {
 	struct ckpt_restore_thread *side = data;
 	struct ckpt_restore_signal *sig, *next;
@@ -72,6 +81,27 @@ static int ckpt_restore_on_park(struct ckpt_thread *thread, void *unused)
 	return 0;
 }
 
+struct ckpt_restore_thread *ckpt_restore_side_alloc(void)
+{
+	struct ckpt_restore_thread *side = kzalloc(sizeof(*side), GFP_KERNEL_ACCOUNT);
+
+	if (!side)
+		return NULL;
+	INIT_LIST_HEAD(&side->signals);
+	INIT_LIST_HEAD(&side->timers);
+	side->sigpending_limit = RLIM_INFINITY;
+	return side;
+}
+
+void ckpt_restore_take_side(struct ckpt_thread *thread, struct ckpt_restore_thread *side)
+{
+	thread->side = side;
+	thread->side_free = ckpt_restore_side_free;
+	thread->on_park = ckpt_restore_on_park;
+	thread->on_leave = ckpt_restore_leave;
+	thread->mend = NULL;
+}
+
 static struct ckpt_thread *ckpt_restore_thread_alloc(void)
 {
 	struct ckpt_thread *thread = ckpt_thread_alloc(GFP_KERNEL_ACCOUNT);
@@ -79,18 +109,12 @@ static struct ckpt_thread *ckpt_restore_thread_alloc(void)
 
 	if (!thread)
 		return NULL;
-	side = kzalloc(sizeof(*side), GFP_KERNEL_ACCOUNT);
+	side = ckpt_restore_side_alloc();
 	if (!side) {
 		ckpt_thread_put(thread);
 		return NULL;
 	}
-	INIT_LIST_HEAD(&side->signals);
-	INIT_LIST_HEAD(&side->timers);
-	side->sigpending_limit = RLIM_INFINITY;
-	thread->side = side;
-	thread->side_free = ckpt_restore_side_free;
-	thread->on_park = ckpt_restore_on_park;
-	thread->on_leave = ckpt_restore_leave;
+	ckpt_restore_take_side(thread, side);
 	return thread;
 }
 

@@ -104,7 +104,15 @@ static inline struct sighand_struct *ckpt_sighand_of(struct task_struct *task)
 	return rcu_dereference_raw(task->sighand);
 }
 
+/* restore.c: a restore without maps; the context owns it once ctx->restore says so. */
+struct ckpt_restore *ckpt_restore_alloc(s64 monotonic_ns, s64 boottime_ns);
+/* The state of a thread of a restore, and what a thread that has it does in the park. */
+struct ckpt_restore_thread *ckpt_restore_side_alloc(void);
+void ckpt_restore_side_free(void *side);
+void ckpt_restore_take_side(struct ckpt_thread *thread, struct ckpt_restore_thread *side);
+
 /* The commands. */
+int ckpt_restore_rollback(struct ckpt_ctx *ctx, struct ckpt_rollback *arg);
 int ckpt_restore_begin(struct ckpt_ctx *ctx, struct ckpt_restore_begin *arg);
 int ckpt_restore_enter(struct ckpt_ctx *ctx, struct ckpt_enter *arg);
 int ckpt_restore_wait(struct ckpt_ctx *ctx, struct ckpt_restore_wait *arg);

@@ -86,6 +86,17 @@ static int ckpt_mm_may_exec(const struct ckpt_ctx *ctx, const struct ckpt_rec_mm
 	return err;
 }
 
+/* A map that is rolled back has it; the kernel sets none anew while the old one is mapped. */
+static bool ckpt_mm_has_exe(const struct file *exe)
+{
+	struct file *old = ckpt_k(get_mm_exe_file)(current->mm);
+	bool same = old && path_equal(&old->f_path, &exe->f_path);
+
+	if (old)
+		fput(old);
+	return same;
+}
+
 /* Set the executable; as for prctl(PR_SET_MM_EXE_FILE), it must be regular and executable. */
 static int ckpt_mm_set_exe(const struct ckpt_ctx *ctx, const struct ckpt_rec_mm *rec,
 			   struct file *exe)
@@ -97,7 +108,7 @@ static int ckpt_mm_set_exe(const struct ckpt_ctx *ctx, const struct ckpt_rec_mm 
 	    exe->f_path.mnt->mnt_sb->s_iflags & SB_I_NOEXEC)
 		return -EACCES;
 	err = ckpt_mm_may_exec(ctx, rec, exe);
-	if (err)
+	if (err || ckpt_mm_has_exe(exe))
 		return err;
 	return ckpt_k(replace_mm_exe_file)(current->mm, exe);
 }

@@ -126,6 +126,11 @@ static u64 ckpt_tracked_token(struct mm_struct *mm)
 	return token;
 }
 
+void ckpt_track_forget(struct mm_struct *mm)
+{
+	ckpt_tracked_set(mm, 0);
+}
+
 void ckpt_track_exit(void)
 {
 	struct ckpt_tracked *entry;

@@ -21,6 +21,9 @@ void ckpt_track_prepare(struct mm_struct *mm);
 void ckpt_track_begin(struct mm_struct *mm, struct mm_struct *snapshot, u64 *ret_base,
 		      u64 *ret_token);
 
+/* The map gets other contents than a snapshot has: nothing counts from one any more. */
+void ckpt_track_forget(struct mm_struct *mm);
+
 /* Token of the snapshot that the bits of a frozen map count from, or 0; mmap_lock is held. */
 u64 ckpt_track_base(struct mm_struct *mm);
 

@@ -257,6 +257,20 @@ static int answer_drain(struct shim_client *client, struct shim_msg *msg)
 	return shim_client_answer(client, msg, &logs, sizeof(logs), NULL, 0);
 }
 
+/* Show the rest of the log to nobody: whoever has seen some of it goes on at the new end. */
+static int answer_cut(struct shim_client *client, struct shim_msg *msg)
+{
+	unsigned int stream = msg->number & 1;
+	uint64_t len = msg->number >> 1;
+	struct shim_client *other;
+
+	msg->value = stdio_cut_log(&client->shim->io, stream, len);
+	for (other = client->shim->clients; other && !msg->value; other = other->next)
+		if (other->at[stream] > len)
+			other->at[stream] = len;
+	return shim_client_answer(client, msg, NULL, 0, NULL, 0);
+}
+
 static int answer_ranks(struct shim_client *client, struct shim_msg *msg)
 {
 	const struct shim *shim = client->shim;
@@ -321,6 +335,8 @@ static int handle_control(struct shim_client *client, struct shim_msg *msg,
 		shim_over(client->shim, msg->value);
 		return 0;
 	}
+	if (msg->type == SHIM_CUT)
+		return answer_cut(client, msg);
 	if (msg->type >= SHIM_WATCH)
 		return shim_pages_handle(client->shim, client, msg, data, len);
 	msg->value = 0;

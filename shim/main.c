@@ -25,6 +25,7 @@
 #include "base/cleanup.h"
 #include "libckptctl/wire.h"
 #include "shim/identity.h"
+#include "shim/rollback.h"
 #include "shim/try.h"
 #include "base/outcome.h"
 
@@ -490,7 +491,7 @@ int main(int argc, char **argv)
 		fputs("ckpt-shim: is started by ckptd, see ckpt-shim(8)\n", stderr);
 		return 2;
 	}
-	if (try_run(args.spec, args.report))
+	if (try_run(args.spec, args.report) || rollback_job(args.spec, args.report))
 		return 0;
 	log_init(&shim->log, "ckpt-shim");
 	shim->report = args.report;

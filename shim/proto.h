@@ -107,6 +107,12 @@ enum shim_msg_type {
 	 * as of waitpid(2). Not answered.
 	 */
 	SHIM_OVER = 41,
+	/*
+	 * The job stands still, and all its output was read: cut a log. number: its new length
+	 * << 1 | 0: standard output, or 1: error. -EINVAL: it is shorter; -EBUSY: not all of it
+	 * is written
+	 */
+	SHIM_CUT = 44,
 };
 
 /*

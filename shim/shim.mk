@@ -28,7 +28,7 @@ $(call unit_test,tests/unit/test_pages_lower,tests/unit/test_pages_lower.c \
 	$(LIB)/libpages.a $(LIB)/libbase.a -ljansson)
 
 $(call program,ckpt-shim,shim/main.c shim/init.c shim/restore.c shim/start.c shim/spec.c \
-	shim/client.c shim/confine.c shim/try.c \
+	shim/client.c shim/confine.c shim/try.c shim/rollback.c \
 	shim/stdio.c shim/stdio_open.c shim/labels.c shim/follow.c shim/members.c \
 	shim/shim_ranks.c shim/shim_pages.c,\
 	$(LIB)/libpages.a $(LIB)/libshim.a $(LIB)/libpm.a $(LIB)/libwire.a $(LIB)/libop.a \

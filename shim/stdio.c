@@ -205,6 +205,22 @@ int stdio_drain(struct shim_stdio *io)
 	return err ? err : drain_stream(&io->stream[1], UINT64_MAX);
 }
 
+int stdio_cut_log(struct shim_stdio *io, unsigned int stream, uint64_t len)
+{
+	struct shim_stream *s = &io->stream[stream];
+
+	if (s->log < 0)
+		return len ? -EINVAL : 0;
+	if (s->held_len)
+		return -EBUSY;
+	if (len > s->len)
+		return -EINVAL;
+	if (ftruncate(s->log, (off_t)len))
+		return -errno;
+	s->len = s->ready = len;
+	return 0;
+}
+
 bool stdio_finished(const struct shim_stdio *io)
 {
 	return io->stream[0].fd < 0 && io->stream[1].fd < 0 && labels_finished(io->labels) &&

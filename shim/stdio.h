@@ -23,6 +23,7 @@
 
 #define STDIO_INPUT_MAX	65536
 #define STDIO_READ_MAX	65536
+#define STDIO_TAIL_NAME	64
 
 struct shim_stream {
 	struct shim_stdio *io;
@@ -43,7 +44,7 @@ struct shim_labels;
 struct shim_cut {
 	int log;
 	int64_t len;
-	char tail[64];
+	char tail[STDIO_TAIL_NAME];
 };
 
 struct shim_stdio {
@@ -81,6 +82,15 @@ int stdio_open(struct shim_stdio *io, const struct shim_spec *spec, const struct
  * not reported, because the job runs on.
  */
 void stdio_cut(struct shim_stdio *io, bool undo);
+
+/*
+ * Copy what a log has beyond @len to a file beside it, as one's own, durably.
+ * @tail: gets its name, STDIO_TAIL_NAME bytes. 1; 0: there is nothing; -ENODATA: the log is
+ * shorter; -errno
+ */
+int stdio_copy_tail(int dir, int log, const char *name, int64_t len, char *tail);
+/* Cut a log (0, 1) in which all output is; 0 also if there is none. -EINVAL, -EBUSY, -errno */
+int stdio_cut_log(struct shim_stdio *io, unsigned int stream, uint64_t len);
 
 #define STDIO_NO_INPUT	(1U << 0)	/* /dev/null instead */
 #define STDIO_APPEND	(1U << 1)	/* several processes write to one file */

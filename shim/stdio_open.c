@@ -61,7 +61,7 @@ static int make_pipe(int *ours, int *theirs, const struct shim_spec *spec,
 	return 0;
 }
 
-static int copy_tail(int log, int tail, off_t from, off_t to)
+static int copy_range(int log, int tail, off_t from, off_t to)
 {
 	while (from < to) {
 		ssize_t n = copy_file_range(log, &from, tail, NULL, (size_t)(to - from), 0);
@@ -72,14 +72,9 @@ static int copy_tail(int log, int tail, off_t from, off_t to)
 	return fsync(tail) ? -errno : 0;
 }
 
-/*
- * A restart cuts a log back to the image's length: copy the part that will be cut to a file beside
- * it. The cut itself is made once the job was restored: a failed restart changes nothing.
- */
-static int prepare_cut(struct shim_stdio *io, int log, const char *name, off_t len)
+int stdio_copy_tail(int dir, int log, const char *name, int64_t len, char *tail)
 {
-	_cleanup_fd_ int tail = -1;
-	struct shim_cut *cut;
+	_cleanup_fd_ int to = -1;
 	struct stat st;
 	int err;
 
@@ -89,21 +84,37 @@ static int prepare_cut(struct shim_stdio *io, int log, const char *name, off_t l
 		return -ENODATA;
 	if (st.st_size == len)
 		return 0;
-	cut = realloc(io->cuts, (io->nr_cuts + 1) * sizeof(*cut));
+	snprintf(tail, STDIO_TAIL_NAME, "%s.cut-%lld", name, (long long)time(NULL));
+	to = openat(dir, tail, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (to < 0)
+		return -errno;
+	err = fchown(to, st.st_uid, st.st_gid) ? -errno :
+	      copy_range(log, to, (off_t)len, st.st_size);
+	if (err)
+		unlinkat(dir, tail, 0);
+	return err ? err : 1;
+}
+
+/*
+ * A restart cuts a log back to the image's length: copy the part that will be cut to a file beside
+ * it. The cut itself is made once the job was restored: a failed restart changes nothing.
+ */
+static int prepare_cut(struct shim_stdio *io, int log, const char *name, off_t len)
+{
+	struct shim_cut *cut = realloc(io->cuts, (io->nr_cuts + 1) * sizeof(*cut));
+	int err;
+
 	if (!cut)
 		return -ENOMEM;
 	io->cuts = cut;
 	cut += io->nr_cuts;
 	cut->len = len;
-	snprintf(cut->tail, sizeof(cut->tail), "%s.cut-%lld", name, (long long)time(NULL));
-	tail = openat(io->cuts_dir, cut->tail,
-		      O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (tail < 0)
-		return -errno;
-	err = fchown(tail, st.st_uid, st.st_gid) ? -errno : copy_tail(log, tail, len, st.st_size);
-	cut->log = err ? -1 : fcntl(log, F_DUPFD_CLOEXEC, 3);
+	err = stdio_copy_tail(io->cuts_dir, log, name, len, cut->tail);
+	if (err <= 0)
+		return err;
+	cut->log = fcntl(log, F_DUPFD_CLOEXEC, 3);
 	if (cut->log < 0) {
-		err = err ? err : -errno;
+		err = -errno;
 		unlinkat(io->cuts_dir, cut->tail, 0);
 		return err;
 	}

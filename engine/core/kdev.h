@@ -90,6 +90,7 @@ KDEV_COMMAND(pages_write, ckpt_pages, CKPT_IOC_PAGES_WRITE)
 KDEV_COMMAND(pages_share, ckpt_pages_share, CKPT_IOC_PAGES_SHARE)
 KDEV_COMMAND(pages_drop, ckpt_pages_drop, CKPT_IOC_PAGES_DROP)
 KDEV_COMMAND(restore_commit, ckpt_restore_commit, CKPT_IOC_RESTORE_COMMIT)
+KDEV_COMMAND(rollback, ckpt_rollback, CKPT_IOC_ROLLBACK)
 #undef KDEV_COMMAND
 
 #endif /* STILLPOINT_KDEV_H */

@@ -94,6 +94,21 @@ json_t *op_dump(const struct op_env *env, json_t *args);
 json_t *op_restore(const struct op_env *env, json_t *args, pid_t *ret_roots,
 		   unsigned int *ret_nr_roots);
 
+/**
+ * op_rollback() - roll a running tree back to an image of it, in place
+ * @args: dir, accept_changed, files, generation, job, writes: as of op_restore(); pidns, which
+ *	means nothing here; init: the init of the tree's PID namespace,
+ *	whose descendants are the tree
+ *
+ * env->targeted and env->frozen are as in struct dump_options; env->commits is called last before
+ * the commit. All get env->frozen_arg.
+ *
+ * result.in_place says whether the tree was rolled back. If not, result.why says why, and
+ * result.ended whether the tree was ended; else the tree runs as before. An error: the tree runs as
+ * before, and a restart would fail, too.
+ */
+json_t *op_rollback(const struct op_env *env, json_t *args);
+
 /* Read the clock of the tree of @args (restore_clock()). NULL and *ret_ns, or an error outcome. */
 json_t *op_restore_clock(const struct op_env *env, const json_t *args, int64_t *ret_ns);
 

@@ -103,6 +103,22 @@ static int builder_begin(struct building *g)
 	return ret;
 }
 
+/* A rollback: the context is there, and so is the tree that the clocks and limits belong to. */
+static int builder_begin_rollback(struct building *g)
+{
+	int ret;
+
+	g->dev = g->b->rollback->dev;
+	ret = check_node(g);
+	if (!ret)
+		ret = builder_enter(g->b->rollback->init, &g->error);
+	if (!ret)
+		ret = builder_drop(&g->b->plan->owner, &g->error);
+	if (!ret && prctl(PR_SET_PDEATHSIG, SIGKILL))	/* the change of user has cleared it */
+		ret = error_fail(&g->error, -errno, "prctl: %s", strerror(errno));
+	return ret;
+}
+
 static int open_files(struct building *g)
 {
 	int ret;
@@ -114,6 +130,26 @@ static int open_files(struct building *g)
 	if (!ret && !g->b->options->dry_run)
 		ret = reopen_all(&g->files);
 	if (!ret && !g->b->options->dry_run)
+		ret = reopen_locks(&g->files, false);
+	g->stats.bytes_read += g->files.bytes;
+	return ret;
+}
+
+/* A rollback: the tree has the locks, and the numbers of its files, until it is turned. */
+static int reopen_rolled_back(struct building *g)
+{
+	int ret;
+
+	relay_progress(g->b->relay, "files", 0, 0);
+	ret = reopen_check(&g->files);
+	if (ret || g->b->options->dry_run)
+		return ret;
+	ret = relay_ask(g->b->relay, BUILDER_TURNS);
+	if (ret)
+		return error_fail(&g->error, ret, "the tree cannot be rolled back: %s",
+				  strerror(-ret));
+	ret = reopen_all(&g->files);
+	if (!ret)
 		ret = reopen_locks(&g->files, false);
 	g->stats.bytes_read += g->files.bytes;
 	return ret;
@@ -216,9 +252,9 @@ static int fill_state(struct building *g)
 	for (unsigned int i = 0; !ret && state_kinds[i]; i++)
 		if (state_kinds[i]->apply)
 			ret = state_kinds[i]->apply(&g->state);
-	if (!ret)
+	if (!ret && !g->b->rollback)
 		ret = tree_limits(&g->tree, &g->error);
-	if (!ret)
+	if (!ret && !g->b->rollback)
 		tree_done(&g->tree);
 	return ret;
 }
@@ -229,6 +265,10 @@ static int let_go(struct building *g)
 	int ret;
 
 	relay_progress(g->b->relay, "commit", 0, 0);
+	ret = g->b->rollback ? relay_ask(g->b->relay, BUILDER_COMPLETES) : 0;
+	if (ret)
+		return error_fail(&g->error, ret, "the tree's output cannot be cut back: %s",
+				  strerror(-ret));
 	ret = reopen_put_back(&g->files);
 	if (!ret)
 		ret = reopen_arm(&g->files);
@@ -254,7 +294,7 @@ static void builder_note(const char *text, void *arg)
 static int builder_build(struct building *g)
 {
 	const struct restore_options *o = g->b->options;
-	int ret = builder_begin(g);
+	int ret = g->b->rollback ? builder_begin_rollback(g) : builder_begin(g);
 
 	g->files_options = (struct reopen_options) {
 		.files = o->files, .accept_changed = o->accept_changed, .beside = o->beside,
@@ -266,12 +306,13 @@ static int builder_build(struct building *g)
 		ret = reopen_init(&g->files, g->b->state, g->b->reader, &g->files_options,
 				  &g->error);
 	if (!ret)
-		ret = open_files(g);
+		ret = g->b->rollback ? reopen_rolled_back(g) : open_files(g);
 	if (ret || o->dry_run)
 		return ret;
 	g->state.dev = g->dev;
 	g->state.cpu = g->b->state->cpu;
-	ret = make_tree(g);
+	g->state.in_place = g->b->rollback;
+	ret = g->b->rollback ? 0 : make_tree(g);
 	if (!ret)
 		ret = fill_memory(g);
 	if (!ret)

@@ -16,6 +16,18 @@
 
 struct restore_records;
 
+/* The steps that the builder of a rollback asks its caller for, by relay_ask(). */
+enum builder_step {
+	BUILDER_TURNS,		/* the files are right: make the capture a restore */
+	BUILDER_COMPLETES,	/* all is filled: the commit comes next */
+};
+
+/* The tree is there, frozen, and is filled again. */
+struct builder_rollback {
+	struct kdev *dev;	/* context of the frozen tree */
+	pid_t init;		/* the init of its PID namespace, in the caller's */
+};
+
 struct builder {
 	const struct restore_options *options;
 	const struct state *state;
@@ -24,6 +36,7 @@ struct builder {
 	const struct write_since *since;	/* NULL: not asked for */
 	int relay;		/* to the caller */
 	bool new_pidns;
+	const struct builder_rollback *rollback;	/* NULL: a restore, which makes the tree */
 };
 
 /* Become the builder; never returns. Exit status 0: the tree runs. */
@@ -41,6 +54,11 @@ int builder_ipc(const struct state *state, const struct restore_options *options
  */
 int builder_clocks(const struct ckpt_rec_system *system, pid_t beside,
 		   struct ckpt_restore_begin *begin, struct ckpt_error *error);
+/* builder_rights.c: this host's clocks minus those at the freeze. */
+void builder_deltas(const struct ckpt_rec_system *system, __s64 *ret_monotonic,
+		    __s64 *ret_boottime);
+/* builder_rights.c: enter the namespaces of a process, but for its PID namespace. */
+int builder_enter(pid_t pid, struct ckpt_error *error);
 /* builder_rights.c: become the owner. */
 int builder_drop(const struct plan_owner *owner, struct ckpt_error *error);
 /* builder_memory.c: make and fill every memory map, in a child; *ret_bytes: written or shared. */

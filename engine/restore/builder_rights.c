@@ -65,7 +65,7 @@ static uint64_t most_wanted(const struct state *state, int resource)
 static void raise_limit(const struct state *state, int resource)
 {
 	struct rlimit64 old, limit = { RLIM64_INFINITY, RLIM64_INFINITY };
-	uint64_t most = most_wanted(state, resource);
+	uint64_t most = state ? most_wanted(state, resource) : 0;
 	char text[32];
 
 	if (prlimit64(0, resource, NULL, &old))
@@ -145,6 +145,18 @@ static void builder_rights_split(int64_t ns, long long *ret_sec, long long *ret_
 	}
 }
 
+void builder_deltas(const struct ckpt_rec_system *system, __s64 *ret_monotonic,
+		    __s64 *ret_boottime)
+{
+	int64_t own_monotonic, own_boottime;
+
+	own_offsets(&own_monotonic, &own_boottime);
+	*ret_monotonic = (int64_t)clock_monotonic_ns() - own_monotonic -
+			 (int64_t)system->monotonic_ns;
+	*ret_boottime = (int64_t)clock_boottime_ns() - own_boottime -
+			(int64_t)system->boottime_ns;
+}
+
 /* Enter the time namespace of the process beside which the tree will run. */
 static int join_clocks(pid_t beside, struct ckpt_error *error)
 {
@@ -159,27 +171,20 @@ static int join_clocks(pid_t beside, struct ckpt_error *error)
 int builder_clocks(const struct ckpt_rec_system *system, pid_t beside,
 		   struct ckpt_restore_begin *begin, struct ckpt_error *error)
 {
-	int64_t own_monotonic, own_boottime, monotonic, boottime;
 	long long msec, mnsec, bsec, bnsec;
 	char text[128];
 	int ret;
 
-	own_offsets(&own_monotonic, &own_boottime);
 	if (!beside && unshare(CLONE_NEWTIME))
 		return error_fail(error, -errno,
 				   "cannot make a time namespace: %s; it needs root and a kernel "
 				   "with CONFIG_TIME_NS", strerror(errno));
-	monotonic = (int64_t)clock_monotonic_ns() - own_monotonic;
-	boottime = (int64_t)clock_boottime_ns() - own_boottime;
-	begin->monotonic_delta_ns = monotonic - (int64_t)system->monotonic_ns;
-	begin->boottime_delta_ns = boottime - (int64_t)system->boottime_ns;
+	builder_deltas(system, &begin->monotonic_delta_ns, &begin->boottime_delta_ns);
 	if (beside)
 		return join_clocks(beside, error);
-	builder_rights_split((int64_t)system->monotonic_ns + system->timens_monotonic_ns -
-				     monotonic,
-			     &msec, &mnsec);
-	builder_rights_split((int64_t)system->boottime_ns + system->timens_boottime_ns - boottime,
-			     &bsec, &bnsec);
+	builder_rights_split(system->timens_monotonic_ns - begin->monotonic_delta_ns, &msec,
+			     &mnsec);
+	builder_rights_split(system->timens_boottime_ns - begin->boottime_delta_ns, &bsec, &bnsec);
 	snprintf(text, sizeof(text), "monotonic %lld %lld\nboottime %lld %lld\n", msec, mnsec,
 		 bsec, bnsec);
 	ret = write_text("/proc/self/timens_offsets", text);
@@ -201,6 +206,31 @@ int builder_ipc(const struct state *state, const struct restore_options *options
 	if (!own || options->enter || options->beside || !unshare(CLONE_NEWIPC))
 		return 0;
 	return error_fail(error, -errno, "cannot make an IPC namespace: %s", strerror(errno));
+}
+
+/* ---------------------------------------------------------------- enter */
+
+int builder_enter(pid_t pid, struct ckpt_error *error)
+{
+	/* the mount namespace last: the paths of the others are in our own */
+	static const struct { const char *name; int type; } entered[] = {
+		{ "net", CLONE_NEWNET }, { "uts", CLONE_NEWUTS }, { "ipc", CLONE_NEWIPC },
+		{ "cgroup", CLONE_NEWCGROUP }, { "mnt", CLONE_NEWNS },
+	};
+	char path[64];
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(entered); i++) {
+		_cleanup_fd_ int fd = -1;
+
+		snprintf(path, sizeof(path), "/proc/%d/ns/%s", (int)pid, entered[i].name);
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+		if (fd < 0 || setns(fd, entered[i].type))
+			return error_fail(error, -errno, "cannot enter %s: %s", path,
+					  strerror(errno));
+	}
+	raise_limit(NULL, RLIMIT_NOFILE);
+	umask(0);
+	return 0;
 }
 
 /* ---------------------------------------------------------------- drop */

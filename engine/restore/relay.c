@@ -18,7 +18,9 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 
-enum relay_kind { RELAY_PROGRESS = 1, RELAY_REFUSAL, RELAY_RESULT, RELAY_READY, RELAY_NOTE };
+enum relay_kind {
+	RELAY_PROGRESS = 1, RELAY_REFUSAL, RELAY_RESULT, RELAY_READY, RELAY_NOTE, RELAY_ASK,
+};
 
 struct relay_message {
 	uint32_t kind;
@@ -75,6 +77,25 @@ void relay_ready(int fd)
 	relay_deliver(fd, &message);
 }
 
+int relay_ask(int fd, int step)
+{
+	struct relay_message message = { .kind = RELAY_ASK, .err = step };
+	int32_t answer;
+	ssize_t len;
+
+	relay_deliver(fd, &message);
+	do {
+		len = recv(fd, &answer, sizeof(answer), 0);
+	} while (len < 0 && errno == EINTR);
+	return len == sizeof(answer) ? answer : -EPIPE;
+}
+
+static void relay_answer(int fd, int32_t answer)
+{
+	while (send(fd, &answer, sizeof(answer), MSG_NOSIGNAL) < 0 && errno == EINTR)
+		;
+}
+
 static void pass_on(const struct relay_message *m, const struct restore_options *options,
 		    struct ckpt_error *error)
 {
@@ -116,7 +137,8 @@ static int next_message(int fd, int pidfd, struct relay_message *ret_message)
 }
 
 int relay_receive(int fd, pid_t pid, bool ready, const struct restore_options *options,
-		  struct restore_stats *ret_stats, struct ckpt_error *error)
+		  relay_ask_fn asked, void *arg, struct restore_stats *ret_stats,
+		  struct ckpt_error *error)
 {
 	_cleanup_fd_ int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	struct relay_message message;
@@ -135,6 +157,8 @@ int relay_receive(int fd, pid_t pid, bool ready, const struct restore_options *o
 		message.text[sizeof(message.text) - 1] = 0;
 		message.refusal.comm[sizeof(message.refusal.comm) - 1] = 0;
 		pass_on(&message, options, error);
+		if (message.kind == RELAY_ASK)
+			relay_answer(fd, asked ? asked(message.err, arg) : -EPROTO);
 		if (message.kind == RELAY_READY)
 			return 0;
 		if (message.kind != RELAY_RESULT)

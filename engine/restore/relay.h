@@ -20,14 +20,20 @@ void relay_result(int fd, int err, const struct ckpt_error *error,
 /* From the init: it keeps the tree now, and the caller may exit. */
 void relay_ready(int fd);
 
+/* From the builder: have the caller do @step, and wait. 0, or negative errno: it failed. */
+int relay_ask(int fd, int step);
+typedef int (*relay_ask_fn)(int step, void *arg);
+
 /**
  * relay_receive() - the caller's end: receive messages until the result is there
  * @pid: the sender, builder or init; its death ends the wait
+ * @asked: does what relay_ask() asks for; NULL: nothing may be asked
  * @ready: after a success wait for relay_ready(), too
  *
  * Return: the builder's result; -EPIPE if the sender died without a result.
  */
 int relay_receive(int fd, pid_t pid, bool ready, const struct restore_options *options,
-		  struct restore_stats *ret_stats, struct ckpt_error *error);
+		  relay_ask_fn asked, void *arg, struct restore_stats *ret_stats,
+		  struct ckpt_error *error);
 
 #endif /* STILLPOINT_RELAY_H */

@@ -29,152 +29,16 @@
 #include "image/reader.h"
 #include "engine/restore/builder.h"
 #include "engine/restore/nsinit.h"
-#include "engine/core/plan.h"
-#include "engine/core/write_journal.h"
-#include "engine/files/path_map.h"
 #include "engine/restore/relay.h"
+#include "engine/restore/restore_image.h"
 #include "engine/restore/restore_numbers.h"
-#include "engine/restore/restore_subset.h"
-
-#define STREAM_MAX	(1UL << 30)
 
 struct restore {
 	const struct restore_options *options;
 	struct ckpt_error *error;
 	struct restore_stats *stats;
-	struct image_reader *reader;
-	uint64_t *stream;
-	size_t len;
-	struct state *state;
-	struct plan *plan;
-	struct write_since since;
-	struct asker own;	/* this process, if it asks for itself and is not root */
+	struct restore_image image;
 };
-
-/* ---------------------------------------------------------------- reading */
-
-static int read_stream(struct restore *r)
-{
-	struct image_record record;
-	size_t room = 0;
-	int ret;
-
-	image_state_rewind(r->reader);
-	while ((ret = image_state_next(r->reader, &record)) > 0) {
-		if (record.len > STREAM_MAX - r->len)
-			return error_fail(r->error, -EFBIG, "the image's state is too large");
-		if (room - r->len < record.len) {
-			uint64_t *more;
-
-			room = (r->len + record.len) * 2;
-			more = realloc(r->stream, room);
-			if (!more)
-				return error_fail(r->error, -ENOMEM, "out of memory");
-			r->stream = more;
-		}
-		memcpy((char *)r->stream + r->len, record.data, record.len);
-		r->len += record.len;
-	}
-	return ret ? error_fail(r->error, ret, "%s: %s", r->options->dir,
-				 image_reader_error(r->reader)) : 0;
-}
-
-static int restore_parse(struct restore *r)
-{
-	struct state_error why = { 0 };
-	int ret = state_parse(r->stream, r->len, &r->state, &why);
-
-	return ret ? error_fail(r->error, ret, "%s: state stream, offset %zu: %s",
-				 r->options->dir, why.offset, why.text) : 0;
-}
-
-/* Reduce state and stream to the trees of the subset, if one was asked for. */
-static int restore_take_subset(struct restore *r)
-{
-	void *stream;
-	int ret;
-
-	if (!r->options->subset)
-		return 0;
-	ret = restore_subset_make(r->state, r->stream, r->len, r->options->subset, &stream,
-				  &r->len, r->error);
-	if (ret)
-		return ret;
-	r->state = state_free(r->state);
-	free(r->stream);
-	r->stream = stream;
-	return restore_parse(r);
-}
-
-static int open_image(struct restore *r)
-{
-	struct ckpt_error text = { 0 };
-	int ret = image_open(r->options->dir, r->options->key, NULL, &r->reader, &text);
-
-	if (ret)
-		return error_fail(r->error, ret, "%s", text.text);
-	image_hold(r->reader);
-	return 0;
-}
-
-/* This process, which is not root, asks for itself. */
-static int restore_ask_self(struct restore *r)
-{
-	int nr = getgroups(0, NULL);
-
-	r->own = (struct asker) { .uid = geteuid(), .gid = getegid() };
-	r->own.groups = nr < 0 ? NULL : calloc((size_t)nr + 1, sizeof(*r->own.groups));
-	if (!r->own.groups)
-		return error_fail(r->error, -ENOMEM, "out of memory");
-	nr = getgroups(nr, r->own.groups);
-	if (nr < 0)
-		return error_fail(r->error, -errno, "getgroups: %s", strerror(errno));
-	r->own.nr_groups = (unsigned int)nr;
-	return 0;
-}
-
-static int restore_plan(struct restore *r)
-{
-	const struct asker *asker = r->options->asker;
-	int ret = 0;
-
-	if (!asker && geteuid() != 0) {
-		ret = restore_ask_self(r);
-		asker = &r->own;
-	}
-	if (!ret && asker && asker->has_limits)
-		asker_lower(asker, r->state, r->options->note, r->options->note_arg);
-	return ret ? ret : plan_make(r->state, asker, &r->plan, r->error);
-}
-
-static int restore_read_journal(struct restore *r)
-{
-	const struct engine_rec_writes *writes = r->state->writes;
-
-	if (!r->options->journal)
-		return 0;
-	if (write_journal_since(r->options->journal, writes ? writes->log_ns : 0,
-				writes ? writes->seq : UINT64_MAX, &r->since))
-		return error_fail(r->error, -ENOMEM, "out of memory");
-	return 0;
-}
-
-static int read_image(struct restore *r)
-{
-	int ret = open_image(r);
-
-	if (!ret)
-		ret = read_stream(r);
-	if (!ret)
-		ret = restore_parse(r);
-	if (!ret)
-		ret = restore_take_subset(r);
-	if (!ret)
-		ret = restore_read_journal(r);
-	if (!ret && r->options->map)
-		ret = path_map_apply(r->options->map, r->state, &r->since, r->error);
-	return ret ? ret : restore_plan(r);
-}
 
 /* ---------------------------------------------------------------- building */
 
@@ -191,7 +55,7 @@ static void reap_orphans(const struct plan *plan)
  */
 static void clean_up(struct restore *r)
 {
-	const struct plan *plan = r->plan;
+	const struct plan *plan = r->image.plan;
 	struct timespec step = { .tv_nsec = 2000000 };
 	siginfo_t info;
 
@@ -225,9 +89,9 @@ static pid_t fork_builder(const struct builder *b)
 static int restore_build(struct restore *r, bool new_pidns, pid_t *ret_pid)
 {
 	struct builder b = {
-		.options = r->options, .state = r->state, .plan = r->plan,
-		.reader = r->reader, .new_pidns = new_pidns,
-		.since = r->options->journal ? &r->since : NULL,
+		.options = r->options, .state = r->image.state, .plan = r->image.plan,
+		.reader = r->image.reader, .new_pidns = new_pidns,
+		.since = r->options->journal ? &r->image.since : NULL,
 	};
 	bool ready = new_pidns && !r->options->dry_run;
 	int pair[2], ret;
@@ -242,7 +106,7 @@ static int restore_build(struct restore *r, bool new_pidns, pid_t *ret_pid)
 		close(pair[0]);
 		return error_fail(r->error, pid, "cannot create a process: %s", strerror(-pid));
 	}
-	ret = relay_receive(pair[0], pid, ready, r->options, r->stats, r->error);
+	ret = relay_receive(pair[0], pid, ready, r->options, NULL, NULL, r->stats, r->error);
 	close(pair[0]);
 	if (ret)
 		kill(pid, SIGKILL);	/* the builder has failed: end it if it still lives */
@@ -261,11 +125,11 @@ static int build_somewhere(struct restore *r, bool *ret_new_pidns, pid_t *ret_pi
 	pid_t taken = 0;
 	int ret;
 
-	if (where != RESTORE_PIDNS_NEW && numbers_taken(r->plan, &taken)) {
+	if (where != RESTORE_PIDNS_NEW && numbers_taken(r->image.plan, &taken)) {
 		if (where == RESTORE_PIDNS_AUTO)
 			where = RESTORE_PIDNS_NEW;
 		/* 0: the numbers have become free since */
-		ret = where == RESTORE_PIDNS_CALLER ? numbers_refuse(r->plan, r->error) : 0;
+		ret = where == RESTORE_PIDNS_CALLER ? numbers_refuse(r->image.plan, r->error) : 0;
 		if (ret)
 			return ret;
 	}
@@ -282,7 +146,7 @@ static int build_somewhere(struct restore *r, bool *ret_new_pidns, pid_t *ret_pi
 static int return_roots(const struct restore *r, bool new_pidns, pid_t pid, pid_t *ret_roots,
 			unsigned int max_roots)
 {
-	const struct plan *plan = r->plan;
+	const struct plan *plan = r->image.plan;
 	unsigned int nr = 0;
 
 	if (r->options->dry_run)
@@ -304,14 +168,14 @@ static int restore_run(struct restore *r, pid_t *ret_roots, unsigned int max_roo
 	pid_t pid = 0;
 	int ret;
 
-	ret = read_image(r);
+	ret = restore_image_read(&r->image);
 	if (!ret)
-		ret = numbers_check(r->state, r->plan, r->error);
+		ret = numbers_check(r->image.state, r->image.plan, r->error);
 	if (ret)
 		return ret;
 	r->stats->plan_ns = clock_monotonic_ns() - start;
-	r->stats->nr_procs = r->state->nr_procs;
-	r->stats->nr_threads = r->state->nr_threads;
+	r->stats->nr_procs = r->image.state->nr_procs;
+	r->stats->nr_threads = r->image.state->nr_threads;
 	ret = build_somewhere(r, &new_pidns, &pid);
 	r->stats->total_ns = clock_monotonic_ns() - start;
 	return ret ? ret : return_roots(r, new_pidns, pid, ret_roots, max_roots);
@@ -321,10 +185,10 @@ int restore_clock(const char *dir, const struct image_key *key, int64_t *ret_ns,
 		  struct ckpt_error *error)
 {
 	const struct restore_options options = { .dir = dir, .key = key };
-	struct restore r = { .options = &options, .error = error };
+	struct restore_image r = { .options = &options, .error = error };
 	const struct ckpt_rec_system *system;
 	struct image_record record;
-	int ret = open_image(&r);
+	int ret = restore_image_open(&r);
 
 	if (ret)
 		return ret;
@@ -351,18 +215,14 @@ int restore_tree(const struct restore_options *options, pid_t *ret_roots,
 	struct restore r = {
 		.options = options,
 		.error = error ? error : &own_error,
+		.image = { .options = options, .error = error ? error : &own_error },
 		.stats = ret_stats ? ret_stats : &own_stats,
 	};
 	int ret;
 
 	memset(r.stats, 0, sizeof(*r.stats));
 	ret = restore_run(&r, ret_roots, max_roots);
-	plan_free(r.plan);
-	state_free(r.state);
-	write_since_done(&r.since);
-	free(r.stream);
-	free(r.own.groups);
-	image_close(r.reader);
+	restore_image_done(&r.image);
 	error_done(&own_error);
 	return ret;
 }

@@ -247,6 +247,10 @@ int restore_records_proc(struct restore_records *s, const struct state_proc *pro
 	rec->hdr.len = sizeof(*rec);
 	rec->cwd = (__u32)-1;	/* the tasks set both by system calls */
 	rec->root = (__u32)-1;
+	if (s->in_place) {
+		rec->pgid = 0;
+		rec->sid = 0;
+	}
 	/* a root has a new parent, which expects SIGCHLD, as after every change of parents */
 	if (rec->flags & CKPT_PROC_ROOT && rec->exit_signal >= 0)
 		rec->exit_signal = SIGCHLD;

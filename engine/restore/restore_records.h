@@ -17,6 +17,7 @@ struct restore_records {
 	const struct ckpt_cpu *cpu;	/* CPU that the image comes from; NULL: unknown */
 	const struct reopen *files;
 	struct ckpt_error *error;
+	bool in_place;		/* a rollback: each process has its group and session */
 	char *buf;		/* records of the next call; malloc */
 	size_t len;
 	size_t room;

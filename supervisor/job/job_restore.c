@@ -9,6 +9,7 @@
 #include "supervisor/job/job_restore.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -29,7 +30,7 @@ struct job_restore {
 	json_t *args;		/* of op_restore(), without a directory */
 	json_t *images;		/* array of args with a directory, one for each image */
 	json_t *env;		/* for the ranks' MPI library; NULL: none */
-	bool any_rights, dry_run;
+	bool any_rights, dry_run, rollback;
 	json_t *asker;		/* op_asker.h; NULL: root asks */
 	unsigned int node;	/* index of this node in the job; 0: home, or the only node */
 	int attach;
@@ -157,6 +158,49 @@ static json_t *job_restore_try(struct job_restore *r)
 				   launch_strerror(err)) : NULL;
 }
 
+/* -------------------------------------------------------------- rollback */
+
+/* Without an outcome nobody knows whether the tree was ended: that shows soon. */
+static void job_restore_on_rolled_back(json_t *outcome, void *arg)
+{
+	if (!outcome)
+		outcome = outcome_ok(json_pack("{s:b, s:b, s:s}", "in_place", false, "unknown",
+					       true, "why",
+					       "the process that did it ended unexpectedly"));
+	job_restore_finish(arg, outcome);
+}
+
+static const struct channel_ops rollback_ops = {
+	job_restore_on_progress, job_restore_on_rolled_back,
+};
+
+/*
+ * A rollback is a child of the launcher, too: it enters the job's mount and PID namespaces, which
+ * ckptd may not.
+ */
+static json_t *job_restore_roll_back(struct job_restore *r, const json_t *note)
+{
+	const struct config *config = &jobs_common(r->job->jobs)->config;
+	json_t *args = json_deep_copy(json_array_get(r->images, 0)), *spec;
+	char state[PATH_MAX], images[PATH_MAX];
+	int err;
+
+	job_writes_own(jobs_common(r->job->jobs), state, images);
+	json_object_set_new(args, "init", json_integer(r->job->init));
+	if (!job_writes_has(r->job))
+		json_object_del(args, "writes");
+	spec = json_pack("{s:o, s:s, s:s, s:[O, O], s:[s, s], s:b, s:s, s:s*, s:O*}", "rollback",
+			 args, "state_dir", r->job->state_dir, "image_dir", r->job->image_dir,
+			 "logs", json_object_get(note, "out"), json_object_get(note, "err"),
+			 "own", state, images, "any_rights", r->any_rights,
+			 "key", config->key, "encryption_key", config->encryption_key,
+			 "asker", r->asker);
+	err = spec ? launch_start(r->job, spec, -1, NULL, &rollback_ops, r, &r->channel) : -ENOMEM;
+	json_decref(spec);
+	return err ? outcome_error(err, "the rollback cannot be started: %s",
+				   launch_strerror(err)) : NULL;
+}
+
 /* ----------------------------------------------------------------- check */
 
 /* In the worker: read the manifests. */
@@ -198,6 +242,7 @@ static void job_restore_on_checked(json_t *outcome, void *arg)
 		failure = r->ops->checked(r->arg);
 	if (!failure)
 		failure = r->dry_run ? job_restore_try(r) :
+			  r->rollback ? job_restore_roll_back(r, json_object_get(result, "note")) :
 			  job_restore_launch(r, json_object_get(result, "note"));
 	json_decref(outcome);
 	if (failure)
@@ -208,7 +253,7 @@ static const struct channel_ops check_ops = { job_restore_on_progress, job_resto
 
 static struct job_restore *job_restore_parse(struct job *job, const json_t *how)
 {
-	int accept = 0, dry_run = 0, any_rights = 0;
+	int accept = 0, dry_run = 0, any_rights = 0, rollback = 0;
 	struct job_restore *r = calloc(1, sizeof(*r));
 	const char *files = NULL;
 	json_int_t generation;
@@ -216,9 +261,10 @@ static struct job_restore *job_restore_parse(struct job *job, const json_t *how)
 	char label[64];
 	int node;
 
-	if (!r || json_unpack((json_t *)how, "{s:I, s?b, s?b, s?b, s?s, s?o}", "generation",
-			      &generation, "accept_changed", &accept, "any_rights", &any_rights,
-			      "dry_run", &dry_run, "files", &files, "map_path", &map)) {
+	if (!r || json_unpack((json_t *)how, "{s:I, s?b, s?b, s?b, s?b, s?s, s?o}",
+			      "generation", &generation, "accept_changed", &accept, "any_rights",
+			      &any_rights, "dry_run", &dry_run, "rollback", &rollback, "files",
+			      &files, "map_path", &map)) {
 		free(r);
 		return NULL;
 	}
@@ -226,6 +272,7 @@ static struct job_restore *job_restore_parse(struct job *job, const json_t *how)
 				      jobs_common(job->jobs)->config.node);
 	*r = (struct job_restore) {
 		.job = job, .any_rights = any_rights, .dry_run = dry_run, .attach = -1,
+		.rollback = rollback,
 		.node = node < 0 ? 0 : (unsigned int)node,
 	};
 	r->args = json_pack("{s:I, s:s, s:b, s:s}", "generation", generation, "job",

@@ -10,7 +10,13 @@
  *	 "track" | "carry" | "ignore" (optional), "dry_run": bool,
  *	 "asker": who asks, as of op_asker.h, unless "any_rights" says that root does,
  *	 "map_path": as of op_restore() (optional),
- *	 "env": as of shim/ranks.h (optional)}
+ *	 "env": as of shim/ranks.h (optional),
+ *	 "rollback": bool (optional)}
+ *
+ * With "rollback" the job's running processes are given the generation's state in place, if that
+ * is possible: the outcome is that of op_rollback(), or has "unknown" in its result: the tree may
+ * be ending, or run as before. Only a job on one node, without ranks, and with namespaces of its
+ * own, may be asked for.
  */
 #ifndef STILLPOINT_JOB_RESTORE_H
 #define STILLPOINT_JOB_RESTORE_H

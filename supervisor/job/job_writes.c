@@ -51,8 +51,7 @@ static bool writes_has_generation(const struct job *job)
 	return catalog_last(&jobs_common(job->jobs)->catalog, job->id) > 0;
 }
 
-/* A job's init writes files of ours: the log has them by their real paths. */
-static void writes_own(const struct common *common, char *state, char *images)
+void job_writes_own(const struct common *common, char *state, char *images)
 {
 	if (!realpath(common->config.state_dir, state))
 		snprintf(state, PATH_MAX, "%s", common->config.state_dir);
@@ -69,7 +68,7 @@ int job_writes_keep(const struct job *job, struct write_journal_mark *mark)
 
 	if (!dev)
 		return 0;
-	writes_own(jobs_common(job->jobs), state, images);
+	job_writes_own(jobs_common(job->jobs), state, images);
 	/* a later mount is known from now on; a log that is not there shows below */
 	write_log_extend(dev, job->init, write_log_tag(job_label(job, label)));
 	ret = write_journal_keep(dev, job->init, job_writes_path(job, path, sizeof(path)), own,
@@ -88,7 +87,7 @@ int job_writes_keep_ended(const struct job *job)
 
 	if (!dev)
 		return 0;
-	writes_own(jobs_common(job->jobs), state, images);
+	job_writes_own(jobs_common(job->jobs), state, images);
 	if (writes_has_generation(job))
 		ret = write_journal_keep_ended(dev, tag, job_writes_path(job, path, sizeof(path)),
 					       own);

@@ -13,12 +13,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct common;
 struct job;
 struct write_journal_mark;
 
 bool job_writes_has(const struct job *job);
 /* Write the path to @buf. */
 const char *job_writes_path(const struct job *job, char *buf, size_t size);
+/*
+ * The directories in which a job's init writes files of ours, by their real paths, as the log has
+ * them. Both have room for PATH_MAX bytes.
+ */
+void job_writes_own(const struct common *common, char *state, char *images);
 /*
  * Add what is new in the log of the running job, if it has a generation. 0, also if there is
  * neither a module nor a log; negative errno: the journal could not be written. @mark as of

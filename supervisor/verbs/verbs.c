@@ -28,6 +28,7 @@ static const struct {
 	{ "checkpoint", verb_checkpoint, 0 },
 	{ "restart", verb_restart, WIRE_REQUEST_MAX },
 	{ "recover", verb_recover, RECOVER_MAX },
+	{ "rollback", verb_rollback, 0 },
 	{ "list", verb_list, 0 },
 	{ "rm", verb_rm, 0 },
 	{ "pin", verb_pin, 0 },

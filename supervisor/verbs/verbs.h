@@ -6,6 +6,8 @@
 #ifndef STILLPOINT_VERBS_H
 #define STILLPOINT_VERBS_H
 
+#include <jansson.h>
+
 #include "supervisor/control/request.h"
 
 /*
@@ -24,10 +26,18 @@ void verb_attach(struct request *request);
 void verb_checkpoint(struct request *request);
 void verb_auto(struct request *request);
 void verb_restart(struct request *request);
+/*
+ * Restart the job of @request's arguments, which was ended for that by a request that has checked
+ * who asks, and has taken what confines the caller; answers @request. @instead: taken over, added
+ * to the answer.
+ */
+void verb_restart_instead(struct request *request, json_t *instead);
 void verb_list(struct request *request);
 void verb_rm(struct request *request);
 /* verbs_recover.c */
 void verb_recover(struct request *request);
+/* verbs_rollback.c */
+void verb_rollback(struct request *request);
 /* verbs_stats.c */
 void verb_stats(struct request *request);
 void verb_interval(struct request *request);

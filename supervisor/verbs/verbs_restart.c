@@ -51,6 +51,7 @@ struct attempt {
 	json_t *of_run;		/* run of the generation fetched last; NULL: not known */
 	json_t *first;		/* images that a fetch under way wants; NULL: all */
 	json_t *asker;		/* who asks, op_asker.h; NULL: root */
+	json_t *instead;	/* added to the answer: the rollback that was not; NULL: none */
 	struct restart_times times;
 };
 
@@ -70,6 +71,7 @@ static void attempt_free(struct attempt *a)
 	json_decref(a->first);
 	json_decref(a->of_run);
 	json_decref(a->asker);
+	json_decref(a->instead);
 	free(a);
 }
 
@@ -85,6 +87,8 @@ static void attempt_answer(struct attempt *a, json_t *outcome, int fd)
 		json_array_extend(a->steps, json_object_get(to, "steps"));
 		json_object_set(to, "steps", a->steps);
 	}
+	if (a->instead)
+		json_object_update(to, a->instead);
 	request_answer_fd(a->request, outcome, fd);
 	attempt_free(a);
 }
@@ -345,16 +349,18 @@ static void prefer_trusted(struct attempt *a)
 								      NULL))));
 }
 
-static void verb_restart_begin(struct request *request)
+void verb_restart_instead(struct request *request, json_t *instead)
 {
 	struct attempt *a = calloc(1, sizeof(*a));
 	json_t *refused;
 
 	if (!a) {
+		json_decref(instead);
 		request_answer(request, NULL);
 		return;
 	}
 	a->request = request;
+	a->instead = instead;
 	a->times.asked = (uint64_t)request->came_ms * 1000000;
 	a->asked = json_integer_value(json_object_get(request->args, "generation"));
 	if (!a->asked)
@@ -364,6 +370,11 @@ static void verb_restart_begin(struct request *request)
 		attempt_answer(a, refused, -1);
 	else
 		attempt_start(a);
+}
+
+static void verb_restart_begin(struct request *request)
+{
+	verb_restart_instead(request, NULL);
 }
 
 static void verb_restart_allowed(struct request *request)

@@ -481,7 +481,8 @@ int main(int argc, char **argv)
 		{ "fatal", test_fatal_signal }, { "alarm", test_alarm },
 		{ "stopped", test_stopped }, { "groups", test_groups },
 		{ "zombie", test_zombie },
-		{ "tty", test_tty }, { "rseq", test_rseq }, { "fuzz", test_fuzz },
+		{ "tty", test_tty }, { "rseq", test_rseq }, { "rollback", test_rollback },
+		{ "rollback_lost", test_rollback_lost }, { "fuzz", test_fuzz },
 	};
 	unsigned int i;
 

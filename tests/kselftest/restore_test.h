@@ -44,6 +44,9 @@ void test_rseq(void);
 /* restore_test_files.c */
 void test_files(void);
 void test_locks(void);
+/* restore_test_rollback.c */
+void test_rollback(void);
+void test_rollback_lost(void);
 /* restore_test_fuzz.c */
 void test_fuzz(void);
 

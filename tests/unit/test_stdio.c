@@ -13,6 +13,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -90,11 +91,36 @@ static void test_note_without_pause(void **state)
 	free(io);
 }
 
+/* A rollback cuts a log back; what the job writes next follows at the cut. */
+static void test_cut(void **state)
+{
+	_cleanup_fd_ int log = open_log();
+	struct shim_stdio *io = make(-1, log);
+	char text[16] = "";
+
+	assert_int_equal(stdio_log(&io->stream[1], "before after", 12), 0);
+	assert_int_equal(stdio_cut_log(io, 1, 13), -EINVAL);
+	io->stream[1].held_len = 1;
+	assert_int_equal(stdio_cut_log(io, 1, 6), -EBUSY);
+	io->stream[1].held_len = 0;
+	assert_int_equal(stdio_cut_log(io, 1, 6), 0);
+	assert_int_equal(io->stream[1].len, 6);
+	assert_int_equal(io->stream[1].ready, 6);
+	assert_int_equal(stdio_log(&io->stream[1], " anew", 5), 0);
+	assert_int_equal(pread(log, text, sizeof(text), 0), 11);
+	assert_string_equal(text, "before anew");
+	/* a stream without a log has no length */
+	assert_int_equal(stdio_cut_log(io, 0, 0), 0);
+	assert_int_equal(stdio_cut_log(io, 0, 1), -EINVAL);
+	free(io);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_note_behind),
 		cmocka_unit_test(test_note_without_pause),
+		cmocka_unit_test(test_cut),
 	};
 
 	alarm(10);

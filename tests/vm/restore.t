@@ -11,7 +11,7 @@ program=build/bin/tests/kselftest/restore_test
 
 for part in one phases threads regs restarts files locks layout many mempolicy exec_key large \
 	hugetlb pages thp share share_thp beside killed robust signals timers fatal alarm \
-	stopped groups tty rseq fuzz; do
+	stopped groups tty rseq rollback rollback_lost fuzz; do
 	ok_vm "$part" "$top/$program" "$part"
 	grep -E '^(not ok|# )' <<<"$out" | sed 's/^/# /'
 done

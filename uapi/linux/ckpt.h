@@ -71,6 +71,11 @@
  *   Nothing in a record is an address or a name of kernel code.
  *   CKPT_IOC_RESTORE_COMMIT sets the registers and lets the threads go.
  *
+ * Rollback
+ *   CKPT_IOC_ROLLBACK, between SNAPSHOT and THAW, makes a capture a restore of the threads that it
+ *   froze, as if each had just entered: memory and descriptors are gone, and release kills the
+ *   tree unless it was committed. What ordinary system calls set stays as it is.
+ *
  * Leases
  *   CKPT_IOC_LEASE belongs to no context: see ckpt_lease.h.
  *
@@ -113,6 +118,7 @@ enum ckpt_reason {
 #define CKPT_FEAT_LEASE		(1ULL << 11)	/* CKPT_IOC_LEASE: ckpt_lease.h */
 #define CKPT_FEAT_SAMPLE	(1ULL << 12)	/* CKPT_IOC_SAMPLE: ckpt_sample.h */
 #define CKPT_FEAT_FOWN		(1ULL << 17)	/* CKPT_TARGET_FOWN; inotify and pidfds */
+#define CKPT_FEAT_ROLLBACK	(1ULL << 18)	/* CKPT_IOC_ROLLBACK */
 #define CKPT_FEAT_PKEYS		(1ULL << 19)	/* CKPT_TARGET_PKEYS */
 #define CKPT_FEAT_FILE_PATH	(1ULL << 20)	/* CKPT_FILE_GET_PATH */
 #define CKPT_FEAT_SYSV		(1ULL << 16)	/* CKPT_TARGET_SYSV, CKPT_VMA_SYSV */
@@ -325,6 +331,23 @@ struct ckpt_drop {
 /* --------------------------------------------------------------- restore */
 
 /**
+ * struct ckpt_rollback - CKPT_IOC_ROLLBACK: make a frozen capture a restore of its own threads
+ * @monotonic_delta_ns, @boottime_delta_ns: as in struct ckpt_restore_begin
+ * @nr_threads: threads that are parked, for CKPT_IOC_RESTORE_COMMIT; 0 after an error that has left
+ *	the capture as it was, else an error leaves a tree that can only end
+ *
+ * -EPERM as with CKPT_IOC_TARGET; -EBUSY: a thread cannot park; -EOPNOTSUPP: there are exclusions.
+ */
+struct ckpt_rollback {
+	__u32 size;
+	__u32 flags;
+	__s64 monotonic_delta_ns;
+	__s64 boottime_delta_ns;
+	__u32 nr_threads;
+	__u32 pad;
+};
+
+/**
  * struct ckpt_restore_begin - CKPT_IOC_RESTORE_BEGIN: make the context a restore
  * @monotonic_delta_ns: added to every absolute CLOCK_MONOTONIC expiry in the
  *	records: this host's clock now minus ckpt_rec_system.monotonic_ns
@@ -464,7 +487,8 @@ struct ckpt_restore_commit {
 #define CKPT_IOC_PAGES_DROP	_IOWR(CKPT_IOC_MAGIC, 0x26, struct ckpt_pages_drop)
 #define CKPT_IOC_RESTORE_COMMIT	_IOWR(CKPT_IOC_MAGIC, 0x27, struct ckpt_restore_commit)
 #define CKPT_IOC_SAMPLE		_IOWR(CKPT_IOC_MAGIC, 0x40, struct ckpt_sample)
-/* 0x30-0x3f: rollback of a running tree in place; 0x41-0x4f: sampling */
+#define CKPT_IOC_ROLLBACK	_IOWR(CKPT_IOC_MAGIC, 0x30, struct ckpt_rollback)
+/* 0x31-0x3f: rollback of a running tree in place; 0x41-0x4f: sampling */
 
 #include "ckpt_events.h"
 #include "ckpt_lease.h"

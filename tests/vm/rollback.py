@@ -1,0 +1,308 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""Rollback of running jobs, in place or by a restart; runs in a test VM.
+
+Options as of daemon.py, whose ckptd (Node) each test gets.
+"""
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import daemon
+from daemon import USER, check, equal, test, wait_for
+
+daemon.TESTS.clear()
+PROGRAM = f'{os.path.dirname(os.path.abspath(__file__))}/../../build/bin/tests/tools/rolled'
+
+
+def log_of(node):
+    with open(node.log.name, errors='replace') as f:
+        return f.read()
+
+
+def pids(node, job):
+    """Processes of the job and their threads, by the host's numbers and times of start."""
+    todo, found = [node.jobs()[job]['init_pid']], {}
+    while todo:
+        pid = todo.pop()
+        for tid in os.listdir(f'/proc/{pid}/task'):
+            with open(f'/proc/{pid}/task/{tid}/stat') as f:
+                found[int(tid)] = f.read().rsplit(')', 1)[1].split()[19]
+            with open(f'/proc/{pid}/task/{tid}/children') as f:
+                todo += [int(child) for child in f.read().split()]
+    return found
+
+
+ROUNDS, SAVED, LATER, LAST = 40, 10, 15, 25
+
+
+class Rolled:
+    """A run of build/bin/tests/tools/rolled in a directory of its own."""
+
+    def __init__(self, node, name, *extra, user=None, stops=(SAVED, LAST), attach=False):
+        self.node = node
+        self.dir = f'{node.base}/{name}'
+        os.mkdir(self.dir)
+        program = f'{self.dir}/rolled'
+        shutil.copy(PROGRAM, program)
+        for n in stops:
+            self.stop(n)
+        if user:
+            os.chown(self.dir, user, user)
+        command = (program, self.dir, str(ROUNDS), str(LATER), *extra)
+        if attach:
+            self.client = subprocess.Popen(node.argv('run', '--', *command),
+                                           stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            self.job = max(wait_for('the job', 20, node.jobs))
+        else:
+            self.job = node.run(*command, opts=('--chdir', '/'), user=user)
+
+    def stop(self, n):
+        with open(f'{self.dir}/stop.{n}', 'w'):
+            pass
+
+    def go(self, n):
+        os.unlink(f'{self.dir}/stop.{n}')
+
+    def output(self):
+        return self.node.output(self.job)
+
+    def gets_to(self, n):
+        wait_for(f'round {n}', 60, lambda: f'round {n} ' in self.output() or
+                 'wrong' in self.output())
+        check('wrong' not in self.output(), self.output()[-200:])
+
+    def saved_and_later(self):
+        """Let it be saved in round SAVED and wait in round LAST."""
+        self.gets_to(SAVED)
+        self.node.ctl('checkpoint', str(self.job))
+        self.go(SAVED)
+        self.gets_to(LAST)
+
+    def end(self):
+        """Output and files of a run that has come to its end."""
+        status = self.node.wait(self.job)
+        equal(status, 0, f'status ({self.output()[-200:]})')
+        files = {}
+        for name in ('log', 'table'):
+            with open(f'{self.dir}/{name}', 'rb') as f:
+                files[name] = f.read()
+        return self.output(), files
+
+
+def undisturbed(node):
+    return Rolled(node, 'undisturbed', stops=()).end()
+
+
+def cut(node, job):
+    """What was cut off the job's output."""
+    names = [n for n in os.listdir(f'{node.images}/{job}') if n.startswith('stdout.cut-')]
+    check(len(names) == 1, f'{names}')
+    with open(f'{node.images}/{job}/{names[0]}') as f:
+        return f.read()
+
+
+def rolled_back_in_place(node, user=None):
+    want = undisturbed(node)
+    run = Rolled(node, 'run', user=user)
+    run.saved_and_later()
+    lines = run.output().splitlines(True)
+    before = pids(node, run.job)
+    done = node.json('rollback', '--in-place', str(run.job), user=user)
+    equal(done.get('in_place'), True, f'in place ({done})')
+    equal(pids(node, run.job), before, 'pids and times of start')
+    equal(cut(node, run.job), ''.join(lines[SAVED:]), 'what was cut off')
+    check('rolled back to generation 1 in place' in log_of(node), 'log')
+    run.gets_to(LAST)
+    equal(run.output(), ''.join(lines), 'output of the second time')
+    run.go(LAST)
+    equal(run.end(), want, 'output and files')
+
+
+@test
+def in_place(node):
+    """threads, timers, signals, files, memory go back; the processes stay, the result is right"""
+    rolled_back_in_place(node)
+
+
+@test
+def in_place_of_user(node):
+    """the same of a user's job, who asks himself"""
+    rolled_back_in_place(node, user=USER)
+
+
+@test
+def again_and_again(node):
+    """a job is rolled back three times in place, checkpointed in between, and restarted at last"""
+    want = undisturbed(node)
+    run = Rolled(node, 'run')
+    run.saved_and_later()
+    before = pids(node, run.job)
+    for n in range(3):
+        node.ctl('rollback', '--in-place', str(run.job))
+        run.gets_to(LAST)
+    equal(pids(node, run.job), before, 'pids and times of start')
+    node.ctl('checkpoint', str(run.job))
+    node.ctl('kill', str(run.job), 'KILL')
+    node.wait(run.job)
+    node.ctl('restart', str(run.job))
+    run.go(LAST)
+    equal(run.end(), want, 'output and files')
+
+
+def replaced(node, extra, why):
+    want = undisturbed(node)
+    run = Rolled(node, 'run', extra)
+    run.saved_and_later()
+    before = pids(node, run.job)
+    message = node.fails(1, why, 'rollback', '--in-place', str(run.job))
+    check('runs on' in message, message)
+    equal(pids(node, run.job), before, 'after a refusal')
+    done = node.json('rollback', str(run.job))
+    equal((done.get('in_place'), done.get('generation')), (False, 1), f'answer ({done})')
+    check(why in done['why'], done['why'])
+    check(f'no rollback in place: {why}' in log_of(node), 'log')
+    run.gets_to(LAST)
+    check(not set(pids(node, run.job).items()) & set(before.items()), 'the processes are others')
+    run.go(LAST)
+    equal(run.end(), want, 'output and files')
+
+
+@test
+def another_thread(node):
+    """with one more thread a job is not rolled back in place: it is ended and restarted"""
+    replaced(node, 'thread', 'process 2 has more threads')
+
+
+@test
+def another_process(node):
+    """with one more process a job is not rolled back in place: it is ended and restarted"""
+    replaced(node, 'child', 'it has started processes since')
+
+
+@test
+def shared_memory_file(node):
+    """with a file in /dev/shm a job is not rolled back in place: it is ended and restarted"""
+    replaced(node, 'shm', 'it has files in /dev/shm')
+
+
+@test
+def attached(node):
+    """a job whose streams are pipes to whoever waits for it keeps them"""
+    want = undisturbed(node)
+    run = Rolled(node, 'run', attach=True)
+    run.saved_and_later()
+    node.ctl('rollback', '--in-place', str(run.job))
+    run.gets_to(LAST)
+    run.go(LAST)
+    shown = run.client.communicate(timeout=60 * daemon.ARGS.slow)[0].decode()
+    equal(run.client.returncode, 0, 'status')
+    equal(run.end(), want, 'output and files')
+    lines = want[0].splitlines(True)
+    equal(shown, ''.join(lines[:LAST] + lines[SAVED:]), 'what was shown')
+
+
+def rollers():
+    """Processes that roll back, youngest first."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir('/proc')):
+        try:
+            with open(f'/proc/{pid}/comm') as f:
+                if f.read().strip() == 'ckpt-rollback':
+                    found.append(int(pid))
+        except OSError:
+            pass
+    return sorted(found, reverse=True)
+
+
+def killed_rollback(node, whom):
+    """Kill all or the youngest of the processes that roll back, at several moments."""
+    want = undisturbed(node)
+    lost = 0
+    for n, delay in enumerate((0, 0.02, 0.05, 0.1, 0.2, 0.4)):
+        run = Rolled(node, f'run{n}')
+        run.saved_and_later()
+        p = subprocess.Popen(node.argv('rollback', '--json', str(run.job)),
+                             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+        wait_for('a rollback', 20, lambda: rollers() or p.poll() is not None)
+        time.sleep(delay * daemon.ARGS.slow)
+        for pid in rollers()[:1 if whom == 'youngest' else None]:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        answer = json.loads(p.communicate(timeout=120 * daemon.ARGS.slow)[0])
+        lost += not (answer.get('result') or {}).get('in_place')
+        equal(node.job(run.job)['state'], 'running', f'the job after {answer}')
+        run.gets_to(LAST)
+        run.go(LAST)
+        equal(run.end(), want, f'output and files after {answer}')
+    check(lost, 'every rollback was done before it was killed')
+
+
+@test
+def builder_killed(node):
+    """the process that fills the job is killed: the job runs on, or is restarted by itself"""
+    killed_rollback(node, 'youngest')
+
+
+@test
+def roller_killed(node):
+    """all processes of a rollback are killed: the job runs on, or is restarted by itself"""
+    killed_rollback(node, 'all')
+
+
+@test
+def ckptd_killed(node):
+    """ckptd is killed during a rollback: the rollback goes on without it"""
+    want = undisturbed(node)
+    run = Rolled(node, 'run')
+    run.saved_and_later()
+    p = subprocess.Popen(node.argv('rollback', str(run.job)), stdin=subprocess.DEVNULL,
+                         stderr=subprocess.DEVNULL)
+    wait_for('a rollback', 20, lambda: rollers() or p.poll() is not None)
+    node.kill()
+    p.wait(60 * daemon.ARGS.slow)
+    wait_for('the end of the rollback', 60, lambda: not rollers())
+    node.start()
+    equal(node.job(run.job)['state'], 'running', 'state')
+    run.gets_to(LAST)
+    run.go(LAST)
+    equal(run.end(), want, 'output and files')
+
+
+@test
+def changed_file(node):
+    """a file that somebody else has changed: refused, and the job runs on as it was"""
+    run = Rolled(node, 'run')
+    run.saved_and_later()
+    before = pids(node, run.job)
+    os.rename(f'{run.dir}/rolled', f'{run.dir}/away')
+    shutil.copy('/bin/true', f'{run.dir}/rolled')
+    node.fails(3, 'rolled', 'rollback', str(run.job))
+    equal(pids(node, run.job), before, 'pids and times of start')
+    run.go(LAST)
+    equal(node.wait(run.job), 0, f'status ({run.output()[-200:]})')
+
+
+@test
+def refused(node):
+    """rollback of what does not run, is another user's, or has no checkpoint"""
+    node.fails(1, 'no job', 'rollback', '9')
+    run = Rolled(node, 'run')
+    run.gets_to(SAVED)
+    node.fails(1, 'has no checkpoint', 'rollback', str(run.job))
+    node.ctl('checkpoint', str(run.job))
+    node.fails(1, 'no generation 7', 'rollback', f'{run.job}:7')
+    node.fails(1, 'belongs to', 'rollback', str(run.job), user=USER)
+    node.ctl('kill', str(run.job), 'KILL')
+    node.wait(run.job)
+    node.fails(1, 'does not run', 'rollback', str(run.job))
+
+
+if __name__ == '__main__':
+    sys.exit(daemon.main())
