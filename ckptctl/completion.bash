@@ -156,7 +156,7 @@ _ckptctl_value()
 		_ckptctl_reply_files -f ;;
 	-C | --base)
 		_ckptctl_reply_files -d ;;
-	--socket | --key | --encryption-key | --stdin | --stdout | --stderr)
+	--socket | --key | --encryption-key | --stdin | --stdout | --stderr | --private)
 		_ckptctl_reply_files -f ;;
 	-i | -e)
 		[[ $verb == run ]] || return 1
@@ -186,7 +186,7 @@ _ckptctl_value()
 		_ckptctl_reply "$(_ckptctl_nodes "$2" | sed 's/^/node:/')" ;;
 	--pid | -p)
 		_ckptctl_reply "$(ps -eo pid= 2>/dev/null)" ;;
-	--name | -N | --node | --map | --env | --address | --generation | -g | --keep | --keep-every | --max-size | --max-pause | --timeout | --scrub-every | --freeze-timeout | --history | -H | --limit | --external | \
+	--name | -N | --node | --map | --env | --address | --generation | -g | --keep | --keep-every | --max-size | --max-pause | --timeout | --scrub-every | --replicas | --freeze-timeout | --history | -H | --limit | --external | \
 	--exclude-range | --exclude-fd | --exclude-thread | \
 	--every | --mtbf | --node-mtbf | --slowdown | --level | --max-recoveries | --samples | \
 	--interval | --patience | --grace | --rank)
@@ -209,7 +209,7 @@ _ckptctl_value()
 _ckptctl_operand()
 {
 	case $verb in
-	checkpoint | doctor | attach)
+	checkpoint | doctor | attach | replicate | vote)
 		_ckptctl_reply "$(_ckptctl_jobs "$1")" ;;
 	kill)
 		if ((cword == at + 1)); then

@@ -199,7 +199,8 @@ static int copy_facts(struct merge *m, struct ckpt_error *error)
 	for (i = 0; i < is->nr_keyvals; i++)
 		image_set(m->img, is->keys[i], is->values[i]);
 	snprintf(text, sizeof(text), "%u", is->nr_bases);
-	image_set(m->img, "merged.from", text);
+	if (is->nr_bases)
+		image_set(m->img, "merged.from", text);
 	for (i = 0; i < ix->nr_tracks; i++)
 		image_track(m->img, ix->tracks[i].owner, ix->tracks[i].token);
 	return m->img->err ? write_failed(m, m->img->err, error) : 0;
@@ -411,6 +412,48 @@ int image_merge(const char *dir, const struct image_key *key, const struct image
 	merge_done(&m, err);
 	if (!err && ret_merged)
 		*ret_merged = merged;
+	return err;
+}
+
+static int copy_run_all(struct merge *m, const char *to, const struct image_copy_options *o,
+			struct ckpt_error *error)
+{
+	const struct image_options options = {
+		.generation = o->generation, .job = o->job, .encrypt = m->from->m->encrypted,
+		.memory = o->memory, .reread = merge_reread, .reread_arg = m,
+	};
+	struct image_writer *writer;
+	int err;
+
+	m->buf = malloc(PIECE);
+	if (!m->buf || image_clone(m->from, &m->again))
+		return error_set(error, -ENOMEM, "out of memory");
+	err = image_writer_create(to, &writer, error);
+	if (!err)
+		err = image_create(writer, m->key, &options, &m->img, error);
+	if (!err)
+		err = copy_all(m, error);
+	if (!err && o->note)
+		err = image_set(m->img, "note", o->note);
+	if (!err && o->record)
+		err = image_set(m->img, "record", o->record);
+	return err ? err : image_commit(m->img, error);
+}
+
+int image_copy(const char *from, const char *to, const struct image_key *key,
+	       const struct image_expect *expect, const struct image_copy_options *options,
+	       struct ckpt_error *error)
+{
+	static const struct image_merge_options none;
+	struct merge m = { .o = &none, .key = key };
+	int err = image_open(from, key, expect, &m.from, error);
+
+	if (!err)
+		err = copy_run_all(&m, to, options, error);
+	image_close(m.again);
+	image_close(m.from);
+	image_destroy(m.img);
+	free(m.buf);
 	return err;
 }
 

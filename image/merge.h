@@ -63,4 +63,27 @@ int image_merge_look(const char *dir, const struct image_key *key,
 		     const struct image_expect *expect, unsigned int max,
 		     struct image_merged *ret_merged, struct ckpt_error *error);
 
+/**
+ * struct image_copy_options - in what a copy differs from its image
+ * @job, @generation: whose it is
+ * @note, @record: these texts of the manifest; NULL: as in the image
+ * @memory: to write with: as in struct image_options
+ */
+struct image_copy_options {
+	const char *job;
+	uint64_t generation;
+	const char *note, *record;
+	uint64_t memory;
+};
+
+/*
+ * image_copy() - write the image @from anew as @to, a full one, of another job
+ * @expect: the image that @from must be; may be NULL
+ *
+ * @to must not exist. Errors as of image_merge().
+ */
+int image_copy(const char *from, const char *to, const struct image_key *key,
+	       const struct image_expect *expect, const struct image_copy_options *options,
+	       struct ckpt_error *error);
+
 #endif /* STILLPOINT_IMAGE_MERGE_H */

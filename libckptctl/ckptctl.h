@@ -294,6 +294,23 @@ int ckpt_exclude(void *addr, size_t len);
  */
 int ckpt_include(void *addr, size_t len);
 
+/* ------------------------------------------------------------- replicas */
+
+/**
+ * ckpt_section_begin() - this program can run in replicas that are compared (ckptctl vote)
+ *
+ * Call it once, before the first section. Return: 0 or -ENOMEM.
+ */
+int ckpt_section_begin(void);
+/**
+ * ckpt_section_end() - the end of a section, at which replicas have the same memory
+ *
+ * While a vote wants it, the call waits here until all replicas have come. Otherwise it costs two
+ * accesses to memory. Call it where all replicas come equally often, from the thread that has
+ * called ckpt_section_begin(). Return: 0; -EINVAL: that was not called.
+ */
+int ckpt_section_end(void);
+
 /**
  * ckpt_discard() - drop contents of memory that are not needed any more
  * @addr, @len: private memory; the whole pages inside it are dropped

@@ -3,7 +3,7 @@
 
 # The daemon but for its main(), so that tests can link it.
 SUPERVISOR_ROOMS := control net catalog storage job iotrace parts auto checkpoint restart \
-	recover diagnose verbs
+	recover diagnose vote verbs
 CKPTD_SOURCES := $(filter-out supervisor/ckptd.c supervisor/net/peer%,\
 	$(wildcard supervisor/*.c $(SUPERVISOR_ROOMS:%=supervisor/%/*.c)))
 CFLAGS_supervisor/kevents.c += -I/usr/include/libnl3
@@ -98,6 +98,11 @@ $(call unit_test,tests/unit/test_run_lookup,tests/unit/test_run_lookup.c \
 	$(CKPTD_LIBS) -Wl$(comma)--wrap=realpath -Wl$(comma)--wrap=getpwuid_r)
 $(call unit_test,tests/unit/test_worker,tests/unit/test_worker.c,$(CKPTD_LIBS))
 
+# replicas: pure
+$(call unit_test,tests/unit/test_vote,tests/unit/test_vote.c supervisor/vote/section.c \
+	supervisor/vote/tally.c,)
+$(call unit_test,tests/unit/test_vote_images,tests/unit/test_vote_images.c \
+	tests/unit/image_fixture.c,$(LIB)/libckptctl.a $(CKPTD_LIBS))
 # how often to take a checkpoint: formulas, and what goes into them; no I/O
 $(call unit_test,tests/unit/test_interval,tests/unit/test_interval.c supervisor/auto/interval.c,-lm)
 # what to recover from: pure, against brute force

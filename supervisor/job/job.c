@@ -557,7 +557,7 @@ json_t *job_describe(const struct job *job)
 	static const char *const fields[] = {
 		"job", "name", "user", "uid", "argv", "cwd", "stdio", "host_ns",
 		"created", "since", "node", "generation", "ranks", "failed_rank",
-		"kill_signal",
+		"kill_signal", "replicas",
 	};
 	json_t *silent = job->parts ? job->ops->parts_silent(job->parts) : NULL;
 	json_t *automatic = job->ops->describe_auto(job);

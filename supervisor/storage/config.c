@@ -227,6 +227,13 @@ static int set_memory(uint64_t *field, const char *value)
 	return 0;
 }
 
+static int set_key(char **field, const char *value)
+{
+	if (!image_key_source_ok(value) || strlen(value) >= PATH_MAX / 2)
+		return -EINVAL;
+	return set_string(field, value);
+}
+
 static int set_scrub(char **field, const char *value)
 {
 	if (strcmp(value, "off") && strcmp(value, "report") && strcmp(value, "stop"))
@@ -297,8 +304,7 @@ int config_set(struct config *config, const char *name, const char *value)
 	case ADDRESS:
 		return good_address(value) ? set_string(field, value) : -EINVAL;
 	case KEY:
-		return image_key_source_ok(value) && strlen(value) < PATH_MAX / 2 ?
-		       set_string(field, value) : -EINVAL;
+		return set_key(field, value);
 	case USERS:
 		return set_users(field, value, ACCESS_USERS);
 	case GROUPS:

@@ -52,6 +52,9 @@ static const struct {
 	{ "io_report", verb_io_report, 0 },
 	{ "io_top", verb_io_top, 0 },
 	{ "devices", verb_devices, 0 },
+	{ "section", verb_section, 0 },
+	{ "vote", verb_vote, 0 },
+	{ "replica", verb_replica, 64u << 10 },
 };
 
 request_fn verb_find(const char *name, size_t *ret_max)

@@ -72,6 +72,10 @@ void verb_diagnose_image(struct request *request);
 void verb_store(struct request *request);
 /* verbs_ticket.c */
 void verb_ticket(struct request *request);
+/* verbs_vote.c */
+void verb_section(struct request *request);
+void verb_vote(struct request *request);
+void verb_replica(struct request *request);
 /* verbs_nodes.c */
 void verb_nodes(struct request *request);
 

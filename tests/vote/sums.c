@@ -6,7 +6,8 @@
  *
  * It prints "NAME ADDRESS PAGES" for each stretch of its memory that it only reads, in hexadecimal
  * and decimal digits. Each step reads one page of all and writes one of HOT pages; at the end all
- * pages are added up. FILE gets a line for each step, and "result SUM" last; the exit status is 0.
+ * pages are added up. SECTION steps are a section (ckpt_section_end()). FILE gets a line for each
+ * step, and "result SUM" last; the exit status is 0.
  */
 #include <fcntl.h>
 #include <stdint.h>
@@ -17,10 +18,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "libckptctl/ckptctl.h"
+
 #define WORDS	512U	/* of a page */
 #define HOT	8U
 #define STATIC	64U	/* pages of static data */
 #define STACK	32U	/* pages of the stack */
+#define SECTION	4U	/* steps */
 
 struct sums {
 	uint64_t *heap, *stack;
@@ -101,6 +105,8 @@ static int run(struct sums *s, int fd, uint64_t steps, const struct timespec *na
 		sum = step(s, i, sum);
 		put(fd, "step", i, sum);
 		nanosleep(nap, NULL);
+		if (i % SECTION == SECTION - 1 && ckpt_section_end())
+			return 2;
 	}
 	put(fd, "result", steps, all(s, sum));
 	return 0;
@@ -121,7 +127,7 @@ int main(int argc, char **argv)
 	fd = open(argv[1], O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
 	s.heap = mmap(NULL, s.pages * WORDS * 8UL, PROT_READ | PROT_WRITE,
 		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (fd < 0 || s.heap == MAP_FAILED || !s.pages) {
+	if (fd < 0 || s.heap == MAP_FAILED || !s.pages || ckpt_section_begin()) {
 		perror("sums");
 		return 2;
 	}

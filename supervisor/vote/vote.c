@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The vote over generations of replicas; see vote.h.
+ *
+ * A worker compares the images (compare.c), tally.c decides, and the event loop writes the trust:
+ * after the answer the marks are on disk.
+ */
+#include "supervisor/vote/vote.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/outcome.h"
+#include "engine/op/op_args.h"
+#include "supervisor/catalog/trust.h"
+#include "supervisor/control/worker.h"
+#include "supervisor/vote/compare.h"
+
+struct vote {
+	struct request *request;
+	struct worker *worker;
+	unsigned int nr;
+	struct vote_member members[TALLY_MEMBERS];
+};
+
+/* ----------------------------------------------------------- in the worker */
+
+static json_t *vote_wrong(const struct vote *v, const struct compared *c)
+{
+	json_t *list = json_array();
+	char addr[20];
+
+	for (unsigned int i = 0; i < c->nr_told; i++) {
+		int member = c->told[i].member;
+
+		snprintf(addr, sizeof(addr), "%llx", (unsigned long long)c->told[i].addr);
+		json_array_append_new(list, json_pack("{s:I, s:i, s:s}", "job",
+						      member < 0 ? (json_int_t)0 :
+						      (json_int_t)v->members[member].job, "pid",
+						      (int)c->told[i].pid, "address", addr));
+	}
+	return list;
+}
+
+static json_t *vote_result(const struct vote *v, const struct compared *c)
+{
+	json_t *digests = json_array(), *result;
+	unsigned int minority = 0;
+	enum tally_outcome outcome = tally_decide(&c->tally, &minority);
+
+	for (unsigned int i = 0; i < v->nr; i++)
+		json_array_append_new(digests, json_string(c->digest[i]));
+	result = json_pack("{s:s, s:I, s:I, s:o, s:o}", "outcome", tally_name(outcome), "pages",
+			   (json_int_t)c->tally.pages, "differ", (json_int_t)c->tally.differ,
+			   "wrong", vote_wrong(v, c), "digests", digests);
+	if (outcome == TALLY_REPAIRED)
+		json_object_set_new(result, "minority",
+				    json_integer((json_int_t)v->members[minority].job));
+	return outcome_ok(result);
+}
+
+static json_t *vote_run(struct channel_reporter *reporter, void *arg)
+{
+	const struct vote *v = arg;
+	const struct common *common = v->request->common;
+	const struct op_env env = { .key = common->config.key,
+				    .secret = common->config.encryption_key };
+	struct compare_member members[TALLY_MEMBERS] = { 0 };
+	struct ckpt_error error = {};
+	struct image_key *key = NULL;
+	struct compared compared;
+	json_t *outcome = NULL;
+	int err;
+
+	(void)reporter;
+	if (op_key_load(&env, false, &key, &outcome))
+		return outcome;
+	for (unsigned int i = 0; i < v->nr; i++) {
+		members[i].dir = catalog_image_dir(&common->catalog, v->members[i].job,
+						   v->members[i].generation);
+		members[i].label = v->members[i].label;
+		members[i].generation = (uint64_t)v->members[i].generation;
+	}
+	err = compare_images(members, v->nr, key, &compared, &error);
+	outcome = err ? outcome_error(err, "job %lld: %s",
+				      (long long)v->members[compared.culprit].job, error.text) :
+		  vote_result(v, &compared);
+	for (unsigned int i = 0; i < v->nr; i++)
+		free((char *)members[i].dir);
+	image_key_destroy(key);
+	return outcome;
+}
+
+/* ----------------------------------------------------------- in the daemon */
+
+static void vote_mark(const struct vote *v, const json_t *result)
+{
+	const struct common *common = v->request->common;
+	const char *outcome = json_string_value(json_object_get(result, "outcome"));
+	json_int_t minority = json_integer_value(json_object_get(result, "minority"));
+	struct ckpt_error error = {};
+	enum trust trust;
+
+	for (unsigned int i = 0; i < v->nr; i++) {
+		const struct vote_member *m = &v->members[i];
+
+		if (trust_parse(outcome, &trust) || m->job == minority)
+			trust = TRUST_REJECTED;
+		if (trust_set(&common->catalog, m->job, m->generation, trust, result,
+			      common->config.node, &error))
+			log_error(&common->log,
+				  "job %lld: that generation %lld is %s cannot be written down: %s",
+				  (long long)m->job, (long long)m->generation, trust_name(trust),
+				  error.text);
+		log_info(&common->log, "job %lld: generation %lld is %s", (long long)m->job,
+			 (long long)m->generation, trust_name(trust));
+	}
+}
+
+static void vote_on_outcome(json_t *outcome, void *arg)
+{
+	struct vote *v = arg;
+
+	if (outcome_is_ok(outcome))
+		vote_mark(v, json_object_get(outcome, "result"));
+	request_answer(v->request, outcome);
+	free(v);
+}
+
+static const struct channel_ops vote_ops = { NULL, vote_on_outcome };
+
+static const struct worker_kind vote_work = {
+	.name = "ckptd-vote",
+	.run = vote_run,
+};
+
+void vote_start(struct request *request, const struct vote_member *members, unsigned int nr)
+{
+	struct worker_spec spec = { .kind = &vote_work };
+	struct vote *v = calloc(1, sizeof(*v));
+	int err = -ENOMEM;
+
+	if (v) {
+		v->request = request;
+		v->nr = nr;
+		memcpy(v->members, members, nr * sizeof(*members));
+		spec.arg = v;
+		err = worker_start(&request->common->workers, &spec, &vote_ops, v, &v->worker);
+	}
+	if (!err)
+		return;
+	free(v);
+	request_answer(request, outcome_error(err, "no worker: %s", strerror(-err)));
+}
