@@ -114,6 +114,7 @@ static void collect_on_tick(void *arg)
 
 	traced_tick(c);
 	c->metrics.missed = c->missed;
+	c->metrics.rows = (uint64_t)io_store_rows(c->store);
 	c->metrics.failing = c->failing;
 	if (path && ++c->ticks % METRICS_TICKS == 1) {
 		int err = io_metrics_write(&c->metrics, path);

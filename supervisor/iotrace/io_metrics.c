@@ -104,6 +104,9 @@ int io_metrics_print(const struct io_metrics *m, FILE *f)
 	io_metrics_histogram(m, f, IO_READ_NS, "read", m->sum.op[IO_READ].ns);
 	io_metrics_histogram(m, f, IO_WRITE_NS, "write", m->sum.op[IO_WRITE].ns);
 	io_metrics_histogram(m, f, IO_META_NS, "metadata", io_metrics_meta_ns(m));
+	io_metrics_head(f, "ckpt_io_rows_total", "counter",
+			"Rows that all these operations have become in the record.");
+	fprintf(f, "ckpt_io_rows_total %llu\n", (unsigned long long)m->rows);
 	io_metrics_head(f, "ckpt_io_lost_total", "counter",
 			"Names of files, operations on single files, and operations that were not "
 			"noted.");

@@ -15,6 +15,7 @@ struct io_metrics {
 	struct io_counts sum;	/* since the collector began */
 	unsigned int jobs;	/* watched now */
 	uint64_t missed;
+	uint64_t rows;		/* written into the store */
 	unsigned int failing;	/* 1: the last record could not be written */
 };
 

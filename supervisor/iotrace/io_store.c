@@ -27,6 +27,7 @@ enum io_sql {
 struct io_store {
 	sqlite3 *db;
 	sqlite3_stmt *sql[IO_SQLS];
+	int64_t rows;	/* written since the store was opened */
 	int err;	/* of SQLite, the first one of this transaction */
 	char text[200];
 };
@@ -172,6 +173,12 @@ static void io_store_run(struct io_store *s, enum io_sql which, const int64_t *n
 		sqlite3_bind_int64(stmt, i + 1, n[i]);
 	io_store_note(s, sqlite3_step(stmt));
 	sqlite3_reset(stmt);
+	s->rows++;
+}
+
+int64_t io_store_rows(const struct io_store *s)
+{
+	return s->rows;
 }
 
 #define IO_STORE_RUN(s, which, ...)							\

@@ -58,6 +58,8 @@ void io_store_put_missed(struct io_store *store, int64_t job, int64_t span, uint
 void io_store_put_file(struct io_store *store, const struct io_file_key *key,
 		       const struct io_file *file);
 void io_store_put_name(struct io_store *store, const struct io_name *name);
+/* Rows of counters, samples and files that were written through this handle. */
+int64_t io_store_rows(const struct io_store *store);
 /* Forget what is older than it is to be. */
 void io_store_expire(struct io_store *store, int64_t now);
 

@@ -29,7 +29,7 @@
 #define IO_WISH		"io_watch"
 #define TICK_MS		1000
 #define RETRY_MS	30000	/* after a collector that left early */
-#define ANSWER_MS	60000	/* for the kernel to take the programs */
+#define ANSWER_MS	120000	/* for the kernel to take the programs */
 
 /* A job that the collector was told. */
 struct io_told {

@@ -312,7 +312,7 @@ static void test_open_files(void **state)
 static void test_metrics(void **state)
 {
 	struct io_counts before = {}, now = {};
-	struct io_metrics m = { .jobs = 2 };
+	struct io_metrics m = { .jobs = 2, .rows = 31 };
 	char *text = NULL;
 	size_t size = 0;
 	FILE *f;
@@ -334,6 +334,7 @@ static void test_metrics(void **state)
 	assert_non_null(strstr(text, "_bucket{op=\"write\",le=\"+Inf\"} 5\n"));
 	assert_non_null(strstr(text, "_sum{op=\"write\"} 3.000000000\n"));
 	assert_non_null(strstr(text, "\nckpt_io_jobs 2\n"));
+	assert_non_null(strstr(text, "\nckpt_io_rows_total 31\n"));
 	free(text);
 }
 
@@ -369,6 +370,7 @@ static void put_second(struct io_store *store, int64_t job, int64_t span, int64_
 {
 	const struct io_counts before = {
 		.op[IO_WRITE] = { .count = before_count, .bytes = 100 * before_count },
+		.hist[IO_WRITE_SIZE][7] = before_count,
 	};
 	const struct io_counts counts = {
 		.op[IO_WRITE] = { .count = count, .bytes = 100 * count },
@@ -430,6 +432,8 @@ static void test_spans(void **state)
 	put_span(store, 7, 2000, 1001);
 	put_second(store, 7, 2000000, 2003, 4, 0);
 	put_second(store, 8, 2000000, 2003, 100, 0);
+	/* one end, and of each second a counter, a bucket and three samples; nothing for nothing */
+	assert_int_equal(io_store_rows(store), 1 + 4 * 5);
 	commit(store);
 	assert_int_equal(io_store_counts(store, 7, &counts), 0);
 	assert_int_equal(counts.op[IO_WRITE].count, 12);

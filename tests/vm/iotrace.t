@@ -12,5 +12,6 @@ VM_OPTIONS="--kernel $KERNEL --owner $$ --mem 2048 --cpus 1 --quiet --cached
 	--disk $top/build/vm/$VM.img,size=4G,mount=/mnt/nvme"
 trap 'scripts/vm down "$VM"; rm -rf "build/vm/$VM" "build/vm/$VM.img"' EXIT
 vm_ready
+VM_PROGRAM_S=1800
 vm_program iotrace
 finish
