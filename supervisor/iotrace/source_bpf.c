@@ -46,23 +46,31 @@ static int io_bpf_on_name(void *arg, void *data, size_t size)
 	return b->name_fn && size >= sizeof(struct io_name) ? b->name_fn(data, b->name_arg) : 0;
 }
 
-/* Leave out programs whose function the kernel does not have: one such fails the whole load. */
-static void io_bpf_skip_missing(struct io_bpf *b)
+/*
+ * Leave out programs whose function the kernel does not have: one such fails the whole load. The
+ * kernel's BTF is read once for all, as that takes longer than anything else here.
+ */
+static int io_bpf_skip_missing(struct io_bpf *b)
 {
+	struct btf *btf = btf__load_vmlinux_btf();
 	struct bpf_program *prog;
 	size_t used = 0;
 
+	if (!btf)
+		return -errno;
 	bpf_object__for_each_program(prog, b->skel->obj) {
 		const char *section = bpf_program__section_name(prog);
 		const char *function = strchr(section, '/');
 
-		if (!function || libbpf_find_vmlinux_btf_id(function + 1, BPF_TRACE_FENTRY) > 0)
+		if (!function || btf__find_by_name_kind(btf, function + 1, BTF_KIND_FUNC) > 0)
 			continue;
 		bpf_program__set_autoload(prog, false);
 		if (!strncmp(section, "fentry", 6) && used < sizeof(b->unseen))
 			used += (size_t)snprintf(b->unseen + used, sizeof(b->unseen) - used,
 						 "%s%s", used ? " " : "", function + 1);
 	}
+	btf__free(btf);
+	return 0;
 }
 
 static int io_bpf_load(struct io_bpf *b, struct ckpt_error *error)
@@ -77,8 +85,9 @@ static int io_bpf_load(struct io_bpf *b, struct ckpt_error *error)
 	if (!b->skel)
 		return error_set(error, -errno, "the BPF programs cannot be opened: %s",
 				 strerror(errno));
-	io_bpf_skip_missing(b);
-	err = io_trace__load(b->skel);
+	err = io_bpf_skip_missing(b);
+	if (!err)
+		err = io_trace__load(b->skel);
 	if (err)
 		return error_set(error, err, "the kernel does not take BPF programs: %s",
 				 strerror(-err));

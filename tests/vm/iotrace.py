@@ -173,7 +173,7 @@ def counted(node):
     check('pattern 1-1' in text and f'{job.dir}/big' in text, text)
     ended = settled(job, lambda r: r['spans'][0]['ended'])
     check(ended['spans'][0]['ended'], 'the end of the span')
-    wait_for('the programs to leave the kernel', 10, lambda: not programs())
+    wait_for('the programs to leave the kernel', 60, lambda: not programs())
 
 
 @test
@@ -215,7 +215,7 @@ def opened_before(node):
     job = Traced(node, "os.write(fd, bytes(700)); os.close(fd)", watch=False,
                  first="fd = os.open(f'{d}/early', os.O_WRONLY | os.O_CREAT, 0o600)")
     wait_for('the file', 30, lambda: os.path.exists(f'{job.dir}/early'))
-    node.ctl('io', 'watch', str(job.job), 'on')
+    node.ctl('io', 'watch', str(job.job), 'on', timeout=150)
     job.go()
     report = settled(job, lambda r: r['operations']['write']['count'] >= 1)
     equal(job.file(report, 'early')['write_bytes'], 700, 'the file')
@@ -333,15 +333,15 @@ def switched(node):
     job = Traced(node, "os.close(put('file', 1000, 10))", watch=False)
     node.fails(1, 'no job', 'io', 'report', str(job.job))
     # of the test before
-    wait_for('the last collector to leave', 30, lambda: not programs() and not collectors(node))
+    wait_for('the last collector to leave', 60, lambda: not programs() and not collectors(node))
     time.sleep(1)
     equal((programs(), collectors(node)), ([], []), 'before a watch')
-    node.ctl('io', 'watch', str(job.job), 'on')
+    node.ctl('io', 'watch', str(job.job), 'on', timeout=150)
     check('io_write' in programs(), f'programs: {programs()}')
     node.ctl('io', 'watch', str(job.job), 'off')
-    wait_for('the programs to leave the kernel', 10, lambda: not programs())
-    wait_for('the collector to leave', 20, lambda: not collectors(node))
-    node.ctl('io', 'watch', str(job.job), 'on')
+    wait_for('the programs to leave the kernel', 60, lambda: not programs())
+    wait_for('the collector to leave', 60, lambda: not collectors(node))
+    node.ctl('io', 'watch', str(job.job), 'on', timeout=150)
     node.leave()
     node.start()
     job.go()
@@ -398,7 +398,7 @@ for n in range(3):
             text = node.ctl('io', 'report', str(job.job)).stdout.decode()
             check('/proc/PID/io' in text, text)
             job.end()
-            wait_for('the collector to leave', 20, lambda: not collectors(node))
+            wait_for('the collector to leave', 60, lambda: not collectors(node))
 
 
 @test
@@ -415,7 +415,7 @@ def checkpoints_apart(node):
     check(report['checkpoints']['number'] == 1 and report['checkpoints']['bytes'] > 0,
           f'checkpoints: {report["checkpoints"]}')
     node.ctl('restart', str(job.job))
-    node.ctl('io', 'watch', str(job.job), 'on')
+    node.ctl('io', 'watch', str(job.job), 'on', timeout=150)
     job.flag('more')
     report = settled(job, lambda r: r['operations']['write']['count'] >= 40)
     equal(report['operations']['write']['count'], 40, 'writes after the restart')
@@ -536,7 +536,7 @@ def full_disk(node):
         job.end()
     finally:
         node.stop()
-        wait_for('the collector to leave', 20, lambda: not collectors(node))
+        wait_for('the collector to leave', 60, lambda: not collectors(node))
         subprocess.run(['umount', f'{node.base}/jobs'], check=True)
         node.start()
 
@@ -595,7 +595,7 @@ def metrics(node):
     equal(glob.glob(f'{path}.*'), [], 'files left')
     job.end()
     node.leave()
-    wait_for('the collector to leave', 20, lambda: not collectors(node))
+    wait_for('the collector to leave', 60, lambda: not collectors(node))
     del node.settings['metrics_file']
     node.start()
 

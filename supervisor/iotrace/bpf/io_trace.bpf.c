@@ -139,7 +139,11 @@ static __always_inline struct io_begun *io_end(int op, __u64 *ns)
 
 /* ------------------------------------------------------------- counting */
 
-static __always_inline __u32 io_bucket(__u64 value)
+/*
+ * The bucket of a histogram. Not static: the verifier looks at such a function once, and not with
+ * each of the ways through it that every caller has, which took it seconds.
+ */
+__noinline __u32 io_bucket(__u64 value)
 {
 	__u32 n = 0, bits;
 
