@@ -109,6 +109,9 @@ static int io_store_prepare(struct io_store *s, bool writer, struct ckpt_error *
 		       error_set(error, -ENOENT, "no job's I/O was recorded yet");
 	if (!version && sqlite3_exec(s->db, io_store_schema, NULL, NULL, NULL))
 		return io_store_fail(s, error);
+	/* a report is of one moment: counters and samples agree */
+	if (!writer && sqlite3_exec(s->db, "BEGIN", NULL, NULL, NULL))
+		return io_store_fail(s, error);
 	for (i = 0; writer && i < IO_SQLS; i++) {
 		if (sqlite3_prepare_v3(s->db, io_store_sql[i], -1, SQLITE_PREPARE_PERSISTENT,
 				       &s->sql[i], NULL))
