@@ -9,13 +9,17 @@
 #include "supervisor/verbs/verbs.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/outcome.h"
+#include "supervisor/control/worker.h"
 #include "supervisor/job/jobs.h"
 #include "supervisor/verbs/user_limits.h"
 #include "supervisor/vote/member.h"
 #include "supervisor/vote/vote.h"
+
+#define SECTION_MS	10000
 
 /* The caller's job of that number; NULL with an outcome. */
 static struct job *verb_vote_job(struct request *request, json_int_t id, json_t **ret_outcome)
@@ -27,44 +31,52 @@ static struct job *verb_vote_job(struct request *request, json_int_t id, json_t 
 /* ---------------------------------------------------------------- section */
 
 struct verb_section {
+	struct request *request;
+	struct worker *worker;
+	bool release;
+	size_t nr;
+	json_int_t jobs[TALLY_MEMBERS];
+	pid_t inits[TALLY_MEMBERS];
+};
+
+/* ---- in the worker: who looks into a process waits for whoever holds the lock of its map */
+
+struct verb_section_tables {
 	size_t nr;
 	struct member members[TALLY_MEMBERS];
 	struct section_member states[TALLY_MEMBERS];
 };
 
-static json_t *verb_section_open(struct request *request, struct verb_section *s, json_int_t id)
+static json_t *verb_section_open(const struct verb_section *s, struct verb_section_tables *t)
 {
-	struct member *m = &s->members[s->nr];
 	struct ckpt_error error = {};
-	json_t *outcome = NULL;
-	struct job *job = verb_vote_job(request, id, &outcome);
-	int err;
+	int err = 0;
 
-	if (!job)
-		return outcome;
-	outcome = job_check_running(job);
-	if (outcome)
-		return outcome;
-	err = member_open(job->init, m, &error);
-	if (!err) {
-		s->nr++;
-		err = member_read(m, &s->states[s->nr - 1]);
+	for (size_t i = 0; i < s->nr && !err; i++) {
+		err = member_open(s->inits[i], &t->members[i], &error);
+		if (!err) {
+			t->nr++;
+			err = member_read(&t->members[i], &t->states[i]);
+		}
+		if (err)
+			return outcome_error(err, "job %lld cannot be a replica: %s",
+					     (long long)s->jobs[i],
+					     error.text[0] ? error.text : strerror(-err));
 	}
-	return err ? outcome_error(err, "job %lld cannot be a replica: %s", (long long)job->id,
-				   error.text[0] ? error.text : strerror(-err)) : NULL;
+	return NULL;
 }
 
 /* 0 or negative errno. */
-static int verb_section_tell(const struct verb_section *s, uint64_t until)
+static int verb_section_tell(const struct verb_section_tables *t, uint64_t until)
 {
 	int err = 0;
 
-	for (size_t i = 0; i < s->nr && !err; i++)
-		err = member_tell(&s->members[i], until);
+	for (size_t i = 0; i < t->nr && !err; i++)
+		err = member_tell(&t->members[i], until);
 	return err;
 }
 
-static json_t *verb_section_step(const struct verb_section *s, bool release)
+static json_t *verb_section_step(const struct verb_section_tables *t, bool release)
 {
 	static const char *const names[] = {
 		[SECTION_MET] = "met", [SECTION_TELL] = "told", [SECTION_WAIT] = "wait",
@@ -75,13 +87,13 @@ static json_t *verb_section_step(const struct verb_section *s, bool release)
 	int err = 0;
 
 	if (release)
-		err = verb_section_tell(s, 0);
+		err = verb_section_tell(t, 0);
 	else
-		step = section_decide(s->states, s->nr, &target);
+		step = section_decide(t->states, t->nr, &target);
 	if (!release && step == SECTION_TELL)
-		err = verb_section_tell(s, target);
-	for (size_t i = 0; i < s->nr; i++)
-		json_array_append_new(sections, json_integer((json_int_t)s->states[i].section));
+		err = verb_section_tell(t, target);
+	for (size_t i = 0; i < t->nr; i++)
+		json_array_append_new(sections, json_integer((json_int_t)t->states[i].section));
 	if (!err)
 		return outcome_ok(json_pack("{s:s, s:o}", "step", release ? "released" :
 					    names[step], "sections", sections));
@@ -89,10 +101,52 @@ static json_t *verb_section_step(const struct verb_section *s, bool release)
 	return outcome_error(err, "a replica cannot be told where to wait: %s", strerror(-err));
 }
 
-void verb_section(struct request *request)
+static json_t *verb_section_run(struct channel_reporter *reporter, void *arg)
 {
-	struct verb_section s = { 0 };
-	json_t *jobs = NULL, *id, *outcome = NULL;
+	const struct verb_section *s = arg;
+	struct verb_section_tables t = { 0 };
+	json_t *outcome = verb_section_open(s, &t) ?: verb_section_step(&t, s->release);
+
+	(void)reporter;
+	for (size_t i = 0; i < t.nr; i++)
+		member_close(&t.members[i]);
+	return outcome;
+}
+
+static const struct worker_kind section_work = {
+	.name = "ckptd-section", .run = verb_section_run, .deadline_ms = SECTION_MS,
+};
+
+/* ---- in the daemon */
+
+static void verb_section_on_outcome(json_t *outcome, void *arg)
+{
+	struct verb_section *s = arg;
+
+	request_on_abandon(s->request, NULL, NULL);
+	request_answer(s->request, outcome);
+	free(s);
+}
+
+static const struct channel_ops section_ops = { NULL, verb_section_on_outcome };
+
+static json_t *verb_section_take(struct request *request, struct verb_section *s, json_int_t id)
+{
+	json_t *outcome = NULL;
+	const struct job *job = verb_vote_job(request, id, &outcome);
+
+	if (!outcome)
+		outcome = job_check_running(job);
+	if (!outcome) {
+		s->jobs[s->nr] = id;
+		s->inits[s->nr++] = job->init;
+	}
+	return outcome;
+}
+
+static json_t *verb_section_parse(struct request *request, struct verb_section *s)
+{
+	json_t *jobs = NULL, *outcome = NULL;
 	json_error_t why;
 	int release = 0;
 	size_t i;
@@ -100,15 +154,31 @@ void verb_section(struct request *request)
 	if (json_unpack_ex(request->args, &why, 0, "{s:o, s?b !}", "jobs", &jobs, "release",
 			   &release) || !json_array_size(jobs) ||
 	    json_array_size(jobs) > TALLY_MEMBERS)
-		outcome = outcome_usage("section: bad arguments");
-	for (i = 0; !outcome && i < json_array_size(jobs); i++) {
-		id = json_array_get(jobs, i);
-		outcome = verb_section_open(request, &s, json_integer_value(id));
+		return outcome_usage("section: bad arguments");
+	s->request = request;
+	s->release = release;
+	for (i = 0; !outcome && i < json_array_size(jobs); i++)
+		outcome = verb_section_take(request, s,
+					    json_integer_value(json_array_get(jobs, i)));
+	return outcome;
+}
+
+void verb_section(struct request *request)
+{
+	struct verb_section *s = calloc(1, sizeof(*s));
+	const struct worker_spec spec = { .kind = &section_work, .arg = s };
+	json_t *outcome = s ? verb_section_parse(request, s) : outcome_error(-ENOMEM, "no memory");
+	int err;
+
+	if (!outcome) {
+		err = worker_start(&request->common->workers, &spec, &section_ops, s, &s->worker);
+		if (!err) {
+			request_on_abandon(request, worker_on_abandon, s->worker);
+			return;
+		}
+		outcome = outcome_error(err, "no worker: %s", strerror(-err));
 	}
-	if (!outcome)
-		outcome = verb_section_step(&s, release);
-	for (i = 0; i < s.nr; i++)
-		member_close(&s.members[i]);
+	free(s);
 	request_answer(request, outcome);
 }
 
