@@ -2,15 +2,19 @@
 /*
  * Requests that replicate and vote share; see replica_call.h.
  *
- * Owns the way from a member's number to its job and files. Files are copied with the rights of who
- * asks. Must not decide what becomes of a member: cmd_vote.c does.
+ * Owns the way from a member's number to its job and files. Files are copied with the rights of the
+ * jobs' user. Must not decide what becomes of a member: cmd_vote.c does.
  */
 #include "ckptctl/replica_call.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
+#include <pwd.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -48,6 +52,7 @@ static void replica_group_add(struct replica_group *group, const json_t *row)
 		return;
 	m = &group->members[group->nr++];
 	m->job = json_integer_value(json_object_get(row, "job"));
+	group->uid = (uid_t)json_integer_value(json_object_get(row, "uid"));
 	m->paths = json_incref(json_object_get(of, "paths"));
 }
 
@@ -98,7 +103,7 @@ static int replica_copy_bytes(int from, int to)
 	return n < 0 ? -errno : 0;
 }
 
-int replica_copy_file(struct cli *cli, const char *from, const char *to)
+static int replica_copy_file(struct cli *cli, const char *from, const char *to)
 {
 	_cleanup_fd_ int in = open(from, O_RDONLY | O_CLOEXEC);
 	_cleanup_fd_ int out = -1;
@@ -109,7 +114,8 @@ int replica_copy_file(struct cli *cli, const char *from, const char *to)
 		return 0;
 	err = in < 0 || fstat(in, &st) ? -errno : 0;
 	if (!err) {
-		out = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, st.st_mode & 0777);
+		out = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
+			   st.st_mode & 0777);
 		err = out < 0 ? -errno : replica_copy_bytes(in, out);
 	}
 	if (!err && fchown(out, st.st_uid, st.st_gid) && !geteuid())
@@ -134,8 +140,8 @@ static const char *replica_path(const struct replica_group *group, unsigned int 
 	return json_string_value(json_array_get(json_array_get(own, i), 1));
 }
 
-int replica_copy_files(struct cli *cli, const struct replica_group *group, unsigned int from,
-		       unsigned int to)
+static int replica_copy_all(struct cli *cli, const struct replica_group *group, unsigned int from,
+			    unsigned int to)
 {
 	const char *source, *target;
 	int status = 0;
@@ -148,6 +154,43 @@ int replica_copy_files(struct cli *cli, const struct replica_group *group, unsig
 		status = replica_copy_file(cli, source, target);
 	}
 	return status;
+}
+
+/* Take on the rights of the user, for good; negative errno. */
+static int replica_become(uid_t uid)
+{
+	const struct passwd *user = getpwuid(uid);
+
+	if (!user)
+		return -ESRCH;
+	return initgroups(user->pw_name, user->pw_gid) || setgid(user->pw_gid) || setuid(uid) ?
+	       -errno : 0;
+}
+
+int replica_copy_files(struct cli *cli, const struct replica_group *group, unsigned int from,
+		       unsigned int to)
+{
+	int err, status = 0;
+	pid_t pid;
+
+	if (geteuid() || !group->uid)
+		return replica_copy_all(cli, group, from, to);
+	fflush(NULL);
+	pid = fork();
+	if (!pid) {
+		err = replica_become(group->uid);
+		if (err)
+			cli_wrong(cli, err, "files of user %u cannot be copied with his rights: %s",
+				  group->uid, strerror(-err));
+		status = err ? CLI_FAILED : replica_copy_all(cli, group, from, to);
+		fflush(NULL);
+		_exit(status);
+	}
+	if (pid < 0 || waitpid(pid, &status, 0) != pid || !WIFEXITED(status)) {
+		cli_wrong(cli, -ECHILD, "the files could not be copied");
+		return CLI_FAILED;
+	}
+	return WEXITSTATUS(status);
 }
 
 int replica_restart(struct cli *cli, const struct replica_group *group, unsigned int to,

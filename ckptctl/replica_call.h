@@ -20,6 +20,7 @@ struct replica_member {
 
 struct replica_group {
 	unsigned int nr;
+	uid_t uid;		/* whose jobs they are */
 	struct replica_member members[REPLICAS_MAX];	/* the leader first */
 };
 
@@ -35,9 +36,10 @@ json_t *replica_ask(struct cli *cli, const char *verb, json_t *args, int *ret_st
 int replica_group_find(struct cli *cli, int64_t job, struct replica_group *ret_group);
 void replica_group_done(struct replica_group *group);
 
-/* Copy a file, or nothing if there is none; 0 or an exit status. */
-int replica_copy_file(struct cli *cli, const char *from, const char *to);
-/* Copy all files of member @from to the paths of member @to. */
+/*
+ * Copy all files of member @from, if they exist, to the paths of member @to. Root does so with the
+ * rights of the jobs' user, who owns the directories and may put links there. 0 or an exit status.
+ */
 int replica_copy_files(struct cli *cli, const struct replica_group *group, unsigned int from,
 		       unsigned int to);
 /*

@@ -52,6 +52,25 @@ json_t *precheck_not_running(const struct job *job, bool node_lost)
 			       (long long)job->id, node ? node : "?");
 }
 
+json_t *precheck_replica(const struct job *job, const json_t *args)
+{
+	json_t *row = job_describe(job), *outcome = NULL;
+	const json_t *paths = json_object_get(json_object_get(row, "replicas"), "paths");
+
+	if (json_array_size(paths) && !json_object_get(args, "map_path"))
+		outcome = outcome_error(-EXDEV,
+					"job %lld is a replica, and its image may name the files "
+					"of another one; ckptctl vote restarts replicas; by hand, "
+					"map each file: --map-path %s=%s",
+					(long long)job->id,
+					json_string_value(json_array_get(json_array_get(paths, 0),
+									 0)) ?: "FILE",
+					json_string_value(json_array_get(json_array_get(paths, 0),
+									 1)) ?: "COPY");
+	json_decref(row);
+	return outcome;
+}
+
 /* Nothing is to be placed: no nodes were named, or only this one. */
 static bool is_here(const json_t *nodes, const struct common *common)
 {

@@ -17,6 +17,12 @@ struct job;
 /* NULL, or a refusal: the job runs here, or may run on another node. */
 json_t *precheck_not_running(const struct job *job, bool node_lost);
 
+/*
+ * NULL, or a refusal: the job is a replica with files of its own, its images may name those of
+ * another member, and @args has no "map_path".
+ */
+json_t *precheck_replica(const struct job *job, const json_t *args);
+
 /* Set *@generation, if 0, to the newest in L1. NULL, or an outcome if L1 has no such generation. */
 json_t *precheck_choose(const struct catalog *catalog, const struct job *job,
 		       json_int_t *generation);

@@ -317,6 +317,8 @@ static void attempt_start(struct attempt *a)
 	if (job && !outcome)
 		outcome = precheck_not_running(job, json_is_true(json_object_get(request->args,
 										 "node_lost")));
+	if (job && !outcome)
+		outcome = precheck_replica(job, request->args);
 	if (job && !outcome && !verb_restart_is_dry_run(a) && !a->claimed) {
 		outcome = take_claim(request, &job);
 		a->claimed = job && !outcome;

@@ -234,6 +234,7 @@ static json_t *rollback_parse(const struct request *request, const struct job *j
 	if (!r->generation)
 		r->generation = trust_choose(&request->common->catalog, job->id);
 	return job_check_running(job) ?: job_check_free(job, "rollback") ?:
+	       precheck_replica(job, request->args) ?:
 	       precheck_choose(&request->common->catalog, job, &r->generation);
 }
 

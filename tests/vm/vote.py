@@ -6,8 +6,10 @@ them; runs in a test VM.
 Options as of daemon.py, whose ckptd (Node) each test gets. The job is tests/vote/sums.c, whose
 result depends on each bit of its memory; the module ckptflip flips bits of it.
 """
+import os
 import random
 import sys
+import tempfile
 import time
 
 import daemon
@@ -68,6 +70,9 @@ def none(node):
             equal(newest(node, job)['trust'], 'verified', f'trust of job {job}')
     check('verified' in node.ctl('list', str(jobs[0])).stdout.decode(), 'list')
     finished(node, jobs, want)
+    # the image may name the leader's file
+    node.fails(1, 'is a replica', 'restart', str(jobs[1]))
+    node.fails(1, 'is a replica', 'restart', '--dry-run', str(jobs[2]))
 
 
 @test
@@ -129,6 +134,36 @@ def refused(node):
     node.fails(1, 'has replicas already', 'replicate', str(other))
     # another user's jobs are not seen
     node.fails(1, 'has no replicas that run', 'vote', str(other), user=daemon.USER)
+
+
+def links_tried(node, top):
+    home, paths = f'{top}/home', [f'{top}/{name}' for name in ('sums', 'sums.replica-2', 'other')]
+    os.chmod(top, 0o755)
+    os.mkdir(home)
+    os.chown(home, daemon.USER, daemon.USER)
+    for path in paths:
+        with open(path, 'w') as f:
+            f.write('keep')
+    job = node.run(scrub.SUMS, f'{home}/sums', str(scrub.PAGES), '1000000', user=daemon.USER,
+                   opts=('--chdir', '/'))
+    node.lines(job, 3)
+    daemon.wait_for('some steps', 60, lambda: os.path.exists(f'{home}/sums'))
+    os.symlink(paths[2], f'{home}/sums.replica-2')
+    replicate = 'replicate', '--replicas=2', '--private', f'{home}/sums', str(job)
+    node.fails(1, 'cannot be copied', *replicate)
+    os.rename(home, f'{home}.before')
+    os.symlink(top, home)
+    node.fails(1, 'cannot be copied', *replicate)
+    for path in paths:
+        with open(path) as f:
+            equal(f.read(), 'keep', path)
+
+
+@test
+def links(node):
+    """root replicates a user's job: the user's links lead nowhere that the user may not write"""
+    with tempfile.TemporaryDirectory(dir=daemon.ARGS.work) as top:
+        links_tried(node, top)
 
 
 if __name__ == '__main__':
