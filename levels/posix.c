@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <time.h>
 
 #include "base/error.h"
 #include "levels/arrival.h"
@@ -25,6 +26,9 @@
 #include "levels/source.h"
 
 #define SLACK_BYTES	(1U << 20)	/* directories and the file system's own blocks */
+/* how often, and in how many ns, a marker that may be under way is looked for: 1 s in all */
+#define MAKING_LOOKS	20
+#define MAKING_NS	50000000L
 #define OPEN_DIR	(O_RDONLY | O_DIRECTORY | O_CLOEXEC)
 
 struct posix_level {
@@ -122,13 +126,25 @@ static int open_node_dir(const struct level_posix_options *o, const char *path,
 	return fd;
 }
 
+/* Read the marker of a directory whose node may be making both at this moment. */
+static int posix_read_marker(struct posix_level *p, int dir, bool shared, struct ckpt_error *error)
+{
+	const struct timespec wait = { .tv_nsec = MAKING_NS };
+	unsigned int looks = shared ? MAKING_LOOKS : 0;
+	int err;
+
+	while ((err = marker_read(dir, p->path, &p->marker, error)) == -ENOENT && looks--)
+		nanosleep(&wait, NULL);
+	return err;
+}
+
 static int posix_claim(struct posix_level *p, int dir, const struct level_posix_options *o,
 		       struct ckpt_error *error)
 {
 	int err;
 
 	if (o->read_only || o->id)
-		err = marker_read(dir, p->path, &p->marker, error);
+		err = posix_read_marker(p, dir, o->shared, error);
 	else
 		err = marker_make(dir, p->path, o->node, &p->marker, error);
 	if (err == -ENOENT)
