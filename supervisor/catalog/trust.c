@@ -2,8 +2,8 @@
 /*
  * The trust in generations; see trust.h.
  *
- * Owns the names trust-N.json in a job's directory, and the order of preference. Who gives trust
- * is somebody else: the scrub (checkpoint/) and the vote (vote/).
+ * Owns the names trust-N.json in a job's directory, and the order of preference. The scrub
+ * (checkpoint/) and the vote (vote/) give trust.
  */
 #include "supervisor/catalog/trust.h"
 

@@ -120,7 +120,7 @@ static void test_trust(void **state)
 	json_decref(why);
 }
 
-/* What is preferred is at least as good as all, and the newest of its kind. */
+/* The preferred generation is at least as good as all, and the newest of its kind. */
 static void test_trust_prefer(void **state)
 {
 	struct trust_item items[5];

@@ -172,7 +172,7 @@ static size_t drop(struct retention_item *items, size_t nr)
 	return left;
 }
 
-/* What is said of the memory protects some, and not all that have it. */
+/* The trust in the memory protects some, and not all that have it. */
 #define ASIDE	(RETENTION_VERIFIED | RETENTION_DOUBTED)
 
 /* Of the newest two verified ones, and the newest without a doubt, none goes. */

@@ -74,7 +74,7 @@
  * Rollback
  *   CKPT_IOC_ROLLBACK, between SNAPSHOT and THAW, makes a capture a restore of the threads that it
  *   froze, as if each had just entered: memory and descriptors are gone, and release kills the
- *   tree unless it was committed. What ordinary system calls set stays as it is.
+ *   tree unless it was committed. State that system calls set stays as it is.
  *
  * Leases
  *   CKPT_IOC_LEASE belongs to no context: see ckpt_lease.h.
