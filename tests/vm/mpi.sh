@@ -125,13 +125,21 @@ cp "$program.own" "$work/poisson.own"
 try "$kind: own library: started" run --detach -n 1 "$program.own" $size $iterations $rest : \
 	-n $((ranks - 1)) "$work/poisson.own" $size $iterations $rest
 lines() { wc -l <"$work/images/2/stdout"; }
+below_says() {
+	tr '\0' '\n' <"/proc/$1/environ" | grep -E 'LIBRARY|PRELOAD|LOWER'
+	tr '\0' ' ' <"/proc/$1/cmdline"
+	ls -l "$program.mpi" 2>&1
+	grep /libmpi "/proc/$1/maps"
+	LD_TRACE_LOADED_OBJECTS=1 "$program.own" | grep libmpi
+	"$top/build/bin/ckptrun" --dry-run -n 1 "$program.own" 2>&1
+}
 below() {
 	local pid files
 	for pid in $(pgrep -f '^[^ ]*poisson[^ ]*\.own '); do
 		files=$(grep '^20.* r-xp .*/libmpi' "/proc/$pid/maps" |
 			grep -o '/[^ ]*/libmpi.*' | sort -u)
 		[[ $files = $program.mpi/libmpi.so.* && $files != *$'\n'* ]] ||
-			{ echo "pid $pid: $files"; return 1; }
+			{ echo "pid $pid: $files, wanted below $program.mpi"; below_says "$pid"; return 1; }
 	done
 	[ -n "$pid" ]
 }
