@@ -191,7 +191,7 @@ struct engine_rec_file_mark {
 struct engine_rec_writes {
 	struct ckpt_rec_hdr hdr;
 	__u32 flags;		/* ENGINE_WRITES_* */
-	__u32 pad;
+	__u32 nr_nodes;		/* of the job, each with an image; 0 in older images: one */
 	__u64 log_ns;		/* since_ns of struct ckpt_writes_read */
 	__u64 seq;		/* the last number */
 };

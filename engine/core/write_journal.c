@@ -544,6 +544,8 @@ static void since_note_part(const struct write_journal *j, unsigned int i,
 	const struct write_journal_part *part = &j->parts[i];
 
 	since->lost |= part->log_flags & (CKPT_WRITES_OVERFLOW | CKPT_WRITES_FORGOT);
+	if (part->read_s > since->read_s)
+		since->read_s = part->read_s;
 	if (part == journal_last(j, part->log_ns) && !(part->log_flags & CKPT_WRITES_ENDED)) {
 		if (since->ended)
 			since->until_s = part->read_s;

@@ -103,12 +103,13 @@ int write_journal_keep_ended(struct kdev *dev, uint64_t tag, const char *path,
  * @known: the moment is one of a log in the journal
  * @lost: names are missing, as a log was full
  * @ended: all logs were read to their end; else the earliest that was not, until @until_s
+ * @read_s: when a log was last read; 0: never
  */
 struct write_since {
 	struct write_log_name *names;
 	unsigned int nr;
 	bool known, lost, ended;
-	uint64_t until_s;
+	uint64_t until_s, read_s;
 };
 
 /*

@@ -84,6 +84,7 @@ struct dump_options {
 	const struct image_key *key;	/* with a secret: the image is encrypted */
 	uint64_t generation;	/* recorded; 0 for a plain dump */
 	const char *job;	/* recorded name or NULL */
+	uint64_t writes_tag;	/* of the tree's write log; 0: write_log_tag() of @job */
 	bool kill;		/* keep the tree frozen until commit, then SIGKILL it */
 	bool stop_and_copy;	/* no snapshot: the tree is frozen until all is read */
 	/*

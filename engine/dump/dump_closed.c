@@ -13,6 +13,9 @@
  *
  * A path can lead elsewhere than when the log got it.  So no symbolic link is followed, and only
  * files that belong to the tree's user are read: an image may be read by its user.
+ *
+ * Of a job over several nodes each node looks its own names up when no node writes any more
+ * (dump_shared.c), so that nodes which know the same name record the same of it.
  */
 #include "base/error.h"
 #include "engine/dump/dump_closed.h"
@@ -193,10 +196,40 @@ static void closed_link(struct dump *d, struct dump_closed *c, int fd)
 		d->stats.files.closed_lost = true;
 }
 
+/*
+ * Other nodes may have changed what is behind the name: ask the file server, of whom this kernel
+ * else believes what it heard last.
+ */
+static void closed_ask_server(int fd)
+{
+	struct statx stx;
+
+	statx(fd, "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, STATX_BASIC_STATS, &stx);
+}
+
+/* The same of the directory of the name: does it have the name? */
+static void closed_ask_parent(const struct dump *d, const char *path)
+{
+	char dir[PATH_MAX], *slash;
+
+	snprintf(dir, sizeof(dir), "%s", path);
+	slash = strrchr(dir, '/');
+	slash[slash == dir] = 0;
+	_cleanup_fd_ int fd = closed_open(d, dir, O_PATH | O_DIRECTORY);
+
+	if (fd >= 0)
+		closed_ask_server(fd);
+}
+
 /* Look a name of the log up; c->flags 0: there is nothing to record. */
 static void closed_look(struct dump *d, struct dump_closed *c, dev_t shm_dev)
 {
-	_cleanup_fd_ int fd = closed_open(d, c->path, O_PATH);
+	bool several = d->options->nr_nodes > 1;
+	_cleanup_fd_ int fd = -1;
+
+	if (several)
+		closed_ask_parent(d, c->path);
+	fd = closed_open(d, c->path, O_PATH);
 
 	if (fd == -EACCES)
 		fd = closed_open_his(d, c->path, O_PATH);
@@ -204,6 +237,8 @@ static void closed_look(struct dump *d, struct dump_closed *c, dev_t shm_dev)
 		closed_absent(d, c);
 	else if (fd < 0 && fd != -ELOOP)	/* nobody has that name any more: a link leads on */
 		d->stats.files.closed_lost = true;
+	if (fd >= 0 && several)
+		closed_ask_server(fd);
 	if (fd < 0 || fstat(fd, &c->st) || (shm_dev && c->st.st_dev == shm_dev))
 		return;
 	if (S_ISLNK(c->st.st_mode))
@@ -276,12 +311,13 @@ void dump_closed_prepare(struct dump *d)
 	char path[40];
 
 	d->closed_root = -1;
-	if (o->files == ENGINE_FILES_IGNORE || o->nr_nodes > 1)
+	if (o->files == ENGINE_FILES_IGNORE)
 		return;
 	snprintf(path, sizeof(path), "/proc/%d/root", o->roots[0]);
 	d->closed_root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	/* a log that is not there shows in the pause */
-	write_log_extend(d->cap.dev, o->roots[0], o->job ? write_log_tag(o->job) : 0);
+	write_log_extend(d->cap.dev, o->roots[0],
+			 o->writes_tag ?: o->job ? write_log_tag(o->job) : 0);
 }
 
 int dump_closed_find(struct dump *d)
@@ -453,6 +489,7 @@ static void closed_watch(struct dump *d, struct dump_closed *c, struct timespec 
 static int closed_keep(struct dump *d, struct dump_closed *c, dev_t *cannot,
 		       struct timespec *latest)
 {
+	bool after = d->frozen_to_end && (d->options->nr_nodes < 2 || d->options->kill);
 	_cleanup_fd_ int fd = closed_reopen(d, c);
 
 	if (fd < 0) {
@@ -468,7 +505,7 @@ static int closed_keep(struct dump *d, struct dump_closed *c, dev_t *cannot,
 	if (c->clone >= 0)
 		return 0;
 	return dump_content_blob(d, fd, c->path, (uint64_t)c->st.st_size,
-				 d->frozen_to_end ? DUMP_AFTER : DUMP_IN_PAUSE, &c->blob);
+				 after ? DUMP_AFTER : DUMP_IN_PAUSE, &c->blob);
 }
 
 /* A log whose end cannot be read now is watched, too. */

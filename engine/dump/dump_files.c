@@ -186,11 +186,12 @@ int dump_files_plan(struct dump *d)
 	find_programs(d);
 	for (unsigned int i = 0; i < d->nr_inodes; i++)
 		plan_inode(d, &d->inodes[i], st.st_dev);
+	/* Names and sizes that nodes share are not known yet: dump_shared_see() finds and plans. */
+	if (d->options->nr_nodes > 1 && !d->options->dry_run)
+		return 0;
 	ret = dump_closed_find(d);
-	/* Sizes of files that nodes share are not known yet: dump_shared_see() plans. */
-	if (ret || (d->options->nr_nodes > 1 && !d->options->dry_run))
-		return ret;
-	ret = dump_in_place_plan(d);
+	if (!ret)
+		ret = dump_in_place_plan(d);
 	return ret ? ret : dump_closed_plan(d);
 }
 

@@ -160,7 +160,7 @@ static void prepare_closed(struct prepare *p, const struct dump *d)
 	char path[PATH_MAX + 32];
 	struct write_log log;
 
-	if (d->options->nr_nodes > 1 || write_log_read(d->cap.dev, pid, 0, &log))
+	if (write_log_read(d->cap.dev, pid, 0, &log))
 		return;
 	for (unsigned int i = log.nr; i-- > 0 && p->nr < FILES_READY;) {
 		if (log.names[i].flags & (CKPT_WRITE_GONE | CKPT_WRITE_DIR))

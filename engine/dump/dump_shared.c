@@ -14,6 +14,7 @@
  * that their kernels had read before.
  */
 #include "base/error.h"
+#include "engine/dump/dump_closed.h"
 #include "engine/dump/dump_in_place.h"
 
 #include <errno.h>
@@ -107,6 +108,7 @@ static void dump_shared_correct(struct dump *d, struct dump_inode *inode, const 
 int dump_shared_see(struct dump *d)
 {
 	struct statx stx;
+	int ret;
 
 	if (d->options->nr_nodes < 2 || d->options->files == ENGINE_FILES_IGNORE)
 		return 0;
@@ -125,5 +127,8 @@ int dump_shared_see(struct dump *d)
 					  inode->file->path, strerror(errno));
 		dump_shared_correct(d, inode, &stx);
 	}
-	return dump_in_place_plan(d);
+	ret = dump_closed_find(d);
+	if (!ret)
+		ret = dump_in_place_plan(d);
+	return ret ? ret : dump_closed_plan(d);
 }

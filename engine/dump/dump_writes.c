@@ -73,6 +73,7 @@ int dump_writes_record(struct dump *d)
 		rec->flags = ENGINE_WRITES_KNOWN;
 	if (told->closed_known && !told->closed_lost && !told->closed_since)
 		rec->flags |= ENGINE_WRITES_COMPLETE;
+	rec->nr_nodes = d->options->nr_nodes;
 	rec->log_ns = d->writes_ns;
 	rec->seq = d->writes_seq;
 	return 0;

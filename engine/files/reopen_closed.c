@@ -9,6 +9,10 @@
  * become names of one inode again, also if the tree has that inode open.  A watched file must
  * have the recorded size and time; one that only grows is cut.
  *
+ * Of a job over several nodes each node puts back what its own part knew, and two of them may
+ * give one name at the same moment. All recorded the same of it: whoever finds that another one
+ * came first looks again, and takes what that one has made.
+ *
  * Nothing here has more rights than the owner.
  */
 #include "base/error.h"
@@ -28,6 +32,7 @@
 #include "engine/core/write_log.h"
 
 #define BETWEEN_MAX	1000	/* names tried for a file that gets its own in a moment */
+#define GIVE_TRIES	20	/* … and how often another node may come first */
 
 /* A closed name as a file of the tree, for functions that take one. */
 struct reopen_closed {
@@ -39,6 +44,11 @@ static bool closed_is_wanted(const struct reopen *r)
 {
 	return r->state->nr_closed && !r->options->beside &&
 	       r->options->files != ENGINE_FILES_IGNORE;
+}
+
+bool reopen_is_of_nodes(const struct reopen *r)
+{
+	return r->state->writes && r->state->writes->nr_nodes > 1;
 }
 
 static const struct state_file *closed_file(struct reopen *r, const struct state_closed *c)
@@ -225,8 +235,11 @@ static struct engine_rec_blob closed_blob(const struct state_closed *c)
 	};
 }
 
-/* The file that has the name, if that is the recorded inode with the recorded content; or -1. */
-static int closed_as_it_was(struct reopen *r, const struct state_closed *c, int *ret_fd)
+/*
+ * The file that has the name, if that is the recorded inode with the recorded content; or -1.
+ * @any: another inode will do, if that has the content, the time and one name.
+ */
+static int closed_as_it_was(struct reopen *r, const struct state_closed *c, bool any, int *ret_fd)
 {
 	const struct engine_rec_blob blob = closed_blob(c);
 	struct stat st;
@@ -234,7 +247,8 @@ static int closed_as_it_was(struct reopen *r, const struct state_closed *c, int 
 	int same;
 
 	*ret_fd = -1;
-	if (fd < 0 || !S_ISREG(st.st_mode) || st.st_ino != c->rec->ino)
+	if (fd < 0 || !S_ISREG(st.st_mode) ||
+	    (st.st_ino != c->rec->ino && !(any && st.st_nlink == 1)))
 		return 0;
 	same = reopen_same_content(r, fd, &blob, false);
 	if (same > 0)
@@ -317,6 +331,12 @@ static int closed_give(struct reopen *r, const struct state_closed *c, int base)
 	return ret ? ret : reopen_names_do(r, dir, NULL, dir, name, base);
 }
 
+/* Has somebody else changed the directory between two steps of ours? */
+static bool closed_raced(int err)
+{
+	return err == -ENOENT || err == -EEXIST || err == -ESTALE;
+}
+
 /* Make the file of @c anew, and give it to all @nr names. */
 static int closed_make(struct reopen *r, const struct state_closed *c, unsigned int nr)
 {
@@ -327,20 +347,20 @@ static int closed_make(struct reopen *r, const struct state_closed *c, unsigned 
 	int ret;
 
 	if (dir < 0)
-		return closed_failed(r, c, dir);
+		return dir;
 	fd = closed_create(dir, between);
 	if (fd < 0)
-		return closed_failed(r, c, fd);
+		return fd;
 	ret = reopen_write_content(r, fd, &blob, 0);
 	for (unsigned int i = 0; i < nr && !ret; i++)
 		ret = closed_give(r, c + i, fd);
 	if (between[0])
 		unlinkat(dir, between, 0);
 	r->bytes += ret ? 0 : blob.size;
-	return ret ? closed_failed(r, c, ret) : 0;
+	return ret;
 }
 
-/* All @nr names, from @c on, of one inode. */
+/* All @nr names, from @c on, of one inode; -errno as closed_raced() knows it. */
 static int closed_put_inode(struct reopen *r, const struct state_closed *c, unsigned int nr)
 {
 	_cleanup_fd_ int base = -1;
@@ -356,14 +376,14 @@ static int closed_put_inode(struct reopen *r, const struct state_closed *c, unsi
 		return 0;
 	}
 	for (unsigned int i = 0; i < nr && base < 0 && !ret; i++)
-		ret = closed_as_it_was(r, c + i, &base);
+		ret = closed_as_it_was(r, c + i, nr == 1 && reopen_is_of_nodes(r), &base);
 	if (ret)
 		return ret;
 	if (base < 0)
 		return closed_make(r, c, nr);
 	for (unsigned int i = 0; i < nr && !ret; i++)
 		ret = closed_give(r, c + i, base);
-	return ret ? closed_failed(r, c, ret) : 0;
+	return ret;
 }
 
 /* A symbolic link with the recorded target and time, under the name *@ret_name. */
@@ -394,14 +414,14 @@ static int closed_put_link(struct reopen *r, const struct state_closed *c)
 	int ret = dir < 0 ? dir : 0;
 
 	if (ret || closed_leads_there(c))
-		return ret ? closed_failed(r, c, ret) : 0;
+		return ret;
 	ret = closed_create_link(dir, c, between);
 	if (ret)
-		return closed_failed(r, c, ret);
+		return ret;
 	fd = openat(dir, between, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	ret = fd < 0 ? -errno : closed_give(r, c, fd);
 	unlinkat(dir, between, 0);
-	return ret ? closed_failed(r, c, ret) : 0;
+	return ret;
 }
 
 /* Nothing had the name: a file or link that has it now stays beside it. */
@@ -416,6 +436,22 @@ static int closed_put_absent(struct reopen *r, const struct state_closed *c)
 	    (!S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode)))
 		return 0;
 	ret = reopen_closed_aside(r, dir, name, &st);
+	return ret == -ENOENT ? 0 : ret;	/* another node moved it */
+}
+
+/* Put @nr names of one inode back, or one name of nothing or of a link. */
+static int closed_put(struct reopen *r, const struct state_closed *c, unsigned int nr)
+{
+	int ret = -EEXIST;
+
+	for (unsigned int i = 0; i < GIVE_TRIES && closed_raced(ret); i++) {
+		if (c->rec->flags == ENGINE_CLOSED_ABSENT)
+			ret = closed_put_absent(r, c);
+		else if (c->rec->flags == ENGINE_CLOSED_LINK)
+			ret = closed_put_link(r, c);
+		else
+			ret = closed_put_inode(r, c, nr);
+	}
 	return ret ? closed_failed(r, c, ret) : 0;
 }
 
@@ -431,30 +467,33 @@ static void closed_note(const struct reopen *r, unsigned int nr)
 	r->options->note(text, r->options->note_arg);
 }
 
+/* The image of another node is restored here, too, and by what is known of one alone. */
+static void closed_note_beside(const struct reopen *r)
+{
+	if (r->options->beside && r->state->nr_closed && r->options->note &&
+	    r->options->files != ENGINE_FILES_IGNORE)
+		r->options->note("files that ranks of another node had closed are left as they "
+				 "are: some may be newer than the job", r->options->note_arg);
+}
+
 int reopen_closed_put(struct reopen *r)
 {
 	const struct state *state = r->state;
 	unsigned int before = r->nr_renames, nr;
 	int ret = 0;
 
+	closed_note_beside(r);
 	if (!closed_is_wanted(r))
 		return 0;
 	for (unsigned int i = 0; i < state->nr_closed && !ret; i += nr) {
 		const struct state_closed *c = &state->closed[i];
 
 		nr = 1;
-		if (c->rec->flags == ENGINE_CLOSED_ABSENT) {
-			ret = closed_put_absent(r, c);
-			continue;
-		}
-		if (c->rec->flags == ENGINE_CLOSED_LINK) {
-			ret = closed_put_link(r, c);
-			continue;
-		}
-		while (i + nr < state->nr_closed && c[nr].rec->flags == c->rec->flags &&
+		while (!(c->rec->flags & (ENGINE_CLOSED_ABSENT | ENGINE_CLOSED_LINK)) &&
+		       i + nr < state->nr_closed && c[nr].rec->flags == c->rec->flags &&
 		       c[nr].rec->dev == c->rec->dev && c[nr].rec->ino == c->rec->ino)
 			nr++;
-		ret = closed_put_inode(r, c, nr);
+		ret = closed_put(r, c, nr);
 	}
 	if (!ret)
 		closed_note(r, r->nr_renames - before);

@@ -116,4 +116,7 @@ bool reopen_other_left_out(const struct state_file *file);
 /* Why the file cannot be left out; NULL: it can. */
 const char *reopen_other_needed(const struct reopen *r, const struct state_file *file);
 
+/* Is the image one of several nodes' of a job, which put files back at the same time? */
+bool reopen_is_of_nodes(const struct reopen *r);
+
 #endif /* STILLPOINT_REOPEN_FIND_H */

@@ -34,6 +34,8 @@ struct reopen_rename {
 	char from_name[NAME_MAX + 1];	/* "": @to_name was added */
 	char to_name[NAME_MAX + 1];
 	bool drop;			/* the name is removed after the commit */
+	dev_t dev;			/* of the inode that got the added name */
+	ino_t ino;
 };
 
 /* ---------------------------------------------------------------- plan */
@@ -169,6 +171,7 @@ int reopen_names_do(struct reopen *r, int from, const char *from_name, int to,
 		    const char *to_name, int inode)
 {
 	struct reopen_rename *step = reopen_names_step(r, from, to);
+	struct stat st = { 0 };
 	char path[40];
 	int ret = 0;
 
@@ -177,12 +180,14 @@ int reopen_names_do(struct reopen *r, int from, const char *from_name, int to,
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", inode);
 	if (from_name)
 		ret = reopen_names_move(from, from_name, to, to_name);
-	else if (linkat(AT_FDCWD, path, to, to_name, AT_SYMLINK_FOLLOW))
+	else if (fstat(inode, &st) || linkat(AT_FDCWD, path, to, to_name, AT_SYMLINK_FOLLOW))
 		ret = -errno;
 	if (ret)
 		return ret;	/* the step has no names yet: nothing to undo */
 	snprintf(step->from_name, sizeof(step->from_name), "%s", from_name ?: "");
 	snprintf(step->to_name, sizeof(step->to_name), "%s", to_name);
+	step->dev = st.st_dev;
+	step->ino = st.st_ino;
 	return 0;
 }
 
@@ -287,6 +292,15 @@ int reopen_names_back(struct reopen *r)
 	return ret;
 }
 
+/* Has the inode still the name that was added? Another node may have given it to its own copy. */
+static bool reopen_names_is_ours(const struct reopen_rename *step)
+{
+	struct stat st;
+
+	return !fstatat(step->to, step->to_name, &st, AT_SYMLINK_NOFOLLOW) &&
+	       st.st_dev == step->dev && st.st_ino == step->ino;
+}
+
 void reopen_names_undo(struct reopen *r)
 {
 	for (unsigned int i = r->nr_renames; i-- > 0;) {
@@ -294,7 +308,7 @@ void reopen_names_undo(struct reopen *r)
 
 		if (step->from_name[0])
 			reopen_names_move(step->to, step->to_name, step->from, step->from_name);
-		else if (step->to_name[0])
+		else if (step->to_name[0] && reopen_names_is_ours(step))
 			unlinkat(step->to, step->to_name, 0);
 	}
 	reopen_names_done(r);

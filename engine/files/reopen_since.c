@@ -13,6 +13,9 @@
  * Names that the image knows are not looked at here, with one exception: a file that had only
  * grown by the dump, of which nothing but its end is known, must not have been written in place.
  *
+ * A job over several nodes has a journal for each, and the other nodes are restarted meanwhile: a
+ * file that one of them has just put back is told by its time, which is of before the checkpoint.
+ *
  * Nothing here has more rights than the owner.
  */
 #include "base/error.h"
@@ -255,12 +258,29 @@ int reopen_since_check(struct reopen *r)
 
 /* ---------------------------------------------------------------- putting */
 
+#define CLOCKS_APART	2	/* seconds between the clocks of nodes and file servers */
+
+/*
+ * Has another node put the file back? At the checkpoint the name was taken, that node removed the
+ * file later, and then ours made another one. What is put back has its old time, but is new.
+ */
+static bool since_is_put_back(const struct reopen *r, const struct stat *st)
+{
+	const struct ckpt_rec_system *system = r->state->system;
+
+	return reopen_is_of_nodes(r) && r->options->since->read_s &&
+	       st->st_mtim.tv_sec <= (time_t)(system->realtime_ns / 1000000000ULL) + CLOCKS_APART &&
+	       st->st_ctim.tv_sec > (time_t)r->options->since->read_s + CLOCKS_APART;
+}
+
 /* Does the file stay under the name, which it did not have at the dump? */
 static bool since_stays(const struct reopen *r, const struct write_log_name *name,
 			const struct stat *st)
 {
 	/* with --accept-changed it may be the only name of a file that was there */
 	if (r->options->accept_changed && name->flags & CKPT_WRITE_RENAMED)
+		return true;
+	if (since_is_put_back(r, st))
 		return true;
 	if (name->flags & CKPT_WRITE_DIR)
 		return !S_ISDIR(st->st_mode);
@@ -279,8 +299,8 @@ static int since_free(struct reopen *r, const struct write_log_name *at, bool *r
 	if (dir < 0 || fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) || since_stays(r, at, &st))
 		return 0;
 	ret = reopen_closed_aside(r, dir, name, &st);
-	/* its files leave it one by one, if it cannot be renamed */
-	if (ret && at->flags & CKPT_WRITE_DIR)
+	/* another node has moved it; or its files leave it one by one, if it cannot be renamed */
+	if (ret == -ENOENT || (ret && at->flags & CKPT_WRITE_DIR))
 		return 0;
 	*ret_freed = !ret;
 	return ret ? error_fail(r->error, ret, "cannot move %s aside, which the job made after the "

@@ -54,6 +54,7 @@ struct op_env {
 	uint64_t memory;	/* dump: as in struct image_options */
 	uint64_t files_max;	/* dump, as in struct dump_options */
 	unsigned int nr_nodes;
+	uint64_t writes_tag;
 	const char *note;	/* dump, as in struct dump_options; or NULL */
 	const char *record;	/* dump, as in struct dump_options; or NULL */
 };

@@ -372,6 +372,7 @@ json_t *op_dump(const struct op_env *env, json_t *json)
 	o->memory = env->memory;
 	o->files_max = env->files_max;
 	o->nr_nodes = env->nr_nodes;
+	o->writes_tag = env->writes_tag;
 	o->note = env->note;
 	o->record = env->record;
 	outcome = op_dump_run(o);

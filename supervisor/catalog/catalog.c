@@ -8,6 +8,7 @@
  */
 #include "supervisor/catalog/catalog.h"
 
+#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -21,6 +22,7 @@
 #include "image/format.h"
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "engine/core/write_journal.h"
 #include "image/writer.h"
 #include "supervisor/catalog/history.h"
 #include "supervisor/catalog/job_number.h"
@@ -341,6 +343,18 @@ int catalog_job_read(const struct catalog *catalog, int64_t job,
 
 #define RECORD_FILE	"job.json"
 
+/* Is the file a write journal (job_writes.h): writes, writes.K, and writes.new, writes.K.new? */
+static bool catalog_is_journal(const char *name)
+{
+	const char *rest = name + strlen(CATALOG_WRITES);
+
+	if (strncmp(name, CATALOG_WRITES, strlen(CATALOG_WRITES)))
+		return false;
+	if (rest[0] == '.' && isdigit((unsigned char)rest[1]))
+		rest += 1 + strspn(rest + 1, "0123456789");
+	return !*rest || !strcmp(rest, WRITE_JOURNAL_NEW);
+}
+
 /* Stillpoint's plain files in a job's directory. */
 static bool catalog_is_ours(const char *name)
 {
@@ -348,8 +362,7 @@ static bool catalog_is_ours(const char *name)
 	       !strncmp(name, "stderr", 6) || pin_number(name) || trust_is_file(name) ||
 	       !strcmp(name, ".job.json.new") || !strncmp(name, ".pin-", 5) ||
 	       !strncmp(name, CATALOG_CLAIM, strlen(CATALOG_CLAIM)) ||
-	       !strcmp(name, CATALOG_LOCK) || !strcmp(name, CATALOG_WRITES) ||
-	       !strcmp(name, CATALOG_WRITES_NEW) ||
+	       !strcmp(name, CATALOG_LOCK) || catalog_is_journal(name) ||
 	       !strcmp(name, HISTORY_FILE) || !strcmp(name, HISTORY_NEW);
 }
 

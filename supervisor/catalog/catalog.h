@@ -114,7 +114,6 @@ int catalog_job_remove(const struct catalog *catalog, int64_t job);
 #define CATALOG_CLAIM	".restarting"
 #define CATALOG_LOCK	".lock"
 #define CATALOG_WRITES	"writes"	/* job_writes.h */
-#define CATALOG_WRITES_NEW "writes.new"
 
 /*
  * catalog_claim() - claim the job: only one node restarts it at a time

@@ -29,6 +29,7 @@
 #include "supervisor/job/job_namespaces.h"
 #include "supervisor/job/job_externals.h"
 #include "supervisor/job/job_exclude.h"
+#include "supervisor/job/job_writes.h"
 #include "supervisor/job/rank_record.h"
 #include "engine/op/op.h"
 #include "base/outcome.h"
@@ -260,6 +261,7 @@ static json_t *dump_run(struct channel_reporter *reporter, void *arg)
 		.memory = jobs_common(d->job->jobs)->config.pipeline_memory,
 		.files_max = jobs_common(d->job->jobs)->config.files_max,
 		.nr_nodes = (unsigned int)json_array_size(rank_record_nodes(ranks)),
+		.writes_tag = job_writes_tag(d->job),
 		.note = d->note,
 	};
 	json_t *outcome = job_namespaces_enter(d->job) ?:

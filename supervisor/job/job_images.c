@@ -14,6 +14,7 @@
 
 #include "supervisor/catalog/generation.h"
 #include "base/outcome.h"
+#include "supervisor/job/job_writes.h"
 #include "supervisor/job/rank_sources.h"
 
 struct gathering {
@@ -81,13 +82,22 @@ static json_t *read_note(const struct gathering *g, unsigned int part, const jso
 	return NULL;
 }
 
-/* Add part @part to the answer. @roots and @others: as in op_restore(), taken over; or NULL. */
-static void add_image(const struct gathering *g, unsigned int part, json_t *roots, json_t *others)
+/*
+ * Add part @part to the answer. @roots and @others: as in op_restore(), taken over; or NULL.
+ * @alone: no other image is restored here, and this one nowhere else.
+ */
+static void add_image(const struct gathering *g, unsigned int part, json_t *roots, json_t *others,
+		      bool alone)
 {
+	size_t nodes = g->was ? json_array_size(rank_record_map(g->was)) : 1;
 	json_t *args = json_copy((json_t *)g->args);
-	char *dir = image_dir(g, part);
+	char *dir = image_dir(g, part), path[4096];
 
 	json_object_set_new(args, "dir", json_string(dir ? dir : ""));
+	/* without a journal the restart says that, too */
+	job_writes_path_since(g->job, part, (unsigned int)nodes, alone && !roots && !others, path,
+			      sizeof(path));
+	json_object_set_new(args, "writes", json_string(path));
 	if (roots)
 		json_object_set_new(args, "roots", roots);
 	if (others)
@@ -161,7 +171,8 @@ static void take_failed(const struct gathering *g, const json_t *source, const j
 	}
 }
 
-static json_t *take_source(const struct gathering *g, const json_t *source, json_t *pids)
+static json_t *take_source(const struct gathering *g, const json_t *source, bool alone,
+			   json_t *pids)
 {
 	unsigned int part = (unsigned int)json_integer_value(json_object_get(source, "part"));
 	json_t *roots, *others, *failure;
@@ -181,7 +192,7 @@ static json_t *take_source(const struct gathering *g, const json_t *source, json
 	if (!json_object_get(g->note, "main_pid"))
 		json_object_set(g->note, "main_pid", json_object_get(note, "main_pid"));
 	if (alive) {
-		add_image(g, part, roots, others);
+		add_image(g, part, roots, others, alone);
 		return NULL;
 	}
 	json_decref(roots);
@@ -224,7 +235,8 @@ static json_t *gather_ranks(const struct gathering *g, const json_t *is)
 			json_array_append_new(pids, json_integer(0));
 	}
 	for (i = 0; i < json_array_size(sources) && !failure; i++)
-		failure = take_source(g, json_array_get(sources, i), pids);
+		failure = take_source(g, json_array_get(sources, i), json_array_size(sources) == 1,
+				      pids);
 	if (!failure)
 		failure = check_pids(g, pids);
 	json_object_set_new(g->note, "pids", pids);
@@ -240,7 +252,7 @@ static json_t *gather_alone(struct gathering *g)
 	if (failure)
 		return failure;
 	json_object_set(g->note, "main_pid", json_object_get(note, "main_pid"));
-	add_image(g, 0, NULL, NULL);
+	add_image(g, 0, NULL, NULL, true);
 	return NULL;
 }
 

@@ -215,14 +215,10 @@ static json_t *job_restore_check_run(struct channel_reporter *reporter, void *ar
 		.any_rights = r->any_rights,
 		.asker = r->asker,
 	};
-	char path[4096];
 
 	/* After an error the restart says that the last changes are not known. */
 	if (job_writes_has(r->job))
 		job_writes_keep_ended(r->job);
-	/* without a journal the restart says that, too */
-	json_object_set_new(r->args, "writes",
-			    json_string(job_writes_path(r->job, path, sizeof(path))));
 	return job_images(r->job, r->node, r->args, &env);
 }
 

@@ -11,21 +11,56 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "engine/core/kdev.h"
 #include "engine/core/write_journal.h"
 #include "engine/core/write_log.h"
 #include "supervisor/job/jobs.h"
+#include "supervisor/job/rank_record.h"
 
 bool job_writes_has(const struct job *job)
 {
-	return !job->host_ns && !job->parts &&
-	       json_array_size(json_object_get(job->record.ranks, "map")) <= 1;
+	return !job->host_ns;
 }
 
-const char *job_writes_path(const struct job *job, char *buf, size_t size)
+uint64_t job_writes_tag(const struct job *job)
 {
-	snprintf(buf, size, "%s/" CATALOG_WRITES, job->image_dir);
+	char label[64], text[64 + NAME_MAX];
+
+	job_label(job, label);
+	if (!rank_record_nodes(job->record.ranks))
+		return write_log_tag(label);
+	/* two nodes may have one kernel */
+	snprintf(text, sizeof(text), "%s@%s", label, jobs_common(job->jobs)->config.node);
+	return write_log_tag(text);
+}
+
+/* Index of this node among the job's; of a draft, too. */
+static unsigned int writes_node(const struct job *job)
+{
+	int node = rank_record_node_index(job->record.ranks,
+					  jobs_common(job->jobs)->config.node);
+
+	return node < 0 ? 0 : (unsigned int)node;
+}
+
+const char *job_writes_path(const struct job *job, unsigned int node, char *buf, size_t size)
+{
+	if (node)
+		snprintf(buf, size, "%s/" CATALOG_WRITES ".%u", job->image_dir, node);
+	else
+		snprintf(buf, size, "%s/" CATALOG_WRITES, job->image_dir);
+	return buf;
+}
+
+const char *job_writes_path_since(const struct job *job, unsigned int node, unsigned int nodes,
+				  bool alone, char *buf, size_t size)
+{
+	if (!alone || !access(job_writes_path(job, nodes, buf, size), F_OK))
+		snprintf(buf, size, "%s/" CATALOG_WRITES ".unknown", job->image_dir);
+	else
+		job_writes_path(job, node, buf, size);
 	return buf;
 }
 
@@ -46,9 +81,11 @@ static int writes_no_log(int err)
 	return err == -ENODATA || err == -ESRCH || err == -EOPNOTSUPP ? 0 : err;
 }
 
+/* Generations of a job over several nodes are known at its home: other nodes suppose there are. */
 static bool writes_has_generation(const struct job *job)
 {
-	return catalog_last(&jobs_common(job->jobs)->catalog, job->id) > 0;
+	return rank_record_nodes(job->record.ranks) ||
+	       catalog_last(&jobs_common(job->jobs)->catalog, job->id) > 0;
 }
 
 void job_writes_own(const struct common *common, char *state, char *images)
@@ -62,7 +99,7 @@ void job_writes_own(const struct common *common, char *state, char *images)
 int job_writes_keep(const struct job *job, struct write_journal_mark *mark)
 {
 	struct kdev *dev = job->init && writes_has_generation(job) ? writes_open() : NULL;
-	char path[4096], label[64], state[PATH_MAX], images[PATH_MAX];
+	char path[4096], state[PATH_MAX], images[PATH_MAX];
 	const char *const own[] = { state, images, NULL };
 	int ret;
 
@@ -70,9 +107,9 @@ int job_writes_keep(const struct job *job, struct write_journal_mark *mark)
 		return 0;
 	job_writes_own(jobs_common(job->jobs), state, images);
 	/* a later mount is known from now on; a log that is not there shows below */
-	write_log_extend(dev, job->init, write_log_tag(job_label(job, label)));
-	ret = write_journal_keep(dev, job->init, job_writes_path(job, path, sizeof(path)), own,
-				 mark);
+	write_log_extend(dev, job->init, job_writes_tag(job));
+	job_writes_path(job, writes_node(job), path, sizeof(path));
+	ret = write_journal_keep(dev, job->init, path, own, mark);
 	kdev_close(dev);
 	return writes_no_log(ret);
 }
@@ -80,17 +117,17 @@ int job_writes_keep(const struct job *job, struct write_journal_mark *mark)
 int job_writes_keep_ended(const struct job *job)
 {
 	struct kdev *dev = writes_open();
-	char path[4096], label[64], state[PATH_MAX], images[PATH_MAX];
+	char path[4096], state[PATH_MAX], images[PATH_MAX];
 	const char *const own[] = { state, images, NULL };
-	uint64_t tag = write_log_tag(job_label(job, label));
+	uint64_t tag = job_writes_tag(job);
 	int ret = 0;
 
 	if (!dev)
 		return 0;
 	job_writes_own(jobs_common(job->jobs), state, images);
+	job_writes_path(job, writes_node(job), path, sizeof(path));
 	if (writes_has_generation(job))
-		ret = write_journal_keep_ended(dev, tag, job_writes_path(job, path, sizeof(path)),
-					       own);
+		ret = write_journal_keep_ended(dev, tag, path, own);
 	else
 		while (!ret)
 			ret = write_log_drop_ended(dev, tag);

@@ -14,10 +14,10 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "engine/core/write_log.h"
 #include "launch/order.h"
 #include "shim/spec.h"
 #include "supervisor/control/launch_link.h"
+#include "supervisor/job/job_writes.h"
 #include "supervisor/job/rank_record.h"
 
 json_t *launch_spec(const struct job *job, json_t *restore)
@@ -32,14 +32,12 @@ json_t *launch_spec(const struct job *job, json_t *restore)
 				 "uid", (json_int_t)job->uid, "host_ns", job->host_ns);
 	const json_t *ranks = record->ranks;
 	unsigned int node = job->node_index;
-	char label[64];
 	json_t *stdio;
 
 	if (ranks)
 		json_object_set_new(spec, "ranks",
 				    rank_record_spec(ranks, node, &common->config));
-	json_object_set_new(spec, "writes_tag",
-			    json_integer((json_int_t)write_log_tag(job_label(job, label))));
+	json_object_set_new(spec, "writes_tag", json_integer((json_int_t)job_writes_tag(job)));
 	if (record->gid != (gid_t)-1)
 		json_object_set_new(spec, "gid", json_integer(record->gid));
 	json_object_update(spec, record->launch);

@@ -5,7 +5,9 @@
 
 CONSISTENCY     := tests/crash-consistency/programs
 CONSISTENCY_BIN := $(BIN)/tests/crash-consistency
-CONSISTENCY_C   := $(filter-out %/mpiio.c,$(wildcard $(CONSISTENCY)/*.c))
+CONSISTENCY_MPI := mpiio ranks
+CONSISTENCY_C   := $(filter-out $(CONSISTENCY_MPI:%=$(CONSISTENCY)/%.c),\
+	$(wildcard $(CONSISTENCY)/*.c))
 $(foreach s,$(CONSISTENCY_C),\
 	$(call program,tests/crash-consistency/$(basename $(notdir $(s))),$(s),))
 
@@ -14,11 +16,12 @@ $(CONSISTENCY_BIN)/direct: $(CONSISTENCY)/direct.f90
 	$(call say,FC,$<)
 	@mkdir -p $(@D)
 	$(Q)gfortran -O1 -g -o $@ $<
-$(CONSISTENCY_BIN)/mpiio: $(CONSISTENCY)/mpiio.c $(CONSISTENCY)/step.h
+$(CONSISTENCY_MPI:%=$(CONSISTENCY_BIN)/%): $(CONSISTENCY_BIN)/%: $(CONSISTENCY)/%.c \
+		$(CONSISTENCY)/step.h
 	$(call say,MPICC,$<)
 	@mkdir -p $(@D)
 	$(Q)mpicc.openmpi $(CFLAGS_COMMON) -o $@ $<
 
 .PHONY: consistency-programs
 consistency-programs: $(CONSISTENCY_C:$(CONSISTENCY)/%.c=$(CONSISTENCY_BIN)/%) \
-	$(CONSISTENCY_BIN)/direct $(CONSISTENCY_BIN)/mpiio
+	$(CONSISTENCY_BIN)/direct $(CONSISTENCY_MPI:%=$(CONSISTENCY_BIN)/%)

@@ -22,13 +22,15 @@ PROGRAMS = {
     'steps': ['/bin/sh', '{scripts}/steps.sh'],
     'inputs': ['/bin/sh', '{scripts}/inputs.sh'],
     'mpiio': ['{bin}/mpiio'],
+    'ranks-closed': ['{bin}/ranks', 'closed'],
+    'ranks-inputs': ['{bin}/ranks', 'inputs'],
 }
-MPI = ('mpiio',)        # four ranks over two nodes
+MPI = ('mpiio', 'ranks-closed', 'ranks-inputs')        # four ranks over two nodes
 BINARIES = ('inplace', 'mapping', 'holes', 'regrow', 'replace', 'links', 'latest', 'sparse', 'pair',
-            'logs', 'direct', 'mpiio')
+            'logs', 'direct', 'mpiio', 'ranks')
 SCRIPTS = ('memmap.py', 'database.py', 'steps.sh', 'inputs.sh')
 # files that are there before the program
-INPUTS = {'inputs': [f'in.{n}' for n in range(1, 9)]}
+INPUTS = {name: [f'in.{n}' for n in range(1, 9)] for name in ('inputs', 'ranks-inputs')}
 
 
 def command(name, top):

@@ -139,7 +139,8 @@ below() {
 		files=$(grep '^20.* r-xp .*/libmpi' "/proc/$pid/maps" |
 			grep -o '/[^ ]*/libmpi.*' | sort -u)
 		[[ $files = $program.mpi/libmpi.so.* && $files != *$'\n'* ]] ||
-			{ echo "pid $pid: $files, wanted below $program.mpi"; below_says "$pid"; return 1; }
+			{ echo "pid $pid: $files, wanted below $program.mpi"; below_says "$pid"
+			  return 1; }
 	done
 	[ -n "$pid" ]
 }

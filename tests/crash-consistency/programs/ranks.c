@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Ranks change files and close them, and others go on with these: what one node wrote, another one
+ * reads, renames or removes.
+ *
+ *	ranks closed	files of the ranks' own making
+ *	ranks inputs	files that were there before the program, each used up in its own way
+ */
+#include <mpi.h>
+
+#include "step.h"
+
+#define SIZE	8192
+#define STEPS	16
+#define INPUTS	8
+#define KEPT	2		/* steps for which a file is there */
+
+static int rank, size;
+
+/* Replace what the descriptor's file holds by what the chain says. */
+static void ranks_fill(int fd, uint64_t chain)
+{
+	static uint64_t block[SIZE / 8];
+
+	step_fill(chain, block, SIZE);
+	step_write(fd, block, SIZE / 2, 0);
+	step_nap();
+	step_write(fd, block + SIZE / 16, SIZE / 2, SIZE / 2);
+	step_call(close(fd), "close");
+}
+
+static uint64_t ranks_mix(uint64_t chain, const char *name)
+{
+	int fd = step_open(name, O_RDONLY);
+
+	chain = step_mix_file(chain, fd);
+	step_call(close(fd), "close");
+	return chain;
+}
+
+/* Each rank rewrites a file of its own in place. */
+static uint64_t ranks_own(uint64_t chain)
+{
+	char name[32];
+	int fd;
+
+	snprintf(name, sizeof(name), "own.%d", rank);
+	fd = step_open(name, O_RDWR | O_CREAT);
+	chain = step_mix_file(chain, fd);
+	ranks_fill(fd, chain);
+	return chain;
+}
+
+/* One after the other adds a line to the common log. */
+static void ranks_log(int step, uint64_t chain)
+{
+	char line[64];
+	int fd, turn, len;
+
+	for (turn = 0; turn < size; turn++) {
+		if (turn == rank) {
+			len = snprintf(line, sizeof(line), "%d %d %016llx\n", step, rank,
+				       (unsigned long long)chain);
+			fd = step_open("log", O_WRONLY | O_CREAT | O_APPEND);
+			step_call(write(fd, line, (size_t)len), "write");
+			step_call(close(fd), "close");
+		}
+		MPI_Barrier(MPI_COMM_WORLD);
+	}
+}
+
+/* Another rank in each step replaces the common state; all read it. */
+static uint64_t ranks_shared(int step, uint64_t chain)
+{
+	if (step % size == rank) {
+		ranks_fill(step_open("shared.new", O_WRONLY | O_CREAT | O_TRUNC), chain);
+		step_call(rename("shared.new", "shared"), "rename");
+	}
+	MPI_Barrier(MPI_COMM_WORLD);
+	chain = ranks_mix(chain, "shared");
+	MPI_Barrier(MPI_COMM_WORLD);
+	return chain;
+}
+
+/* A file that one rank makes is read and removed by the next one, and made anew by a third. */
+static uint64_t ranks_passed(int step, uint64_t chain)
+{
+	char name[32];
+
+	if (step >= KEPT && (step + 1) % size == rank) {
+		snprintf(name, sizeof(name), "passed.%d", step % KEPT);
+		chain = ranks_mix(chain, name);
+		step_call(unlink(name), "unlink");
+	}
+	step_nap();
+	MPI_Barrier(MPI_COMM_WORLD);
+	if ((step + 2) % size == rank) {
+		snprintf(name, sizeof(name), "passed.%d", step % KEPT);
+		ranks_fill(step_open(name, O_WRONLY | O_CREAT | O_EXCL), chain);
+	}
+	MPI_Barrier(MPI_COMM_WORLD);
+	return chain;
+}
+
+/* The rank whose turn it is reads an input and uses it up; the first step begins the journal. */
+static uint64_t ranks_input(int step, uint64_t chain)
+{
+	char name[32], used[32];
+	int fd;
+
+	step_nap();
+	if (step % size == rank) {
+		snprintf(name, sizeof(name), "in.%d", step + 1);
+		snprintf(used, sizeof(used), "used.%d", step + 1);
+		chain = ranks_mix(chain, name);
+		if (step % 4 == 0)
+			step_call(unlink(name), "unlink");
+		else if (step % 4 == 1)
+			step_call(rename(name, used), "rename");
+		fd = step_open(step % 4 < 2 ? "journal" : name,
+			       O_WRONLY | O_CREAT | (step % 4 == 3 ? O_TRUNC : O_APPEND));
+		step_call(write(fd, "used\n", 5), "write");
+		step_call(close(fd), "close");
+	}
+	step_nap();
+	MPI_Barrier(MPI_COMM_WORLD);
+	return chain;
+}
+
+int main(int argc, char **argv)
+{
+	int inputs = argc > 1 && !strcmp(argv[1], "inputs"), step;
+	uint64_t chain, all;
+
+	MPI_Init(&argc, &argv);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	MPI_Comm_size(MPI_COMM_WORLD, &size);
+	chain = (uint64_t)rank + 1;
+	for (step = 0; step < (inputs ? INPUTS : STEPS); step++) {
+		if (inputs) {
+			chain = ranks_input(step, chain);
+		} else {
+			chain = ranks_own(chain);
+			ranks_log(step, chain);
+			chain = ranks_shared(step, chain);
+			chain = ranks_passed(step, chain);
+		}
+		MPI_Allreduce(&chain, &all, 1, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
+		chain = step_mix(chain, all);
+		if (!rank && step % 4 == 0)
+			step_say((unsigned int)step, all);
+	}
+	if (!rank)
+		step_say((unsigned int)step, ranks_mix(chain, inputs ? "journal" : "log"));
+	MPI_Finalize();
+	return 0;
+}
