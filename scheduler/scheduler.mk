@@ -59,3 +59,7 @@ $(call unit_test,tests/unit/test_slurm_policy,tests/unit/test_slurm_policy.c \
 	scheduler/slurm/policy.c)
 $(call unit_test,tests/unit/test_slurm_request,tests/unit/test_slurm_request.c \
 	scheduler/slurm/request.c)
+$(call unit_test,tests/unit/test_slurm_saver,tests/unit/test_slurm_saver.c \
+	$(addprefix scheduler/slurm/,batch.c child.c launch.c policy.c \
+	port.c request.c saver.c say.c),\
+	$(LIB)/libckptctl.a $(LIB)/libwire.a $(LIB)/libbase.a -lslurm -ljansson)

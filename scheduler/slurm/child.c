@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -20,22 +19,6 @@
 #include "scheduler/slurm/say.h"
 
 #define WORDS_BEFORE	8	/* ckptctl restart --attach --nodes N --lost-nodes N JOB:N */
-#define FIND_TRIES	20	/* a ckptd that is being restarted comes back soon */
-#define FIND_PAUSE_NS	500000000
-
-/* Ask what became of the job, and a little later again where ckptd does not answer. */
-static int child_find(struct child *child)
-{
-	const struct timespec pause = { .tv_nsec = FIND_PAUSE_NS };
-	int tries;
-
-	for (tries = 0; saver_find(child->name, &child->before); tries++) {
-		if (tries == FIND_TRIES)
-			return -EHOSTDOWN;
-		nanosleep(&pause, NULL);
-	}
-	return 0;
-}
 
 /* Was the job ended, but not by itself? Slurm sends SIGTERM before SIGKILL. */
 static bool child_was_killed(const struct saver_job *job)
@@ -143,12 +126,12 @@ int child_start(struct child *child, const struct child_how *how)
 	struct child_how plan = *how;
 	struct child_texts texts = { 0 };
 	char **words;
-	int err = how->anew ? 0 : child_find(child);
+	int err;
 
-	if (err)
-		return err;
 	if (how->anew)
 		child->before = (struct saver_job) { 0 };
+	else if (saver_find_patiently(child->name, 0, &child->before))
+		return -EHOSTDOWN;
 	child_plan(child, &plan);
 	words = child_words(child, &plan, &texts);
 	if (!words)
@@ -165,6 +148,23 @@ int child_start(struct child *child, const struct child_how *how)
 	return err;
 }
 
+/* Find out what became of the job, and what a failed restart could be tried from. */
+static int child_facts(const struct child *child, struct policy_facts *facts)
+{
+	struct saver_job now = { 0 };
+	int err = saver_find_patiently(child->name, child->generation, &now);
+
+	if (err)
+		return err;
+	facts->saved = now.saved;
+	facts->lost = now.lost || now.runs;
+	facts->newest = now.newest;
+	/* Generations of a job that was started since then begin anew. */
+	facts->before = now.job == child->before.job ? child->before.newest : 0;
+	facts->older = now.older;
+	return 0;
+}
+
 enum policy child_judge(struct child *child, int wait_status, int *ret_status, int64_t *ret_older)
 {
 	struct policy_facts facts = {
@@ -172,20 +172,13 @@ enum policy child_judge(struct child *child, int wait_status, int *ret_status, i
 		.status = WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) :
 						     WEXITSTATUS(wait_status),
 		.ran_ms = clock_monotonic_ms() - child->began_ms,
-		.before = child->before.newest,
 		.tries = child->tries,
 	};
-	struct saver_job now = { 0 };
 	enum policy policy;
 
 	child->pid = 0;
-	if (facts.status && !saver_find(child->name, &now)) {
-		facts.saved = now.saved;
-		facts.lost = now.lost || now.runs;
-		facts.newest = now.newest;
-		if (child->generation)
-			facts.older = saver_generation(now.job, child->generation);
-	}
+	if (facts.status)
+		facts.unknown = child_facts(child, &facts) != 0;
 	policy = policy_decide(&facts);
 	child->tries += policy == POLICY_OLDER;
 	*ret_status = facts.status;

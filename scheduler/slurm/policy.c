@@ -6,6 +6,9 @@
  * needs a generation that this run of the script has taken. A restart has failed if the job is
  * still saved, or if the job soon is lost or crashes: by a signal that tells of broken memory or of
  * a call that is not there. An exit status of the program's own is the program's own.
+ *
+ * A saved job is never over, and nobody goes back to an older generation because something is not
+ * known: then a person has to look, or to try again.
  */
 #include "scheduler/slurm/policy.h"
 
@@ -28,17 +31,20 @@ static bool policy_is_crash(int status)
 
 static bool policy_restart_failed(const struct policy_facts *facts)
 {
-	if (!facts->restarted || !facts->status)
+	if (!facts->status)
 		return false;
-	return facts->saved || ((facts->lost || policy_is_crash(facts->status)) &&
-				facts->ran_ms < POLICY_SOON_MS);
+	return facts->saved || (facts->restarted && facts->ran_ms < POLICY_SOON_MS &&
+				(facts->lost || policy_is_crash(facts->status)));
 }
 
 enum policy policy_decide(const struct policy_facts *facts)
 {
+	if (facts->status && facts->unknown)
+		return POLICY_UNKNOWN;
 	if (facts->status && facts->saved && facts->newest > facts->before)
 		return POLICY_SAVED;
 	if (!policy_restart_failed(facts) || facts->newest > facts->before)
 		return POLICY_DONE;
-	return facts->older && facts->tries + 1 < POLICY_TRIES ? POLICY_OLDER : POLICY_HOLD;
+	return facts->older && facts->newest == facts->before && facts->tries + 1 < POLICY_TRIES ?
+	       POLICY_OLDER : POLICY_HOLD;
 }

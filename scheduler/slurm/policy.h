@@ -14,17 +14,19 @@
 /**
  * struct policy_facts - the end of a launched job
  * @restarted: the job was restarted, and not started, by this run of the script
- * @saved: ckptd calls the job saved
- * @lost: ckptd calls the job lost: it was ended, and did not come to its own end
  * @status: exit status of the launch, as a shell has it
  * @ran_ms: for how long the launch ran
+ * @tries: restarts that have failed before in this run of the script
+ * @unknown: ckptd does not say what became of the job; the facts from here on are not known
+ * @saved: ckptd calls the job saved
+ * @lost: ckptd calls the job lost: it was ended, and did not come to its own end
  * @before: the job's newest generation when it was started or restarted; 0: none
  * @newest: the same now
  * @older: the newest generation older than the one that was tried; 0: none
- * @tries: restarts that have failed before in this run of the script
  */
 struct policy_facts {
 	bool restarted;
+	bool unknown;
 	bool saved;
 	bool lost;
 	int status;
@@ -41,8 +43,9 @@ struct policy_facts {
  * @POLICY_SAVED: the job is saved: requeue the batch job
  * @POLICY_OLDER: the restart has failed: try the older generation
  * @POLICY_HOLD: the restart has failed, and nothing is left to try: hold the batch job
+ * @POLICY_UNKNOWN: the job may be saved: hold the batch job
  */
-enum policy { POLICY_DONE, POLICY_SAVED, POLICY_OLDER, POLICY_HOLD };
+enum policy { POLICY_DONE, POLICY_SAVED, POLICY_OLDER, POLICY_HOLD, POLICY_UNKNOWN };
 
 enum policy policy_decide(const struct policy_facts *facts);
 

@@ -37,7 +37,6 @@
 #define TAKE_S		10	/* for a launcher to send its request */
 #define STEPS_MAX	100000	/* launches of one command */
 #define END_TRIES	100	/* a tenth of a second apart */
-#define FAILED		1
 
 struct port_launch {
 	struct request request;
@@ -227,17 +226,22 @@ static struct port_launch *port_find(const struct port *port, const char *key)
 	return NULL;
 }
 
-/* Is the name free for a launch that was never there? A job of ckptd counts if @restored. */
-static bool port_name_is_free(const struct port *port, const char *step)
+/*
+ * Is the name free for a launch that was never there? A job of ckptd counts if @restored. 1, 0, or
+ * -EAGAIN: ckptd does not say.
+ */
+static int port_name_is_free(const struct port *port, const char *step)
 {
 	char name[CHILD_NAME_MAX], path[PATH_MAX];
 	struct saver_job job;
 
 	port_path(port, step, "name", path);
 	if (!access(path, F_OK))
-		return false;
+		return 0;
+	if (!port->restored)
+		return 1;
 	snprintf(name, sizeof(name), "%s%s", port->prefix, step);
-	return !port->restored || saver_find(name, &job) || !job.job;
+	return saver_find(name, &job) ? -EAGAIN : !job.job;
 }
 
 /* Name a launch that was never there. */
@@ -245,12 +249,13 @@ static int port_name(const struct port *port, const struct request *request,
 		     char step[REQUEST_NAME_MAX])
 {
 	uint32_t hash = launch_hash(request->directory, request->argv);
-	int n;
+	int n, free;
 
 	for (n = 0; n < STEPS_MAX; n++) {
 		snprintf(step, REQUEST_NAME_MAX, "%08x-%d", hash, n);
-		if (port_name_is_free(port, step))
-			return port_write(port, step, "name", step);
+		free = port_name_is_free(port, step);
+		if (free)
+			return free < 0 ? free : port_write(port, step, "name", step);
 	}
 	return -ENOSPC;
 }
@@ -306,6 +311,7 @@ static int port_begin(struct port *port, struct request *request, const int fds[
 	struct port_launch **grown = realloc(port->launches, (port->nr_launches + 1) *
 					     sizeof(struct port_launch *));
 	char step[REQUEST_NAME_MAX];
+	bool made = false;
 	int err = 0;
 
 	port->launches = grown ?: port->launches;
@@ -314,8 +320,10 @@ static int port_begin(struct port *port, struct request *request, const int fds[
 		return -ENOMEM;
 	}
 	snprintf(step, sizeof(step), "%s", request->name);
-	if (!named)
+	if (!named) {
 		err = port_name(port, request, step);
+		made = !err;
+	}
 	launch->env = port_environment(request->env);
 	launch->request = *request;
 	*request = (struct request) { 0 };
@@ -331,6 +339,9 @@ static int port_begin(struct port *port, struct request *request, const int fds[
 		err = port_start(port, launch, !named && port->first, 0);
 	if (err) {
 		port_remove(port, launch->request.key, PORT_RUNS);
+		/* The launcher asks again, and the launch must not count twice then. */
+		if (made)
+			port_remove(port, step, "name");
 		port_drop(port, port->nr_launches - 1);
 	}
 	return err;
@@ -367,10 +378,17 @@ static bool port_act(struct port *port, int sock, struct request *request, const
 	if (port_request_is_good(request) && !request->signal && !launch) {
 		launcher = port_launcher(sock);
 		err = port_begin(port, request, fds, launcher);
-		if (!err)
+		if (!err) {
+			port->asked_again = false;
 			return true;
-		say_line("a launch of the script cannot be started: %s", err == -EHOSTDOWN ?
-			 "ckptd of this node does not answer" : strerror(-err));
+		}
+		/* The launcher asks again in a moment: that is said once. */
+		if (err != -EAGAIN || !port->asked_again)
+			say_line("a launch of the script cannot be started%s: %s",
+				 err == -EAGAIN ? " yet" : "",
+				 err == -EAGAIN || err == -EHOSTDOWN ?
+				 "ckptd of this node does not answer" : strerror(-err));
+		port->asked_again = err == -EAGAIN;
 		return false;
 	}
 	if (launch && request->signal > 0 && launch->child.pid)
@@ -414,6 +432,12 @@ static void port_over(struct port *port, size_t index, int status)
 	port_drop(port, index);
 }
 
+/* The batch job is to be held; the launch stays known, and is named by its launcher again. */
+static void port_hold(struct port *port, const struct port_launch *launch, const char *why)
+{
+	snprintf(port->hold, sizeof(port->hold), "%.180s %s", launch->child.name, why);
+}
+
 static void port_judge(struct port *port, size_t index, int wait_status)
 {
 	struct port_launch *launch = port->launches[index];
@@ -431,11 +455,13 @@ static void port_judge(struct port *port, size_t index, int wait_status)
 		say_line("%s does not go on from generation %lld: trying %lld", launch->child.name,
 			 (long long)launch->child.generation, (long long)older);
 		if (port_start(port, launch, false, older))
-			port_over(port, index, FAILED);
+			port_hold(port, launch, "cannot be tried from an older generation");
 		break;
 	case POLICY_HOLD:
-		snprintf(port->hold, sizeof(port->hold), "%.200s cannot go on",
-			 launch->child.name);
+		port_hold(port, launch, "cannot go on");
+		break;
+	case POLICY_UNKNOWN:
+		port_hold(port, launch, "may be saved, and ckptd does not answer");
 		break;
 	}
 }

@@ -39,6 +39,7 @@ struct port_launch;
  * @launches: those that are known
  * @nr_launches: number of @launches
  * @saved: a launch was saved by somebody else: all has to be saved
+ * @asked_again: ckptd did not answer the last launch, which is asked for again
  * @hold: a launch can never go on: why the batch job is to be held; empty: none
  */
 struct port {
@@ -52,6 +53,7 @@ struct port {
 	struct port_launch **launches;
 	size_t nr_launches;
 	bool saved;
+	bool asked_again;
 	char hold[256];
 };
 

@@ -30,6 +30,7 @@
 #define RARE_LOOKS	12	/* looks at the job for one at its nodes and its generations */
 #define OTHERS_MS	600000	/* for the other launches of the script to be saved */
 #define END_MS		900000	/* for Slurm to requeue the batch job and end this process */
+#define RUN_UNANSWERED	"ckptd of the node does not answer, and the job may be saved"
 #define REQUEUE_MS	10000	/* for Slurm to begin with a requeue that it has accepted */
 
 /* ------------------------------------------------------------------- plan */
@@ -172,8 +173,16 @@ static int run_start(struct run *run, int64_t generation)
 	return 0;
 }
 
+/* Have the batch job held: nobody knows that the job is over. */
+static void run_judge_hold(struct run *run, const char *why)
+{
+	snprintf(run->hold, sizeof(run->hold), "%s", why);
+	run->requeue = true;
+}
+
 static void run_judge(struct run *run, int wait_status)
 {
+	char why[sizeof(run->hold)];
 	int64_t older;
 
 	switch (child_judge(&run->child, wait_status, &run->status, &older)) {
@@ -188,14 +197,18 @@ static void run_judge(struct run *run, int wait_status)
 		say_line("job %lld does not go on from generation %lld: trying %lld",
 			 (long long)run->child.before.job, (long long)run->child.generation,
 			 (long long)older);
-		run->over = run_start(run, older) != 0;
+		if (run_start(run, older))
+			run_judge_hold(run, "an older generation cannot be tried");
 		break;
 	case POLICY_HOLD:
-		snprintf(run->hold, sizeof(run->hold),
+		snprintf(why, sizeof(why),
 			 "job %lld does not go on, last tried from generation %lld (status %d)",
 			 (long long)run->child.before.job, (long long)run->child.generation,
 			 run->status);
-		run->requeue = true;
+		run_judge_hold(run, why);
+		break;
+	case POLICY_UNKNOWN:
+		run_judge_hold(run, RUN_UNANSWERED);
 		break;
 	}
 }
@@ -397,15 +410,16 @@ int run_main(struct run *run)
 
 	run->port.mask = &run->before;
 	run->port.pipe = &run->pipe;
-	if (!err && run->restarts && run->hook && !saver_find(run->child.name, &job) &&
-	    job.newest && (job.saved || job.lost))
+	if (!err && run->restarts && run->hook &&
+	    !saver_find_patiently(run->child.name, 0, &job) && job.newest &&
+	    (job.saved || job.lost))
 		run_hook(run, "restart");
 	if (!err && run->script)
 		err = port_open(&run->port);
 	if (!err)
 		err = run_start(run, 0);
 	if (run_is_away(run, err)) {
-		strcpy(run->hold, "ckptd of the node does not answer, and the job may be saved");
+		strcpy(run->hold, RUN_UNANSWERED);
 	} else if (err) {
 		say_line("%s", err == -EHOSTDOWN ? "ckptd of this node does not answer" :
 			 strerror(-err));

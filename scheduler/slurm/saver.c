@@ -3,7 +3,8 @@
  * Requests to ckptd about the job of a launch; see saver.h.
  *
  * Each request has a connection of its own, so that a ckptd that was restarted in between is no
- * failure. ckptd decides whether this user may ask.
+ * failure. ckptd decides whether this user may ask, and takes so many connections of one user: when
+ * all batch jobs of a node are preempted at once, or start, some have to ask again.
  */
 #include "scheduler/slurm/saver.h"
 
@@ -11,9 +12,14 @@
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "libckptctl/ckptctl.h"
+
+#define PATIENCE_MS	30000	/* for a ckptd that is being restarted, or has no place */
+#define PAUSE_NS	500000000
 
 static int saver_connect(struct ckpt **ret_ckpt, char *why, unsigned int size)
 {
@@ -24,57 +30,89 @@ static int saver_connect(struct ckpt **ret_ckpt, char *why, unsigned int size)
 	return err;
 }
 
-/* Make a request; *@ret_result: a new reference, {} without one. */
-static int saver_call(const char *verb, const char *args, json_t **ret_result, char *why,
-		      unsigned int size)
+/* Make a request on a connection of its own, to be closed, also after a failure. */
+static int saver_ask(const char *verb, const char *args, struct ckpt **ret_ckpt, char *why,
+		     unsigned int size)
 {
-	struct ckpt *ckpt = NULL;
-	json_t *answer = NULL;
-	int err = saver_connect(&ckpt, why, size);
+	int err = saver_connect(ret_ckpt, why, size);
 
-	if (!err) {
-		err = ckpt_call(ckpt, verb, args, NULL, 0);
-		if (err)
-			snprintf(why, size, "%s", ckpt_error_text(ckpt));
-	}
-	if (!err && ret_result) {
-		answer = json_loads(ckpt_answer(ckpt), 0, NULL);
-		*ret_result = json_incref(json_object_get(answer, "result"));
-		json_decref(answer);
-	}
-	ckpt_disconnect(ckpt);
+	if (err)
+		return err;
+	err = ckpt_call(*ret_ckpt, verb, args, NULL, 0);
+	if (err)
+		snprintf(why, size, "%s", ckpt_error_text(*ret_ckpt));
 	return err;
 }
 
-int64_t saver_generation(int64_t job, int64_t than)
+/* The same, until ckptd is there and has a place for the connection. */
+static int saver_ask_patiently(const char *verb, const char *args, struct ckpt **ret_ckpt,
+			       char *why, unsigned int size)
 {
-	json_t *result = NULL, *generations, *row;
-	char args[64], why[64];
-	int64_t newest = 0;
-	size_t i;
+	const struct timespec pause = { .tv_nsec = PAUSE_NS };
+	int64_t end = clock_monotonic_ms() + PATIENCE_MS;
+	int err;
 
-	snprintf(args, sizeof(args), "{\"job\": %lld}", (long long)job);
-	if (saver_call("list", args, &result, why, sizeof(why)))
-		return 0;
+	for (;;) {
+		err = saver_ask(verb, args, ret_ckpt, why, size);
+		if ((*ret_ckpt && err != -EBUSY) || clock_monotonic_ms() >= end)
+			return err;
+		ckpt_disconnect(*ret_ckpt);
+		*ret_ckpt = NULL;
+		nanosleep(&pause, NULL);
+	}
+}
+
+/* Ask once; *@ret_result: a new reference, NULL after a failure. */
+static int saver_result(const char *verb, const char *args, json_t **ret_result)
+{
+	struct ckpt *ckpt = NULL;
+	json_t *answer = NULL;
+	char why[64];
+	int err = saver_ask(verb, args, &ckpt, why, sizeof(why));
+
+	if (!err)
+		answer = json_loads(ckpt_answer(ckpt), 0, NULL);
+	*ret_result = json_incref(json_object_get(answer, "result"));
+	json_decref(answer);
+	ckpt_disconnect(ckpt);
+	return err ?: *ret_result ? 0 : -EPROTO;
+}
+
+/* Find the generations of @ret->job that a restart may use. */
+static int saver_generations(struct saver_job *ret, int64_t than)
+{
+	json_t *result, *generations, *row;
+	char args[64];
+	size_t i;
+	int err;
+
+	snprintf(args, sizeof(args), "{\"job\": %lld}", (long long)ret->job);
+	err = saver_result("list", args, &result);
+	if (err)
+		return err;
 	row = json_array_get(json_object_get(result, "jobs"), 0);
 	generations = json_object_get(row, "generations");
 	json_array_foreach(generations, i, row) {
 		int64_t number = json_integer_value(json_object_get(row, "generation"));
 
-		if (number < than && number > newest && !json_object_get(row, "error"))
-			newest = number;
+		if (json_object_get(row, "error"))
+			continue;
+		if (number > ret->newest)
+			ret->newest = number;
+		if (number < than && number > ret->older)
+			ret->older = number;
 	}
+	err = generations ? 0 : -EPROTO;
 	json_decref(result);
-	return newest;
+	return err;
 }
 
-int saver_find(const char *name, struct saver_job *ret)
+static int saver_find_older(const char *name, int64_t than, struct saver_job *ret)
 {
-	json_t *result = NULL, *job;
+	json_t *result, *job;
 	struct saver_job found = { 0 };
-	char why[64];
 	size_t i;
-	int err = saver_call("ps", "{\"all\": true}", &result, why, sizeof(why));
+	int err = saver_result("ps", "{\"all\": true}", &result);
 
 	if (err)
 		return err;
@@ -96,9 +134,29 @@ int saver_find(const char *name, struct saver_job *ret)
 	}
 	json_decref(result);
 	if (found.job)
-		found.newest = saver_generation(found.job, INT64_MAX);
-	*ret = found;
-	return 0;
+		err = saver_generations(&found, than);
+	if (!err)
+		*ret = found;
+	return err;
+}
+
+int saver_find(const char *name, struct saver_job *ret)
+{
+	return saver_find_older(name, 0, ret);
+}
+
+int saver_find_patiently(const char *name, int64_t than, struct saver_job *ret)
+{
+	const struct timespec pause = { .tv_nsec = PAUSE_NS };
+	int64_t end = clock_monotonic_ms() + PATIENCE_MS;
+	int err;
+
+	for (;;) {
+		err = saver_find_older(name, than, ret);
+		if (!err || err == -EPERM || clock_monotonic_ms() >= end)
+			return err;
+		nanosleep(&pause, NULL);
+	}
 }
 
 /* Are all reasons against a checkpoint pipes that lead out of the job? */
@@ -118,32 +176,36 @@ int saver_check(int64_t job, bool pipes, char *why, unsigned int size)
 {
 	struct ckpt *ckpt = NULL;
 	char args[64];
-	int err = saver_connect(&ckpt, why, size);
+	int err;
 
-	if (err)
-		return err;
 	snprintf(args, sizeof(args), "{\"job\": %lld, \"dry_run\": true}", (long long)job);
-	err = ckpt_call(ckpt, "checkpoint", args, NULL, 0);
+	err = saver_ask_patiently("checkpoint", args, &ckpt, why, size);
 	if (err && pipes && saver_only_pipes(ckpt))
 		err = 0;
-	if (err)
-		snprintf(why, size, "%s", ckpt_error_text(ckpt));
 	ckpt_disconnect(ckpt);
 	return err;
 }
 
 int saver_save(int64_t job, char *why, unsigned int size)
 {
+	struct ckpt *ckpt = NULL;
 	char args[64];
+	int err;
 
 	snprintf(args, sizeof(args), "{\"job\": %lld, \"kill\": true}", (long long)job);
-	return saver_call("checkpoint", args, NULL, why, size);
+	err = saver_ask_patiently("checkpoint", args, &ckpt, why, size);
+	ckpt_disconnect(ckpt);
+	return err;
 }
 
 int saver_remove(int64_t job, char *why, unsigned int size)
 {
+	struct ckpt *ckpt = NULL;
 	char args[64];
+	int err;
 
 	snprintf(args, sizeof(args), "{\"job\": %lld, \"force\": true}", (long long)job);
-	return saver_call("rm", args, NULL, why, size);
+	err = saver_ask("rm", args, &ckpt, why, size);
+	ckpt_disconnect(ckpt);
+	return err;
 }

@@ -14,6 +14,7 @@
  * struct saver_job - a job of ckptd
  * @job: its number; 0: there is none
  * @newest: its newest generation that a restart may use; 0: none
+ * @older: its newest generation that is older than the one that was asked about; 0: none
  * @state: as `ckptctl ps` calls it
  * @runs: the job runs, or begins, or ends
  * @saved: the job was saved and ended by a checkpoint
@@ -24,6 +25,7 @@
 struct saver_job {
 	int64_t job;
 	int64_t newest;
+	int64_t older;
 	char state[24];
 	bool runs;
 	bool ranks;
@@ -35,19 +37,21 @@ struct saver_job {
 /*
  * saver_find() - the newest job of this user that is called @name
  *
- * Return: 0, or a negative errno if ckptd does not answer.
+ * Return: 0, or a negative errno if ckptd does not answer: nothing is known of the job then.
  */
 int saver_find(const char *name, struct saver_job *ret);
 
 /*
- * saver_generation() - the newest generation of @job that is older than @than
- * @than: INT64_MAX: any
+ * saver_find_patiently() - the same, asked again for half a minute
+ * @than: also find @ret->older
  *
- * Return: the generation, 0: there is none, or ckptd does not answer.
+ * Return: as saver_find(); at once -EPERM, if this user may not use ckptd.
  */
-int64_t saver_generation(int64_t job, int64_t than);
+int saver_find_patiently(const char *name, int64_t than, struct saver_job *ret);
 
 /*
+ * saver_check() and saver_save() wait half a minute for a ckptd that is not there or has no place.
+ *
  * saver_check() - ask whether a checkpoint of @job would be taken
  * @pipes: pipes may lead out of the job: whoever has the other end will have closed it
  * @why: SAVER_WHY bytes; the reasons against it

@@ -85,6 +85,33 @@ static void test_lost(void **state)
 	assert_int_equal(policy_decide(&facts), POLICY_DONE);
 }
 
+/* A saved job is never over, whatever is known of it. */
+static void test_saved_stays(void **state)
+{
+	struct policy_facts facts = { .saved = true, .restarted = true, .status = 1, .before = 8,
+				      .newest = 3, .older = 2 };
+
+	/* a generation that was there is not listed: that is no reason to go back to another one */
+	assert_int_equal(policy_decide(&facts), POLICY_HOLD);
+	facts.newest = 8;
+	assert_int_equal(policy_decide(&facts), POLICY_OLDER);
+	/* no generation can be read: nothing was restarted */
+	facts = (struct policy_facts) { .saved = true, .status = 1 };
+	assert_int_equal(policy_decide(&facts), POLICY_HOLD);
+}
+
+static void test_unknown(void **state)
+{
+	struct policy_facts facts = { .unknown = true, .status = 137 };
+
+	assert_int_equal(policy_decide(&facts), POLICY_UNKNOWN);
+	facts.restarted = true;
+	assert_int_equal(policy_decide(&facts), POLICY_UNKNOWN);
+	/* nobody has to be asked */
+	facts.status = 0;
+	assert_int_equal(policy_decide(&facts), POLICY_DONE);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -93,6 +120,8 @@ int main(void)
 		cmocka_unit_test(test_restart_refused),
 		cmocka_unit_test(test_restart_crashes),
 		cmocka_unit_test(test_lost),
+		cmocka_unit_test(test_saved_stays),
+		cmocka_unit_test(test_unknown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

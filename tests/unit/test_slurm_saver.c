@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Questions of ckpt-slurm-run to ckptd that are not answered: no saved job may be taken for one
+ * that is over, for one of an older generation, or for none.
+ *
+ * libckptctl and ckpt-slurm-run's own files ask a process that takes the place of ckptd and says
+ * what the test wants, with one answer for each connection.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <glob.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "libckptctl/wire.h"
+#include "scheduler/slurm/child.h"
+#include "scheduler/slurm/port.h"
+#include "scheduler/slurm/request.h"
+#include "scheduler/slurm/saver.h"
+
+#define EXITED(STATUS)	((STATUS) << 8)	/* as of waitpid() */
+#define BUSY		"{\"ok\": false, \"error\": {\"errno\": -16, \"text\": \"no place\"}}"
+#define REFUSED		"{\"ok\": false, \"error\": {\"errno\": -1, \"text\": \"not you\"}}"
+#define DONE		"{\"ok\": true, \"result\": {}}"
+
+struct answer {
+	const char *want;	/* in the request; NULL: the last one was before */
+	const char *frame;
+};
+
+static char socket_path[64];
+static pid_t daemon_pid;
+
+static void serve(int sock, const struct answer *answer)
+{
+	struct wire_in in = { .limit = WIRE_REQUEST_MAX };
+	const char *body;
+	size_t len;
+
+	while (wire_next(&in, &body, &len) == 0) {
+		if (wire_receive(&in, sock) <= 0)
+			_exit(1);
+	}
+	if (!memmem(body, len, answer->want, strlen(answer->want)))
+		_exit(2);
+	wire_send(sock, answer->frame, strlen(answer->frame), NULL, 0);
+	close(sock);
+}
+
+static void daemon_start(const struct answer *answer)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	int listener = socket(AF_UNIX, SOCK_STREAM, 0);
+
+	snprintf(socket_path, sizeof(socket_path), "/tmp/test-slurm-saver-%d", (int)getpid());
+	strcpy(addr.sun_path, socket_path);
+	unlink(socket_path);
+	setenv("CKPTD_SOCKET", socket_path, 1);
+	assert_int_equal(bind(listener, (struct sockaddr *)&addr, sizeof(addr)), 0);
+	assert_int_equal(listen(listener, 8), 0);
+	daemon_pid = fork();
+	if (!daemon_pid)
+		alarm(60);	/* an answer that nobody asks for is a failure */
+	for (; !daemon_pid && answer->want; answer++)
+		serve(accept(listener, NULL, NULL), answer);
+	if (!daemon_pid)
+		_exit(0);
+	close(listener);
+}
+
+/* All answers were asked for. */
+static void daemon_end(void)
+{
+	int status;
+
+	assert_int_equal(waitpid(daemon_pid, &status, 0), daemon_pid);
+	assert_int_equal(status, 0);
+	unlink(socket_path);
+}
+
+/* The answer to ps: job 7, "slurm-c-1.x", in @state. */
+static const char *jobs(const char *state)
+{
+	static char text[2][256];
+	static int next;
+
+	next = !next;
+	snprintf(text[next], sizeof(text[0]),
+		 "{\"ok\": true, \"result\": {\"jobs\": [{\"job\": 7, \"name\": \"slurm-c-1.x\", "
+		 "\"uid\": %u, \"state\": \"%s\", \"exit_status\": 137}]}}", geteuid(), state);
+	return text[next];
+}
+
+static const char three[] =
+	"{\"ok\": true, \"result\": {\"jobs\": [{\"job\": 7, \"generations\": ["
+	"{\"generation\": 2}, {\"generation\": 3}, {\"generation\": 4, \"error\": \"torn\"}, "
+	"{\"generation\": 5}]}]}}";
+
+static void test_found(void **state)
+{
+	const struct answer answers[] = {
+		{ "\"verb\":\"ps\"", jobs("saved") }, { "\"job\":7", three }, { NULL },
+	};
+	struct saver_job job;
+
+	daemon_start(answers);
+	assert_int_equal(saver_find_patiently("slurm-c-1.x", 5, &job), 0);
+	daemon_end();
+	assert_int_equal(job.job, 7);
+	assert_true(job.saved);
+	assert_int_equal(job.newest, 5);
+	assert_int_equal(job.older, 3);
+}
+
+/* ckptd has no place for the connection, or does not say which generations there are. */
+static void test_asked_again(void **state)
+{
+	const struct answer answers[] = {
+		{ "\"verb\":\"ps\"", BUSY }, { "\"verb\":\"ps\"", jobs("saved") },
+		{ "\"verb\":\"list\"", BUSY }, { "\"verb\":\"ps\"", jobs("saved") },
+		{ "\"verb\":\"list\"", three }, { NULL },
+	};
+	struct saver_job job;
+
+	daemon_start(answers);
+	assert_int_equal(saver_find_patiently("slurm-c-1.x", 0, &job), 0);
+	daemon_end();
+	assert_int_equal(job.newest, 5);
+	assert_int_equal(job.older, 0);
+}
+
+static void test_generations_unknown(void **state)
+{
+	const struct answer answers[] = {
+		{ "\"verb\":\"ps\"", jobs("saved") }, { "\"verb\":\"list\"", BUSY }, { NULL },
+	};
+	struct saver_job job = { .newest = 4711 };
+
+	daemon_start(answers);
+	assert_int_equal(saver_find("slurm-c-1.x", &job), -EBUSY);
+	daemon_end();
+	assert_int_equal(job.newest, 4711);
+}
+
+static void test_save_waits(void **state)
+{
+	const struct answer answers[] = {
+		{ "\"kill\":true", BUSY }, { "\"kill\":true", BUSY }, { "\"kill\":true", DONE },
+		{ NULL },
+	};
+	char why[SAVER_WHY];
+
+	daemon_start(answers);
+	assert_int_equal(saver_save(7, why, sizeof(why)), 0);
+	daemon_end();
+}
+
+static struct child restarted_child(void)
+{
+	return (struct child) {
+		.name = "slurm-c-1.x", .restarted = true, .generation = 5,
+		.before = { .job = 7, .newest = 5 },
+	};
+}
+
+static void test_judge(void **state)
+{
+	const struct answer answers[] = {
+		{ "\"verb\":\"ps\"", BUSY }, { "\"verb\":\"ps\"", jobs("saved") },
+		{ "\"verb\":\"list\"", three }, { NULL },
+	};
+	struct child child = restarted_child();
+	int64_t older = 0;
+	int status;
+
+	daemon_start(answers);
+	assert_int_equal(child_judge(&child, EXITED(3), &status, &older), POLICY_OLDER);
+	daemon_end();
+	assert_int_equal(status, 3);
+	assert_int_equal(older, 3);
+}
+
+static void test_judge_unanswered(void **state)
+{
+	const struct answer no_job[] = { { "\"verb\":\"ps\"", REFUSED }, { NULL } };
+	const struct answer no_generation[] = {
+		{ "\"verb\":\"ps\"", jobs("saved") }, { "\"verb\":\"list\"", REFUSED }, { NULL },
+	};
+	struct child child = restarted_child();
+	int64_t older;
+	int status;
+
+	daemon_start(no_job);
+	assert_int_equal(child_judge(&child, EXITED(137), &status, &older), POLICY_UNKNOWN);
+	daemon_end();
+	daemon_start(no_generation);
+	assert_int_equal(child_judge(&child, EXITED(137), &status, &older), POLICY_UNKNOWN);
+	daemon_end();
+}
+
+/* The job was started anew, and its generations begin anew. */
+static void test_judge_other_job(void **state)
+{
+	const struct answer answers[] = {
+		{ "\"verb\":\"ps\"", jobs("saved") }, { "\"verb\":\"list\"", three }, { NULL },
+	};
+	struct child child = {
+		.name = "slurm-c-1.x", .before = { .job = 6, .newest = 9 },
+	};
+	int64_t older;
+	int status;
+
+	daemon_start(answers);
+	assert_int_equal(child_judge(&child, EXITED(137), &status, &older), POLICY_SAVED);
+	daemon_end();
+}
+
+/* ------------------------------------------------------------------- port */
+
+static char directory[] = "/tmp/test_slurm_port-XXXXXX";
+
+/* Ask @port for a launch of "solver", as a launcher does; true: it was taken. */
+static bool port_asked(struct port *port)
+{
+	char *argv[] = { (char *)"solver", NULL }, *env[] = { NULL }, *bytes, answer;
+	const struct request request = {
+		.key = "0123", .name = "", .directory = "/", .argv = argv, .env = env,
+	};
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	union {
+		char bytes[CMSG_SPACE(3 * sizeof(int))];
+		struct cmsghdr align;
+	} control = { 0 };
+	const int fds[3] = { 0, 1, 2 };
+	struct iovec part;
+	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control,
+				  .msg_controllen = sizeof(control) };
+	struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+	int sock = socket(AF_UNIX, SOCK_STREAM, 0);
+	bool taken;
+
+	header->cmsg_level = SOL_SOCKET;
+	header->cmsg_type = SCM_RIGHTS;
+	header->cmsg_len = CMSG_LEN(sizeof(fds));
+	memcpy(CMSG_DATA(header), fds, sizeof(fds));
+	bytes = request_pack(&request, &part.iov_len);
+	assert_non_null(bytes);
+	part.iov_base = bytes;
+	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/" PORT_SOCKET, directory);
+	assert_int_equal(connect(sock, (struct sockaddr *)&addr, sizeof(addr)), 0);
+	assert_int_equal(sendmsg(sock, &message, MSG_NOSIGNAL), part.iov_len);
+	port_take(port);
+	taken = read(sock, &answer, 1) == 1;
+	free(bytes);
+	close(sock);
+	return taken;
+}
+
+/* Number of names that are given away. */
+static size_t port_names(void)
+{
+	char pattern[64];
+	glob_t names;
+	size_t n;
+
+	snprintf(pattern, sizeof(pattern), "%s/*.name", directory);
+	n = glob(pattern, 0, NULL, &names) ? 0 : names.gl_pathc;
+	if (n)
+		globfree(&names);
+	return n;
+}
+
+/* As long as ckptd does not say whether a name is free, a launch of a restored script waits. */
+static void test_port_name_waits(void **state)
+{
+	const struct answer refused[] = { { "\"verb\":\"ps\"", REFUSED }, { NULL } };
+	const struct answer none[] = {
+		{ "\"verb\":\"ps\"", "{\"ok\": true, \"result\": {\"jobs\": []}}" }, { NULL },
+	};
+	const struct sigaction pipe = { .sa_handler = SIG_DFL };
+	struct port port = {
+		.directory = directory, .prefix = "slurm-c-1.", .first = true, .restored = true,
+		.pipe = &pipe,
+	};
+	sigset_t mask;
+	char *path = strdup(getenv("PATH"));
+
+	sigemptyset(&mask);
+	port.mask = &mask;
+	assert_non_null(mkdtemp(directory));
+	assert_int_equal(port_open(&port), 0);
+	daemon_start(refused);
+	assert_false(port_asked(&port));
+	daemon_end();
+	assert_int_equal(port_names(), 0);
+	assert_true(port.asked_again);
+	daemon_start(none);
+	setenv("PATH", directory, 1);	/* there is no ckptctl */
+	assert_true(port_asked(&port));
+	setenv("PATH", path, 1);
+	daemon_end();
+	assert_int_equal(port_names(), 1);
+	assert_int_equal(port_runs(&port), 1);
+	port_close(&port);
+	assert_int_equal(rmdir(directory), 0);
+	free(path);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_found),
+		cmocka_unit_test(test_asked_again),
+		cmocka_unit_test(test_generations_unknown),
+		cmocka_unit_test(test_save_waits),
+		cmocka_unit_test(test_judge),
+		cmocka_unit_test(test_judge_unanswered),
+		cmocka_unit_test(test_judge_other_job),
+		cmocka_unit_test(test_port_name_waits),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
