@@ -47,6 +47,7 @@ struct cli {
 	struct ckpt *connection;	/* opened by the first call */
 	bool unanswered;	/* the last outcome is not ckptd's, which did not answer */
 	bool hold;		/* hold signals for the job that the next call starts */
+	bool patient;		/* wait for a place where ckptd has too many connections */
 	unsigned int signals_held;	/* number of held signals */
 	int signal_held;	/* the last held signal, and its time */
 	int64_t signal_ms;

@@ -4,7 +4,8 @@
  *
  * Both ways give the same outcomes, so a verb does not know which one was taken.  The first
  * call opens the connection, later calls use it; if it cannot be opened, the outcome is an error
- * that says what to do.
+ * that says what to do. ckptd takes so many connections of one user: who stays with a job that is to
+ * be started waits for a place, since many batch jobs may start in one moment.
  */
 #include "ckptctl/cli_call.h"
 
@@ -14,7 +15,11 @@
 
 #include "ckptctl/terminal.h"
 #include "libckptctl/handle.h"
+#include "base/clock.h"
 #include "base/outcome.h"
+
+#define PLACE_MS	60000	/* for a place among the connections to ckptd */
+#define PLACE_PAUSE_MS	500
 
 static void cli_call_progress(const char *phase, uint64_t done, uint64_t total, void *arg)
 {
@@ -77,34 +82,59 @@ static json_t *keys_unused(const struct cli *cli)
 			     cli->key ? "key" : "encryption_key");
 }
 
-json_t *cli_call_fds(struct cli *cli, const char *verb, json_t *args,
-		     const int *fds, unsigned int nr_fds)
+/* Ask once, with the arguments of @text. */
+static json_t *cli_call_once(struct cli *cli, const char *verb, const char *text, const int *fds,
+			     unsigned int nr_fds)
 {
-	json_t *keys = keys_unused(cli), *outcome = keys;
-	struct ckpt *ckpt = keys ? NULL : cli_connect(cli, &outcome);
-	char *text;
+	json_t *outcome = NULL;
+	struct ckpt *ckpt = cli_connect(cli, &outcome);
 	int err;
 
-	cli->unanswered = false;
-	if (!ckpt) {
-		cli->unanswered = !keys;
-		json_decref(args);
+	cli->unanswered = !ckpt;
+	if (!ckpt)
 		return outcome;
-	}
-	text = json_dumps(args, JSON_COMPACT);
-	json_decref(args);
-	if (!text)
-		return NULL;
 	if (cli->hold)
 		terminal_hold_signals();
 	err = ckpt_call(ckpt, verb, text, fds, nr_fds);
 	cli_wait_done(cli);
-	free(text);
 	outcome = json_loads(ckpt_answer(ckpt), JSON_ALLOW_NUL, NULL);
 	cli->unanswered = !outcome;
 	if (!outcome)
 		outcome = outcome_error(err ? err : -EPROTO, "%s",
 					ckpt_error_text(ckpt));
+	return outcome;
+}
+
+/* True if ckptd had no place for the connection, and was not asked anything. */
+static bool is_turned_away(const json_t *outcome)
+{
+	return json_is_true(json_object_get(json_object_get(outcome, "error"), "full"));
+}
+
+json_t *cli_call_fds(struct cli *cli, const char *verb, json_t *args,
+		     const int *fds, unsigned int nr_fds)
+{
+	bool hold = cli->hold, patient = hold || cli->patient;
+	int64_t end = clock_monotonic_ms() + PLACE_MS;
+	json_t *outcome = keys_unused(cli);
+	char *text = json_dumps(args, JSON_COMPACT);
+
+	json_decref(args);
+	cli->unanswered = false;
+	if (outcome || !text) {
+		free(text);
+		return outcome;
+	}
+	for (;;) {
+		cli->hold = hold;
+		outcome = cli_call_once(cli, verb, text, fds, nr_fds);
+		if (!patient || !is_turned_away(outcome) || clock_monotonic_ms() >= end ||
+		    !cli_wait_pause(PLACE_PAUSE_MS))
+			break;
+		json_decref(outcome);
+		cli_disconnect(cli);
+	}
+	free(text);
 	return outcome;
 }
 

@@ -23,6 +23,8 @@ void cli_disconnect(struct cli *cli);
 int cli_wait(int sock, short events, void *arg);
 /* The wait is over: make a held signal pending again. */
 void cli_wait_done(struct cli *cli);
+/* Let @ms pass; false: a signal that is held ends this. */
+bool cli_wait_pause(int ms);
 
 /* Fill in the environment of in-process operations from the command line. */
 void cli_op_env(struct cli *cli, struct op_env *ret_env);

@@ -336,6 +336,8 @@ int cli_job_attend(struct cli *cli, json_t *outcome, unsigned int how,
 	struct terminal_end end;
 
 	*ret_left = (struct cli_job_left){ .status = -1 };
+	/* The job may run for days, and the connections of one user are counted. */
+	cli_disconnect(cli);
 	if (sock < 0)
 		return -EPROTO;
 	ret_left->err = terminal_run(sock, terminal_flags(cli, job, how), &end);

@@ -215,3 +215,18 @@ void cli_wait_done(struct cli *cli)
 	cli->signals_held = 0;
 	cli->hold = false;
 }
+
+bool cli_wait_pause(int ms)
+{
+	struct pollfd pending = { .events = POLLIN };
+	sigset_t set;
+	int ready;
+
+	ending_signals(&set);
+	/* It can be read if one of them is blocked, and has come. */
+	pending.fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	ready = poll(&pending, 1, ms);
+	if (pending.fd >= 0)
+		close(pending.fd);
+	return !ready;
+}

@@ -100,6 +100,7 @@ static int cmd_restart_take_option(struct cli *cli, json_t *args, int c)
 		return 0;
 	case 'a':
 		json_object_set_new(args, "attach", json_true());
+		cli->patient = true;
 		return 0;
 	case 'n':
 		json_object_set_new(args, "dry_run", json_true());

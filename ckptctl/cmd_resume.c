@@ -264,6 +264,7 @@ static int cmd_resume_run(struct cli *cli, int argc, char **argv)
 	json_t *args = json_object(), *flags = json_object();
 	int c, status = 0;
 
+	cli->patient = true;
 	while (!status && (c = cli_getopt(cli, argc, argv, "+N:", longs)) != -1)
 		status = resume_take_option(cli, args, flags, c);
 	if (!status && !json_object_get(flags, "name"))

@@ -80,6 +80,13 @@ static unsigned int ctl_count(const struct ctl *ctl, uid_t uid, unsigned int *re
 	return all;
 }
 
+/* A client may wait for a place: nothing was asked, so it can ask again. */
+static json_t *ctl_full(json_t *outcome)
+{
+	json_object_set_new(json_object_get(outcome, "error"), "full", json_true());
+	return outcome;
+}
+
 /* Send the refusal at once, as no connection exists to queue it on; it is short. */
 static void turn_away(int sock, json_t *outcome)
 {
@@ -96,17 +103,14 @@ static int ctl_is_full(const struct ctl *ctl, const struct ucred *peer, int sock
 	unsigned int own, all = ctl_count(ctl, peer->uid, &own);
 
 	if (peer->uid && own >= CONNECTIONS_PER_USER)
-		turn_away(sock, outcome_error(-EBUSY,
-					      "user %u has %u connections to ckptd and requests "
-					      "under way, which is as many as there may be: end "
-					      "some of the commands that wait (wait, attach, "
-					      "attached run)",
-					      (unsigned int)peer->uid, own));
+		turn_away(sock, ctl_full(outcome_error(
+			  -EBUSY, "user %u has %u connections to ckptd and requests under way, "
+			  "which is as many as there may be: end some of the commands that wait "
+			  "(wait, checkpoint)", (unsigned int)peer->uid, own)));
 	else if (all >= (peer->uid ? CONNECTIONS_OTHERS : CONNECTIONS_MAX))
-		turn_away(sock, outcome_error(-EBUSY,
-					      "ckptd has %u connections, and takes no more: try "
-					      "again later",
-					      all));
+		turn_away(sock, ctl_full(outcome_error(
+			  -EBUSY, "ckptd has %u connections, and takes no more: try again later",
+			  all)));
 	else
 		return 0;
 	return -EBUSY;

@@ -321,7 +321,7 @@ def connections(node, users):
                     socks.append(s)
             finally:
                 os.seteuid(0)
-        yield
+        yield socks
     finally:
         for s in socks:
             s.close()
@@ -339,6 +339,39 @@ def many_connections(node):
     with connections(node, range(2001, 2008)):
         ends(1, 'takes no more', node.ctl('ps', user=USER, check=False))
         node.ctl('ps')
+
+
+@test
+def place_among_connections(node):
+    """who starts a job and stays with it waits for a place, and keeps none while the job runs"""
+    def begun(*words):
+        return subprocess.Popen(node.argv(*words), stdin=subprocess.DEVNULL,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    def jobs():
+        """None: there is no place."""
+        done = node.ctl('ps', '--json', check=False)
+        return None if done.returncode else json.loads(done.stdout)['result']['jobs']
+    with connections(node, range(2001, 2009)) as socks:
+        # of users there are 448; the rest is root's
+        for _ in range(64):
+            socks.append(socket.socket(socket.AF_UNIX))
+            socks[-1].connect(node.socket)
+        equal(jobs(), None, 'places')
+        first = begun('run', '--', 'sh', '-c', 'sleep 1000; exit 7')
+        second = begun('resume', '--name', 'two', '--', 'sh', '-c', 'sleep 1000; exit 7')
+        third = begun('run', '--', 'true')
+        time.sleep(2 * daemon.ARGS.slow)
+        equal([p.poll() for p in (first, second, third)], [None] * 3, 'who waits')
+        third.send_signal(signal.SIGTERM)
+        check(third.wait(timeout=10 * daemon.ARGS.slow), 'a signal ends the waiting')
+        socks.pop().close()
+        wait_for('both jobs in one place', 20, lambda: len(jobs() or []) == 2)
+        check(jobs() is not None, 'a job that runs has a place')
+    for job in node.jobs():
+        node.ctl('kill', str(job))
+    for p in (first, second, third):
+        p.communicate(timeout=30 * daemon.ARGS.slow)
 
 
 def is_closed(sock, within):
