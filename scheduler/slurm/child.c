@@ -36,10 +36,14 @@ static void child_plan(struct child *child, struct child_how *how)
 	bool stopped = before->saved || before->lost || before->runs;
 
 	if (killed && !how->generation)
-		how->generation = before->newest;
+		how->generation = before->best;
+	if (killed && !how->generation && before->newest)
+		say_line("job %lld was ended, and each of its generations is suspect: started anew",
+			 (long long)before->job);
 	if (!how->generation && (killed || (how->rerun && !stopped)))
 		how->anew = true;
-	child->generation = how->generation ?: stopped ? before->newest : 0;
+	/* ckptd chooses in the same way, and takes a doubted one if there is no other. */
+	child->generation = how->generation ?: !stopped ? 0 : before->best ?: before->newest;
 	child->restarted = child->generation != 0;
 }
 

@@ -78,30 +78,58 @@ static int saver_result(const char *verb, const char *args, json_t **ret_result)
 	return err ?: *ret_result ? 0 : -EPROTO;
 }
 
+/* How much a generation is trusted: 2 a vote found it right, 1 not doubted, 0 doubted. */
+static int saver_trust(const json_t *row)
+{
+	const char *trust = json_string_value(json_object_get(row, "trust"));
+
+	if (trust && (!strcmp(trust, "suspect") || !strcmp(trust, "rejected")))
+		return 0;
+	return trust && (!strcmp(trust, "verified") || !strcmp(trust, "repaired")) ? 2 : 1;
+}
+
+/*
+ * Take the rows of a job, ascending by generation. What ckptd prefers by itself is preferred
+ * (trust_prefer()), but nobody has said that a doubted one will do.
+ */
+static void saver_take_rows(struct saver_job *job, int64_t than, const json_t *generations)
+{
+	int best = 0, older = 0;
+	json_t *row;
+	size_t i;
+
+	json_array_foreach(generations, i, row) {
+		int64_t number = json_integer_value(json_object_get(row, "generation"));
+		int trust = saver_trust(row);
+
+		if (json_object_get(row, "error"))
+			continue;
+		job->newest = number;
+		if (trust && trust >= best) {
+			best = trust;
+			job->best = number;
+		}
+		if (trust && trust >= older && number < than) {
+			older = trust;
+			job->older = number;
+		}
+	}
+}
+
 /* Find the generations of @ret->job that a restart may use. */
 static int saver_generations(struct saver_job *ret, int64_t than)
 {
-	json_t *result, *generations, *row;
+	json_t *result, *generations;
 	char args[64];
-	size_t i;
 	int err;
 
 	snprintf(args, sizeof(args), "{\"job\": %lld}", (long long)ret->job);
 	err = saver_result("list", args, &result);
 	if (err)
 		return err;
-	row = json_array_get(json_object_get(result, "jobs"), 0);
-	generations = json_object_get(row, "generations");
-	json_array_foreach(generations, i, row) {
-		int64_t number = json_integer_value(json_object_get(row, "generation"));
-
-		if (json_object_get(row, "error"))
-			continue;
-		if (number > ret->newest)
-			ret->newest = number;
-		if (number < than && number > ret->older)
-			ret->older = number;
-	}
+	generations = json_object_get(json_array_get(json_object_get(result, "jobs"), 0),
+				      "generations");
+	saver_take_rows(ret, than, generations);
 	err = generations ? 0 : -EPROTO;
 	json_decref(result);
 	return err;

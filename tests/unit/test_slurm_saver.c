@@ -120,7 +120,50 @@ static void test_found(void **state)
 	assert_int_equal(job.job, 7);
 	assert_true(job.saved);
 	assert_int_equal(job.newest, 5);
+	assert_int_equal(job.best, 5);
 	assert_int_equal(job.older, 3);
+}
+
+static struct saver_job found_of(const char *rows, int64_t than)
+{
+	char list[512];
+	const struct answer answers[] = {
+		{ "\"verb\":\"ps\"", jobs("ended") }, { "\"job\":7", list }, { NULL },
+	};
+	struct saver_job job;
+
+	snprintf(list, sizeof(list), "{\"ok\": true, \"result\": {\"jobs\": [{\"job\": 7, "
+		 "\"generations\": [%s]}]}}", rows);
+	daemon_start(answers);
+	assert_int_equal(saver_find_patiently("slurm-c-1.x", than, &job), 0);
+	daemon_end();
+	return job;
+}
+
+/* scrub = stop leaves a job that was killed and whose newest generation is suspect. */
+static void test_doubted(void **state)
+{
+	static const char some[] =
+		"{\"generation\": 1, \"trust\": \"unverified\"},"
+		"{\"generation\": 2, \"trust\": \"rejected\"},"
+		"{\"generation\": 3}, {\"generation\": 4, \"trust\": \"suspect\"}";
+	static const char voted[] =
+		"{\"generation\": 1, \"trust\": \"verified\"},"
+		"{\"generation\": 2, \"trust\": \"repaired\"},"
+		"{\"generation\": 3, \"trust\": \"unverified\"}";
+	struct saver_job job = found_of(some, 3);
+
+	assert_int_equal(job.newest, 4);
+	assert_int_equal(job.best, 3);
+	assert_int_equal(job.older, 1);
+	job = found_of(voted, 2);
+	assert_int_equal(job.newest, 3);
+	assert_int_equal(job.best, 2);
+	assert_int_equal(job.older, 1);
+	job = found_of("{\"generation\": 1, \"trust\": \"suspect\"}", 2);
+	assert_int_equal(job.newest, 1);
+	assert_int_equal(job.best, 0);
+	assert_int_equal(job.older, 0);
 }
 
 /* ckptd has no place for the connection, or does not say which generations there are. */
@@ -321,6 +364,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_found),
+		cmocka_unit_test(test_doubted),
 		cmocka_unit_test(test_asked_again),
 		cmocka_unit_test(test_generations_unknown),
 		cmocka_unit_test(test_save_waits),
