@@ -29,7 +29,7 @@
 
 #define RARE_LOOKS	12	/* looks at the job for one at its nodes and its generations */
 #define OTHERS_MS	600000	/* for the other launches of the script to be saved */
-#define END_MS		900000	/* for Slurm to requeue the batch job and end this process */
+#define END_MS		900000	/* for a slurmctld that answers to requeue us and end this process */
 #define RUN_UNANSWERED	"ckptd of the node does not answer, and the job may be saved"
 #define REQUEUE_MS	10000	/* for Slurm to begin with a requeue that it has accepted */
 
@@ -356,7 +356,7 @@ static int run_requeue(struct run *run)
 {
 	struct batch_plan plan = { .requeue = true };
 	const char *why = "";
-	int64_t end;
+	int64_t began, left = END_MS;
 
 	wait_for_others(run);
 	if (!*run->hold)
@@ -364,11 +364,14 @@ static int run_requeue(struct run *run)
 	batch_ask(run->id, &plan);
 	if (plan.requeue)
 		run_tell(run);
-	end = clock_monotonic_ms() + END_MS;
-	while (clock_monotonic_ms() < end) {
+	while (left > 0) {
+		began = clock_monotonic_ms();
 		if (run_is_refused(run, &why))
 			return run_stays(run, why);
 		run_sleep(run, run->away ? 1000 : REQUEUE_MS);
+		/* While slurmctld is away the script must not go on without its saved job. */
+		if (!run->away)
+			left -= clock_monotonic_ms() - began;
 	}
 	say_line("batch job %u is saved, and Slurm does not end it", run->id);
 	return RUN_FAILED;
