@@ -112,13 +112,18 @@ static bool take_variable(const char *name, unsigned int *ret)
 	return true;
 }
 
-/* Say why a launch cannot be made, of @path. */
-static int run_wrong(const char *path, int err)
+/* A launch cannot be made, of @path: say why, and have a job that may be saved held. */
+static int run_wrong(struct run *run, const char *path, int err)
 {
-	say_line("%s: %s", path, err == -EPERM ?
+	char why[512];
+
+	snprintf(why, sizeof(why), "%.300s: %s", path, err == -EPERM ?
 		 "this directory must be this user's alone; remove it, or set TMPDIR" :
 		 err == -ENAMETOOLONG ? "too long a path; set TMPDIR to a shorter one" :
 		 strerror(-err));
+	if (run->restarts)
+		return run_hold(run, why);
+	say_line("%s", why);
 	return RUN_FAILED;
 }
 
@@ -134,13 +139,14 @@ static int run_identify(struct run *run, char **argv)
 		return USAGE;
 	}
 	take_variable("SLURM_RESTART_COUNT", &run->restarts);
+	slurm_init(NULL);
 	err = launch_open(&run->launch, run->id, run->restarts);
 	if (!err && run->script && !*run->step)
 		strcpy(run->step, "script");
 	if (!err && !*run->step)
 		err = launch_step(&run->launch, argv, run->step);
 	if (err)
-		return run_wrong(run->launch.path, err);
+		return run_wrong(run, run->launch.path, err);
 	snprintf(run->port.prefix, sizeof(run->port.prefix), "slurm-%.100s-%u.",
 		 cluster ? cluster : "cluster", run->id);
 	snprintf(run->child.name, sizeof(run->child.name), "%s%s", run->port.prefix, run->step);
@@ -175,7 +181,7 @@ static int run_script(struct run *run, int argc, char **argv)
 	int status, err = script_make(&run->made, run->id, run->script);
 
 	if (err)
-		return run_wrong(err == -ENOENT ? run->script : *run->made.copy ?
+		return run_wrong(run, err == -ENOENT ? run->script : *run->made.copy ?
 				 run->made.copy : run->made.directory, err);
 	run->port.directory = run->made.directory;
 	run->port.first = !run->restarts;
@@ -224,7 +230,6 @@ static int run_outside(struct run *run, int argc, char **argv)
 	int status = run_identify(run, argv);
 
 	if (!status) {
-		slurm_init(NULL);
 		run->argv = argv;
 		/* The fronts are for the script: a launched program has the real srun. */
 		if (!run->script)

@@ -34,19 +34,37 @@ static int launch_lock(const struct launch *launch, off_t byte, short type, int 
 	return 0;
 }
 
-int launch_directory(char *path, size_t size)
+/* Is it a directory that nobody but this user may use? */
+static int launch_check(const char *path)
 {
-	const char *tmp = getenv("TMPDIR");
 	struct stat st;
 
+	if (lstat(path, &st))
+		return -errno;
+	return S_ISDIR(st.st_mode) && st.st_uid == geteuid() && !(st.st_mode & 077) ? 0 : -EPERM;
+}
+
+int launch_directory_below(const char *given, char *path, size_t size)
+{
+	const char *tmp = getenv("TMPDIR");
+	int err;
+
+	if ((size_t)snprintf(path, size, "%s/%u", given, geteuid()) >= size)
+		return -ENAMETOOLONG;
+	err = launch_check(path);
+	if (err != -ENOENT)
+		return err;
 	if ((size_t)snprintf(path, size, "%s/stillpoint-slurm-%u", tmp && *tmp ? tmp : "/tmp",
 			     geteuid()) >= size)
 		return -ENAMETOOLONG;
 	if (mkdir(path, 0700) && errno != EEXIST)
 		return -errno;
-	if (lstat(path, &st))
-		return -errno;
-	return S_ISDIR(st.st_mode) && st.st_uid == geteuid() && !(st.st_mode & 077) ? 0 : -EPERM;
+	return launch_check(path);
+}
+
+int launch_directory(char *path, size_t size)
+{
+	return launch_directory_below(LAUNCH_GIVEN, path, size);
 }
 
 int launch_open(struct launch *launch, uint32_t id, unsigned int restarts)

@@ -3,8 +3,10 @@
  * The launches of one run of a batch script: which have been, and whether all are saved.
  *
  * A script may launch several jobs, one after the other and side by side. Launches of one run of
- * the script share a file, $TMPDIR/stillpoint-slurm-UID/JOBID.RESTARTS, on the node of the script.
- * A line in it is a launch; a byte of it is locked by each launch whose job is not saved.
+ * the script share a file, JOBID.RESTARTS, on the node of the script. A line in it is a launch; a
+ * byte of it is locked by each launch whose job is not saved. The file is in a directory that root
+ * has made for the user, LAUNCH_GIVEN/UID: in one that everybody may write to, another user could
+ * take the name. Where Slurm does not load our plugin that is $TMPDIR/stillpoint-slurm-UID.
  */
 #ifndef STILLPOINT_SLURM_LAUNCH_H
 #define STILLPOINT_SLURM_LAUNCH_H
@@ -14,6 +16,7 @@
 #include <stdint.h>
 
 #define LAUNCH_STEP_MAX	64
+#define LAUNCH_GIVEN	"/run/stillpoint-slurm"	/* also in the front srun */
 
 struct launch {
 	int fd;			/* of the shared file; -1: not open */
@@ -21,12 +24,14 @@ struct launch {
 };
 
 /*
- * launch_directory() - make the user's directory, or take it if nobody else can write there
+ * launch_directory() - take the user's directory, or make it where root has made none
  * @path: PATH_MAX bytes; where the directory is, also after a failure
  *
  * Return: 0, or a negative errno: -EPERM if the directory is not this user's alone.
  */
 int launch_directory(char *path, size_t size);
+/* The same, with a directory other than LAUNCH_GIVEN. */
+int launch_directory_below(const char *given, char *path, size_t size);
 
 /* launch_hash() - a number of a command in a directory; the same on each machine */
 uint32_t launch_hash(const char *directory, char *const argv[]);

@@ -358,7 +358,8 @@ static int run_requeue(struct run *run)
 	const char *why = "";
 	int64_t began, left = END_MS;
 
-	wait_for_others(run);
+	if (run->launch.fd >= 0)
+		wait_for_others(run);
 	if (!*run->hold)
 		run_hook(run, "save");
 	batch_ask(run->id, &plan);
@@ -404,6 +405,12 @@ static int run_signals(struct run *run)
 static bool run_is_away(const struct run *run, int err)
 {
 	return err == -EHOSTDOWN && run->restarts;
+}
+
+int run_hold(struct run *run, const char *why)
+{
+	snprintf(run->hold, sizeof(run->hold), "%s", why);
+	return run_signals(run) ? RUN_FAILED : run_requeue(run);
 }
 
 int run_main(struct run *run)

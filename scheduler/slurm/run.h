@@ -90,6 +90,13 @@ struct run {
 int run_main(struct run *run);
 
 /*
+ * run_hold() - have the batch job requeued and held, since @run cannot begin and may be saved
+ *
+ * Returns only if Slurm does not end us: the exit status.
+ */
+int run_hold(struct run *run, const char *why);
+
+/*
  * run_save() - save what was launched, and have it ended
  *
  * Afterwards @run->requeue or the end of the child tells that it is saved. A failure is told to

@@ -13,7 +13,7 @@
 
 /**
  * struct script - the directory of a script's job
- * @directory: $TMPDIR/stillpoint-slurm-UID/ID.script
+ * @directory: ID.script below launch_directory()
  * @copy: the script in it, executable
  */
 struct script {

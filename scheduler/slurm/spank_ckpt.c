@@ -6,8 +6,9 @@
  * a job that wants checkpoints it puts the directory of the fronts (mpirun, mpiexec, srun) first in
  * PATH of each task, and tells the fronts by STILLPOINT_CKPT, STILLPOINT_CKPT_INTERVAL and
  * STILLPOINT_CKPT_HOOK. With --ckpt=script Slurm is made to start the front "script" in place of
- * the batch script, whose path is in STILLPOINT_BATCH_SCRIPT. The plugin starts, signals and
- * watches nothing itself.
+ * the batch script, whose path is in STILLPOINT_BATCH_SCRIPT. On the node of a step it makes the
+ * directory of the user's launches, as root (launch.h). The plugin starts, signals and watches
+ * nothing itself.
  *
  * slurmstepd executes the argv[0] that it finds after slurm_spank_task_init(), so changing it there
  * keeps all that slurmstepd sets for the script: limits, working directory, output files.
@@ -18,14 +19,18 @@
  * Slurm loads it into several programs, always in one thread, and calls the functions in an order
  * of its own: options are read before a task is made. The plugin is built for one version of Slurm.
  */
+#include <errno.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <slurm/slurm.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/duration.h"
+#include "scheduler/slurm/launch.h"
 
 /* Slurm looks these up by name; everything else is hidden. */
 #pragma GCC visibility push(default)
@@ -124,6 +129,34 @@ int slurm_spank_init(spank_t spank, int argc, char **argv)
 			slurm_error("stillpoint: Slurm does not take the option --%s",
 				    options[i].name);
 	}
+	return 0;
+}
+
+/*
+ * Make LAUNCH_GIVEN/UID. Steps of one user may begin in one moment: each of them leaves the
+ * directory as the user's, whoever has made it.
+ */
+static void spank_directory(uid_t uid, gid_t gid)
+{
+	char path[sizeof(LAUNCH_GIVEN) + 16];
+
+	snprintf(path, sizeof(path), LAUNCH_GIVEN "/%u", uid);
+	if (!mkdir(LAUNCH_GIVEN, 0755))
+		chmod(LAUNCH_GIVEN, 0755);	/* whatever the umask is */
+	if ((mkdir(path, 0700) && errno != EEXIST) || lchown(path, uid, gid))
+		slurm_error("stillpoint: %s: %m; jobs use TMPDIR", path);
+}
+
+/* In each program that has read the options; in slurmstepd, as root. */
+int slurm_spank_init_post_opt(spank_t spank, int argc, char **argv)
+{
+	uid_t uid;
+	gid_t gid;
+
+	if (spank_remote(spank) == 1 && !geteuid() &&
+	    spank_get_item(spank, S_JOB_UID, &uid) == ESPANK_SUCCESS &&
+	    spank_get_item(spank, S_JOB_GID, &gid) == ESPANK_SUCCESS)
+		spank_directory(uid, gid);
 	return 0;
 }
 

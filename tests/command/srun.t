@@ -3,17 +3,22 @@
 #
 # The srun in front of Slurm's takes its slots in a directory of its user alone.
 #
-# Needs no Slurm: what the front starts writes down that it was started.
+# Needs no Slurm: what the front starts writes down that it was started. The directory that root
+# makes is another one here.
 
 top=$(cd "$(dirname "$0")/../.." && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-front=$top/scheduler/slurm/srun
+front=$work/front/srun
 slots=$work/tmp/stillpoint-slurm-$(id -u)
-mkdir "$work/bin" "$work/tmp"
+given=$work/run/$(id -u)
+mkdir "$work/bin" "$work/tmp" "$work/front" "$work/run"
+sed "s|/run/stillpoint-slurm/|$work/run/|" "$top/scheduler/slurm/srun" >"$front"
+chmod 755 "$front"
 printf '#!/bin/sh\necho "started: $*"\n' >"$work/bin/ckpt-slurm-run"
 chmod 755 "$work/bin/ckpt-slurm-run"
 nr=0
+restarts=0
 
 # report STATUS NAME: one line of TAP
 report() {
@@ -23,7 +28,7 @@ report() {
 }
 
 front() {
-	env -u STILLPOINT_SCRIPT -u STILLPOINT_JOB -u SLURM_NTASKS PATH="$work/bin:$PATH" \
+	env -u STILLPOINT_SCRIPT -u STILLPOINT_JOB -u SLURM_NTASKS SLURM_RESTART_COUNT="$restarts" PATH="$work/bin:$PATH" \
 		TMPDIR="$work/tmp" STILLPOINT_CKPT=yes SLURM_JOB_ID=77 "$front" "$@" \
 		>"$work/out" 2>&1
 }
@@ -65,4 +70,15 @@ if [ "$(id -u)" = 0 ]; then
 	mkdir -m 700 "$slots" && ln -s "$work/file" "$slots/77-1.slot" && chown 65534 "$slots"
 	refused 'a directory of somebody else is not taken'
 fi
+mkdir -m 755 "$slots"
+restarts=1
+front -n 1 prog three
+grep -qx 'started: -- prog three' "$work/out"
+report $? 'of a requeued job ckpt-slurm-run finds that out, and has it held'
+restarts=0
+
+mkdir -m 700 "$given"
+front -n 1 prog four
+grep -qx 'started: -- prog four' "$work/out" && [ -e "$given/77-1.slot" ]
+report $? 'the directory that root has made is taken, whatever there is in TMPDIR'
 echo "1..$nr"

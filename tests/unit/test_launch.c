@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -145,6 +146,24 @@ static void test_directory(void **state)
 	launch_close(&launch);
 }
 
+/* Root has made a directory: nobody could have taken the name, and no other one is looked at. */
+static void test_given_directory(void **state)
+{
+	char given[64], own[80], path[PATH_MAX];
+
+	assert_int_equal(setenv("TMPDIR", directory, 1), 0);
+	snprintf(given, sizeof(given), "%s/given", directory);
+	snprintf(own, sizeof(own), "%s/%u", given, geteuid());
+	assert_int_equal(mkdir(given, 0755), 0);
+	assert_int_equal(launch_directory_below(given, path, sizeof(path)), -EPERM);
+	assert_int_equal(mkdir(own, 0700), 0);
+	assert_int_equal(launch_directory_below(given, path, sizeof(path)), 0);
+	assert_string_equal(path, own);
+	assert_int_equal(chmod(own, 0750), 0);
+	assert_int_equal(launch_directory_below(given, path, sizeof(path)), -EPERM);
+	assert_string_equal(path, own);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -152,6 +171,7 @@ int main(void)
 		cmocka_unit_test(test_started_twice),
 		cmocka_unit_test(test_saved),
 		cmocka_unit_test(test_directory),
+		cmocka_unit_test(test_given_directory),
 	};
 
 	return cmocka_run_group_tests(tests, make_directory, remove_directory);
