@@ -41,11 +41,12 @@ $(SUBMIT): $(SUBMIT_OBJS)
 	@mkdir -p $(@D)
 	$(Q)$(CC) -shared $(CFLAGS_COMMON) $(CFLAGS) $(LDFLAGS) -o $@ $^
 
-SLURM_FRONT := $(addprefix $(B)/libexec/slurm/,mpirun mpiexec script srun)
+SLURM_FRONT := $(addprefix $(B)/libexec/slurm/,mpirun mpiexec script srun call)
 $(B)/libexec/slurm/mpiexec: scheduler/slurm/mpirun
 $(B)/libexec/slurm/mpirun: scheduler/slurm/mpirun
 $(B)/libexec/slurm/script: scheduler/slurm/script
 $(B)/libexec/slurm/srun: scheduler/slurm/srun
+$(B)/libexec/slurm/call: scheduler/slurm/call
 $(SLURM_FRONT):
 	@mkdir -p $(@D)
 	@install -m 755 $< $@
@@ -63,3 +64,5 @@ $(call unit_test,tests/unit/test_slurm_saver,tests/unit/test_slurm_saver.c \
 	$(addprefix scheduler/slurm/,batch.c child.c launch.c policy.c \
 	port.c request.c saver.c say.c),\
 	$(LIB)/libckptctl.a $(LIB)/libwire.a $(LIB)/libbase.a -lslurm -ljansson)
+$(call unit_test,tests/unit/test_spank,tests/unit/test_spank.c scheduler/slurm/spank_ckpt.c,\
+	$(LIB)/libbase.a)

@@ -4,8 +4,8 @@
  *
  * The plugin gives sbatch, salloc and srun the options --ckpt, --ckpt-interval and --ckpt-hook. For
  * a job that wants checkpoints it puts the directory of the fronts (mpirun, mpiexec, srun) first in
- * PATH of each task, and tells the fronts by STILLPOINT_CKPT, STILLPOINT_CKPT_INTERVAL and
- * STILLPOINT_CKPT_HOOK. With --ckpt=script Slurm is made to start the front "script" in place of
+ * PATH of each task, has bash know them as functions, and tells the fronts by STILLPOINT_CKPT,
+ * STILLPOINT_CKPT_INTERVAL and STILLPOINT_CKPT_HOOK. With --ckpt=script Slurm is made to start the front "script" in place of
  * the batch script, whose path is in STILLPOINT_BATCH_SCRIPT. On the node of a step it makes the
  * directory of the user's launches, as root (launch.h). The plugin starts, signals and watches
  * nothing itself.
@@ -25,6 +25,7 @@
 #include <slurm/slurm.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -37,6 +38,12 @@
 #include <slurm/spank.h>
 SPANK_PLUGIN(stillpoint, 1)
 #pragma GCC visibility pop
+
+#define PATH_BYTES	(128 << 10)	/* Linux gives a variable no more */
+#define FUNCTION_BYTES	(2 * PATH_MAX + 128)
+
+static const char *const functions[] = { "mpirun", "mpiexec", "srun" };
+#define FUNCTIONS	(sizeof(functions) / sizeof(functions[0]))
 
 enum { OPTION_CKPT, OPTION_INTERVAL, OPTION_HOOK };
 
@@ -160,16 +167,62 @@ int slurm_spank_init_post_opt(spank_t spank, int argc, char **argv)
 	return 0;
 }
 
-/* Put the directory of the fronts first in PATH. */
+/* Put the directory of the fronts first in PATH; a PATH that is there is kept whole. */
 static void spank_path(spank_t spank)
 {
-	char path[2 * PATH_MAX], before[PATH_MAX];
+	size_t len = strlen(wanted.front) + 1;
+	char *path = malloc(PATH_BYTES), *before = path + len;
+	spank_err_t err;
 
-	if (spank_getenv(spank, "PATH", before, sizeof(before)) != ESPANK_SUCCESS)
-		strcpy(before, "/usr/local/bin:/usr/bin:/bin");
-	snprintf(path, sizeof(path), "%s:%s", wanted.front, before);
-	if (strncmp(before, wanted.front, strlen(wanted.front)))
+	if (!path)
+		return;
+	snprintf(path, len + 1, "%s:", wanted.front);
+	err = spank_getenv(spank, "PATH", before, (int)(PATH_BYTES - len));
+	if (err == ESPANK_ENV_NOEXIST)
+		snprintf(before, PATH_BYTES - len, "/usr/local/bin:/usr/bin:/bin");
+	if (err && err != ESPANK_ENV_NOEXIST)
+		slurm_error("stillpoint: PATH stays as it is: %s", spank_strerror(err));
+	else if (strncmp(before, path, len))
 		spank_setenv(spank, "PATH", path, 1);
+	free(path);
+}
+
+/* The variable by which bash takes over a function @name, and its value: see the file "call". */
+static void spank_function(const char *name, char variable[32], char value[FUNCTION_BYTES])
+{
+	snprintf(variable, 32, "BASH_FUNC_%s%%%%", name);
+	snprintf(value, FUNCTION_BYTES,
+		 "() {  if [ -r '%s/call' ]; then . '%s/call' %s \"$@\"; else command %s \"$@\"; fi\n}",
+		 wanted.front, wanted.front, name, name);
+}
+
+/*
+ * The fronts as functions of bash: modules and login shells put other directories before ours in
+ * PATH. A function of the user's own stays, and finds the front in PATH.
+ */
+static void spank_functions(spank_t spank)
+{
+	char variable[32], value[FUNCTION_BYTES];
+	size_t i;
+
+	for (i = 0; i < FUNCTIONS && !strchr(wanted.front, '\''); i++) {
+		spank_function(functions[i], variable, value);
+		spank_setenv(spank, variable, value, 0);
+	}
+}
+
+/* The submitting script has handed its functions on. */
+static void spank_functions_forget(spank_t spank)
+{
+	char variable[32], value[FUNCTION_BYTES], theirs[FUNCTION_BYTES];
+	size_t i;
+
+	for (i = 0; i < FUNCTIONS; i++) {
+		spank_function(functions[i], variable, value);
+		if (spank_getenv(spank, variable, theirs, sizeof(theirs)) == ESPANK_SUCCESS &&
+		    !strcmp(theirs, value))
+			spank_unsetenv(spank, variable);
+	}
 }
 
 static int spank_wrong(const char *what)
@@ -197,6 +250,7 @@ static void spank_forget(spank_t spank)
 
 	for (i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
 		spank_unsetenv(spank, ours[i]);
+	spank_functions_forget(spank);
 	if (spank_getenv(spank, "BASH_ENV", file, sizeof(file)) != ESPANK_SUCCESS)
 		return;
 	len = strlen(file);
@@ -229,6 +283,7 @@ int slurm_spank_task_init(spank_t spank, int argc, char **argv)
 	if (!strcmp(wanted.mode, "no"))
 		return 0;
 	spank_path(spank);
+	spank_functions(spank);
 	spank_setenv(spank, "STILLPOINT_CKPT", wanted.mode, 1);
 	if (*wanted.interval)
 		spank_setenv(spank, "STILLPOINT_CKPT_INTERVAL", wanted.interval, 1);
