@@ -23,7 +23,7 @@ part() {
 }
 # four ranks over two nodes; on one tmpfs of both nodes the file would not be of one moment
 nodes() {
-	run --fs ext4,nfs --programs mpiio --runs "${CRASH_RUNS:-1}"
+	run --fs ext4,nfs --programs mpiio,ranks-closed --runs "${CRASH_RUNS:-1}"
 }
 # equal is no matter of course
 spoilt() {
