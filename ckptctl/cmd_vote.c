@@ -8,74 +8,17 @@
  * on. Whatever happens on the way, the members are told to go on.
  */
 #include "ckptctl/cli_job.h"
-#include "ckptctl/replica_call.h"
+#include "ckptctl/replicate.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
-#include "base/clock.h"
 #include "base/outcome.h"
-
-#define LOOK_MS		20
-#define MEET_S		600	/* default of --timeout */
 
 static const struct option longs[] = {
 	{ "timeout", required_argument, NULL, 't' },
 	{ NULL }
 };
-
-static json_t *cmd_vote_jobs(const struct replica_group *group)
-{
-	json_t *jobs = json_array();
-
-	for (unsigned int i = 0; i < group->nr; i++)
-		json_array_append_new(jobs, json_integer((json_int_t)group->members[i].job));
-	return jobs;
-}
-
-static void cmd_vote_nap(void)
-{
-	const struct timespec nap = { .tv_nsec = LOOK_MS * 1000000L };
-
-	nanosleep(&nap, NULL);
-}
-
-/* Bring all to the end of the same section. 0 or an exit status. */
-static int cmd_vote_meet(struct cli *cli, const struct replica_group *group, long long seconds)
-{
-	int64_t end = clock_monotonic_ms() + seconds * 1000;
-	bool met = false;
-	json_t *result;
-	int status;
-
-	while (!met) {
-		result = replica_ask(cli, "section", json_pack("{s:o}", "jobs",
-							       cmd_vote_jobs(group)), &status);
-		if (!result)
-			return status;
-		met = !strcmp(cli_str(result, "step"), "met");
-		json_decref(result);
-		if (!met && clock_monotonic_ms() > end) {
-			cli_wrong(cli, 0, "the replicas did not meet within %lld s", seconds);
-			return CLI_FAILED;
-		}
-		if (!met)
-			cmd_vote_nap();
-	}
-	return 0;
-}
-
-static int cmd_vote_go_on(struct cli *cli, const struct replica_group *group)
-{
-	int status;
-
-	json_decref(replica_ask(cli, "section", json_pack("{s:o, s:b}", "jobs",
-							  cmd_vote_jobs(group), "release", 1),
-				&status));
-	return status;
-}
 
 /* Checkpoint one member; its generation, or 0 with an exit status. */
 static int64_t cmd_vote_checkpoint(struct cli *cli, int64_t job, int *ret_status)
@@ -88,28 +31,13 @@ static int64_t cmd_vote_checkpoint(struct cli *cli, int64_t job, int *ret_status
 	return generation;
 }
 
-static int cmd_vote_end(struct cli *cli, int64_t job)
+/* Give the member @to what @from has in @generation, and restart it. 0 or an exit status. */
+static int cmd_vote_replace(struct cli *cli, const struct replica_group *group, unsigned int from,
+			    unsigned int to, int64_t generation)
 {
+	json_t *result;
 	int status;
 
-	json_decref(replica_ask(cli, "kill", json_pack("{s:I, s:i}", "job", (json_int_t)job,
-						       "signal", SIGKILL), &status));
-	if (status)
-		return status;
-	json_decref(replica_ask(cli, "wait", json_pack("{s:I}", "job", (json_int_t)job),
-				&status));
-	return status;
-}
-
-/* The minority begins again with what the member @from has. 0 or an exit status. */
-static int cmd_vote_repair(struct cli *cli, const struct replica_group *group, unsigned int from,
-			   unsigned int to, int64_t generation)
-{
-	int status = cmd_vote_end(cli, group->members[to].job);
-	json_t *result;
-
-	if (status)
-		return status;
 	result = replica_ask(cli, "replica", json_pack("{s:I, s:I, s:I}", "job",
 						       (json_int_t)group->members[from].job,
 						       "generation", (json_int_t)generation, "to",
@@ -123,13 +51,34 @@ static int cmd_vote_repair(struct cli *cli, const struct replica_group *group, u
 	return status ? status : replica_restart(cli, group, to, generation);
 }
 
+/*
+ * The minority begins again with what the member @from has. MPI jobs begin again all, as each
+ * restart leaves traces in a rank: only members that were restored as often are equal. 0 or an exit
+ * status.
+ */
+static int cmd_vote_repair(struct cli *cli, const struct replica_group *group, unsigned int from,
+			   unsigned int to, const int64_t *generations)
+{
+	int status = 0;
+
+	for (unsigned int i = 0; i < group->nr && !status; i++)
+		if (i == to || group->ranks)
+			status = replica_end(cli, group->members[i].job);
+	if (!status)
+		status = cmd_vote_replace(cli, group, from, to, generations[from]);
+	for (unsigned int i = 0; i < group->nr && !status && group->ranks; i++)
+		if (i != to)
+			status = replica_restart(cli, group, i, generations[i]);
+	return status;
+}
+
 /* All go back to what ckptd trusts most. 0 or an exit status. */
 static int cmd_vote_back(struct cli *cli, const struct replica_group *group)
 {
 	int status = 0;
 
 	for (unsigned int i = 0; i < group->nr && !status; i++)
-		status = cmd_vote_end(cli, group->members[i].job);
+		status = replica_end(cli, group->members[i].job);
 	for (unsigned int i = 0; i < group->nr && !status; i++)
 		status = replica_restart(cli, group, i, 0);
 	return status;
@@ -148,7 +97,31 @@ static int cmd_vote_act(struct cli *cli, const struct replica_group *group,
 		return 0;
 	while (i + 1 < group->nr && group->members[i].job != minority)
 		i++;
-	return cmd_vote_repair(cli, group, i ? 0 : 1, i, generations[i ? 0 : 1]);
+	return cmd_vote_repair(cli, group, i ? 0 : 1, i, generations);
+}
+
+static void cmd_vote_print_unsure(const json_t *result)
+{
+	const json_t *call;
+	size_t i;
+
+	printf("  nothing was changed: the ranks have called");
+	json_array_foreach(json_object_get(result, "choices"), i, call)
+		printf("%s %s", i ? "," : "", json_string_value(call));
+	printf(", of which replicas may differ without an error\n");
+}
+
+static void cmd_vote_print_page(const json_t *page)
+{
+	printf("  ");
+	if (cli_int(page, "job"))
+		printf("job %lld, ", (long long)cli_int(page, "job"));
+	if (json_object_get(page, "rank"))
+		printf("rank %lld, ", (long long)cli_int(page, "rank"));
+	printf("process %lld: page %s of %s-%s (%s), from byte %s%s\n",
+	       (long long)cli_int(page, "pid"), cli_str(page, "address"), cli_str(page, "start"),
+	       cli_str(page, "end"), cli_str(page, "mapping"), cli_str(page, "byte"),
+	       cli_int(page, "job") ? "" : "; no two are equal");
 }
 
 static void cmd_vote_print(struct cli *cli, json_t *result)
@@ -165,15 +138,10 @@ static void cmd_vote_print(struct cli *cli, json_t *result)
 	if (!strcmp(cli_str(result, "outcome"), "rejected"))
 		printf("; all begin again from their last generation that is trusted");
 	printf("\n");
-	json_array_foreach(json_object_get(result, "wrong"), i, page) {
-		if (cli_int(page, "job"))
-			printf("  job %lld, process %lld: page %s\n",
-			       (long long)cli_int(page, "job"), (long long)cli_int(page, "pid"),
-			       cli_str(page, "address"));
-		else
-			printf("  process %lld: page %s, of which no two are equal\n",
-			       (long long)cli_int(page, "pid"), cli_str(page, "address"));
-	}
+	if (!strcmp(cli_str(result, "outcome"), "unsure"))
+		cmd_vote_print_unsure(result);
+	json_array_foreach(json_object_get(result, "wrong"), i, page)
+		cmd_vote_print_page(page);
 }
 
 /* The members wait: checkpoint, compare, act. *@ret_result is the vote's. */
@@ -213,10 +181,10 @@ static int cmd_vote_do(struct cli *cli, int64_t job, long long seconds)
 		replica_group_done(&group);
 		return status;
 	}
-	status = cmd_vote_meet(cli, &group, seconds);
+	status = replicate_meet(cli, &group, seconds);
 	if (!status)
 		status = cmd_vote_compare(cli, &group, &result);
-	after = cmd_vote_go_on(cli, &group);
+	after = replicate_go_on(cli, &group);
 	status = status ? status : after;
 	if (!status)
 		status = cli_finish(cli, json_pack("{s:b, s:O}", "ok", 1, "result", result),
@@ -229,7 +197,7 @@ static int cmd_vote_do(struct cli *cli, int64_t job, long long seconds)
 static int cmd_vote_run(struct cli *cli, int argc, char **argv)
 {
 	json_t *args = json_object();
-	long long seconds = MEET_S;
+	long long seconds = REPLICATE_MEET_S;
 	int c, status = 0;
 
 	while (!status && (c = cli_getopt(cli, argc, argv, "", longs)) != -1) {

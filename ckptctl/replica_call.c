@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <pwd.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -53,6 +54,7 @@ static void replica_group_add(struct replica_group *group, const json_t *row)
 	m = &group->members[group->nr++];
 	m->job = json_integer_value(json_object_get(row, "job"));
 	group->uid = (uid_t)json_integer_value(json_object_get(row, "uid"));
+	group->ranks = json_object_get(row, "ranks");
 	m->paths = json_incref(json_object_get(of, "paths"));
 }
 
@@ -214,5 +216,18 @@ int replica_restart(struct cli *cli, const struct replica_group *group, unsigned
 		json_object_set_new(args, "generation", json_integer(generation));
 	result = replica_ask(cli, "restart", args, &status);
 	json_decref(result);
+	return status;
+}
+
+int replica_end(struct cli *cli, int64_t job)
+{
+	int status;
+
+	json_decref(replica_ask(cli, "kill", json_pack("{s:I, s:i}", "job", (json_int_t)job,
+						       "signal", SIGKILL), &status));
+	if (status)
+		return status;
+	json_decref(replica_ask(cli, "wait", json_pack("{s:I}", "job", (json_int_t)job),
+				&status));
 	return status;
 }

@@ -21,6 +21,7 @@ struct replica_member {
 struct replica_group {
 	unsigned int nr;
 	uid_t uid;		/* whose jobs they are */
+	bool ranks;		/* they are MPI jobs */
 	struct replica_member members[REPLICAS_MAX];	/* the leader first */
 };
 
@@ -48,5 +49,8 @@ int replica_copy_files(struct cli *cli, const struct replica_group *group, unsig
  */
 int replica_restart(struct cli *cli, const struct replica_group *group, unsigned int to,
 		    int64_t generation);
+
+/* End a member that runs, and wait until it has ended. 0 or an exit status. */
+int replica_end(struct cli *cli, int64_t job);
 
 #endif /* STILLPOINT_REPLICA_CALL_H */

@@ -69,6 +69,7 @@ struct glue {
 	uint32_t nr_done, orphans, leaving;	/* orphan.c; communicators among them */
 	uint32_t named, meetings;	/* communicators this rank named; meetings under way */
 	struct drained *drained;
+	struct own_table *own;		/* own.c; NULL: none */
 	uint64_t *met;			/* by world rank; meeting.c */
 	struct status_ring unread;	/* of threads without one in the page; progress.c */
 };

@@ -21,6 +21,7 @@
 
 #include "mpi-glue/collective.h"
 #include "mpi-glue/drain.h"
+#include "mpi-glue/own.h"
 #include "mpi-glue/quiesce_priv.h"
 #include "mpi-glue/rebuild.h"
 #include "mpi-glue/request.h"
@@ -386,6 +387,7 @@ static void *glue_thread(void *arg)
 	/* this thread is never held, and does not count as inside */
 	glue_self.unknown = 0;
 	glue_self.call = 1;
+	own_thread();
 	for (;;) {
 		uint32_t serial = __atomic_load_n(&order->serial, __ATOMIC_ACQUIRE);
 		bool more;
@@ -416,6 +418,7 @@ void quiesce_start(void)
 	answer = &glue.page->answer;
 	answer->world_rank = (uint32_t)glue.world_rank;
 	glue.run = glue.page->order.run;
+	own_begin();
 	if (glue.refused)
 		quiesce_refused();
 	glue_thread_say(STATUS_RUNNING);

@@ -11,6 +11,7 @@
 #include <limits.h>
 #include <stdlib.h>
 
+#include "mpi-glue/own.h"
 #include "mpi-glue/request.h"
 #include "mpi/calls.h"
 
@@ -161,6 +162,8 @@ recv_inside(const struct args *a, MPI_Status *status, struct call_mark *mark, un
 	MPI_Status own, *use = status;
 	int flag = 0, rc;
 
+	if (unlikely(a->rank == MPI_ANY_SOURCE))
+		own_choice(OWN_ANY_SOURCE);
 	if (unlikely(kept))
 		return recv_kept(kept, a, status, call);
 	if (unlikely(a->rank == MPI_PROC_NULL)) {	/* MPI_Recv fills in the status for it */
@@ -188,6 +191,8 @@ irecv_inside(const struct args *a, MPI_Request *request, unsigned int call)
 	MPI_Request real;
 	int rc;
 
+	if (unlikely(a->rank == MPI_ANY_SOURCE))
+		own_choice(OWN_ANY_SOURCE);
 	if (unlikely(kept))
 		return irecv_kept(kept, a, request, call);
 	rc = a->large ? abi_irecv_large(a->buf, a->count, real_dtype(a->dtype), a->rank, a->tag,

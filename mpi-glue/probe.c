@@ -6,8 +6,17 @@
  * has received since (struct vmsg's @kept).
  */
 
+#include "mpi-glue/own.h"
 #include "mpi-glue/request.h"
 #include "mpi/calls.h"
+
+static void probe_choice(int source, bool patient)
+{
+	if (source == MPI_ANY_SOURCE)
+		own_choice(OWN_ANY_SOURCE);
+	if (!patient)
+		own_choice(OWN_WHETHER);
+}
 
 /* @patient: probe until there is a message, or a hold is raised */
 LOWER_TEXT static int probe_iprobe(int source, int tag, MPI_Comm comm, int *flag,
@@ -15,6 +24,7 @@ LOWER_TEXT static int probe_iprobe(int source, int tag, MPI_Comm comm, int *flag
 {
 	MPI_Comm real;
 
+	probe_choice(source, patient);
 	if (unlikely(glue.kept & KEPT_MESSAGES) &&
 	    kept_probe(vobj_comm(comm), source, tag, status)) {
 		*flag = 1;
@@ -72,6 +82,7 @@ LOWER_TEXT static int probe_improbe(int source, int tag, MPI_Comm comm, int *fla
 	struct vmsg *msg;
 	int rc;
 
+	probe_choice(source, patient);
 	if (unlikely(kept)) {
 		msg = (struct vmsg *)vobj_new(VK_MSG, 0);
 		if (!msg) {

@@ -21,6 +21,7 @@
 #include <string.h>
 
 #include "mpi-glue/completion.h"
+#include "mpi-glue/own.h"
 #include "mpi-glue/rebuild.h"
 #include "mpi/calls.h"
 
@@ -87,8 +88,10 @@ void request_record(MPI_Request request, unsigned int call, void *buf, MPI_Count
 	req->made_by = (uint16_t)call;
 	req->order = post_order();
 	req->peer = world_rank_of((struct vcomm *)req->comm, rank);
-	if (rank == MPI_ANY_SOURCE)
+	if (rank == MPI_ANY_SOURCE) {
 		req->flags |= REQ_ANY;
+		own_choice(OWN_ANY_SOURCE);
+	}
 	ref_get(vobj_dtype(dtype));
 	ref_get(req->comm);
 }
@@ -272,6 +275,7 @@ LOWER_TEXT int PMPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
 	MPI_Request real;
 	int rc;
 
+	own_choice(OWN_WHETHER);
 	if (req && collective_waits(req->flags)) {
 		*flag = 0;
 		return MPI_SUCCESS;
@@ -305,6 +309,7 @@ LOWER_TEXT int PMPI_Request_get_status(MPI_Request request, int *flag, MPI_Statu
 	struct vrequest *req = (struct vrequest *)vobj_req(request);
 	int rc;
 
+	own_choice(OWN_WHETHER);
 	if (req &&
 	    (collective_waits(req->flags) || (unlikely(req->flags & REQ_IO) && !io_test(req)))) {
 		*flag = 0;

@@ -17,6 +17,7 @@
  * may be wrong for the application's array.
  */
 #include "mpi-glue/completion.h"
+#include "mpi-glue/own.h"
 #include "mpi/calls.h"
 
 /* Return the index of the first request that is known to be complete; -1: none. */
@@ -331,6 +332,7 @@ LOWER_TEXT int PMPI_Testall(int count, MPI_Request requests[], int *flag, MPI_St
 	MPI_Status *use = statuses;
 	struct vobj *comm = NULL;
 
+	own_choice(OWN_WHETHER);
 	if (needs_status(flags, ALL_NEED_STATUS) && statuses == MPI_STATUSES_IGNORE)
 		own = n;
 	if (unlikely(own))
@@ -425,6 +427,7 @@ LOWER_TEXT int PMPI_Waitany(int count, MPI_Request requests[], int *indx, MPI_St
 	MPI_Request *real = array_of(MPI_Request, n);
 	MPI_Status own, *use = status == MPI_STATUS_IGNORE ? &own : status;
 
+	own_choice(OWN_WHICH);
 	for (;;) {
 		uint32_t flags = reals_of(real, n, requests);
 
@@ -462,6 +465,7 @@ LOWER_TEXT int PMPI_Testany(int count, MPI_Request requests[], int *indx, int *f
 	uint32_t flags = reals_of(real, n, requests);
 	MPI_Status own, *use = status == MPI_STATUS_IGNORE ? &own : status;
 
+	own_choice(OWN_WHICH);
 	if (collective_waits(flags)) {
 		array_drop(real, n, false);
 		*flag = 0;
@@ -579,6 +583,7 @@ int PMPI_Waitsome(int incount, MPI_Request requests[], int *outcount, int indice
 {
 	GLUE_CALL(MPI_Waitsome);
 
+	own_choice(OWN_WHICH);
 	return some(incount, requests, outcount, indices, statuses, true, CALL_MPI_Waitsome, &mark);
 }
 MPI_ALIAS(MPI_Waitsome);
@@ -588,6 +593,7 @@ int PMPI_Testsome(int incount, MPI_Request requests[], int *outcount, int indice
 {
 	GLUE_CALL(MPI_Testsome);
 
+	own_choice(OWN_WHICH);
 	return some(incount, requests, outcount, indices, statuses, false, CALL_MPI_Testsome,
 		    &mark);
 }

@@ -26,6 +26,7 @@ UPPER_SOURCES := \
 	mpi-glue/local.c \
 	mpi-glue/meeting.c \
 	mpi-glue/orphan.c \
+	mpi-glue/own.c \
 	mpi-glue/p2p.c \
 	mpi-glue/probe.c \
 	mpi-glue/progress.c \

@@ -240,7 +240,7 @@ static void release_ranks(const struct shim_spec *spec)
 {
 	int dir;
 
-	if (!spec_has_pages(spec) || pages_find(&spec->ranks, spec->job, &dir))
+	if (!spec_has_pages(spec) || pages_find(&spec->ranks, spec->pages, &dir))
 		return;
 	pages_release(&spec->ranks, dir);
 	close(dir);
@@ -326,8 +326,8 @@ static json_t *share_pages(const struct shim_init *init)
 
 	if (!spec_has_pages(spec))
 		return NULL;
-	err = spec->restore ? pages_find(&spec->ranks, spec->job, &dir) :
-	      pages_make(&spec->ranks, spec->job, spec->uid, spec->gid, &dir);
+	err = spec->restore ? pages_find(&spec->ranks, spec->pages, &dir) :
+	      pages_make(&spec->ranks, spec->pages, spec->uid, spec->gid, &dir);
 	if (!err) {
 		err = shim_send(init->sock, &msg, NULL, 0, &dir, 1);
 		close(dir);

@@ -64,7 +64,7 @@ static int spec_unpack(struct shim_spec *s, struct ckpt_error *error)
 	if (json_unpack_ex(s->json, &wrong, 0,
 			   "{s:I, s:s, s:s, s:s, s:i, s:i, s:o, s:b, s:[sss], s?i, s?o, s?o, s?s, "
 			   "s?i, s?o, s?o, s?i, s?b, s?o, s?[II], s?o, s?o, s?s, s?i, "
-			   "s?o, s?I, s?s, s?I !}",
+			   "s?o, s?I, s?s, s?I, s?I !}",
 			   "job", &s->job, "state_dir", &s->state_dir, "image_dir", &s->image_dir,
 			   "key", &s->key, "uid", &uid, "gid", &gid, "groups", &groups, "host_ns",
 			   &host_ns, "stdio", &s->stdio[0], &s->stdio[1], &s->stdio[2], "window",
@@ -75,8 +75,10 @@ static int spec_unpack(struct shim_spec *s, struct ckpt_error *error)
 			   &s->old_logs, "ranks", &ranks, "encryption_key",
 			   &s->encryption_key, "nice", &nice, "sched", &s->sched,
 			   "bounding", &bounding, "apparmor", &s->apparmor, "writes_tag",
-			   &writes_tag))
+			   &writes_tag, "pages", &s->pages))
 		return error_set(error, -EINVAL, "bad specification: %s", wrong.text);
+	if (!s->pages)
+		s->pages = s->job;
 	s->uid = (uid_t)uid;
 	s->gid = (gid_t)gid;
 	s->host_ns = host_ns;

@@ -23,6 +23,7 @@
 struct shim_spec {
 	json_t *json;
 	json_int_t job;
+	json_int_t pages;	/* the job after which the ranks' status pages are named */
 	const char *state_dir;	/* of this job, on this node */
 	const char *image_dir;	/* of this job: logs, generations */
 	const char *key;

@@ -140,7 +140,7 @@ static int set_own(const struct shim *shim, unsigned int index, const json_t *en
 	if (spec_has_pages(&shim->spec)) {
 		char path[64];
 
-		pages_path(shim->spec.job, shim->spec.ranks.rank[index], path, sizeof(path));
+		pages_path(shim->spec.pages, shim->spec.ranks.rank[index], path, sizeof(path));
 		if (setenv("CKPT_STATUS", path, 1))
 			return -errno;
 	}

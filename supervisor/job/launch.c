@@ -32,6 +32,7 @@ json_t *launch_spec(const struct job *job, json_t *restore)
 				 "uid", (json_int_t)job->uid, "host_ns", job->host_ns);
 	const json_t *ranks = record->ranks;
 	unsigned int node = job->node_index;
+	json_t *leader;
 	json_t *stdio;
 
 	if (ranks)
@@ -55,6 +56,9 @@ json_t *launch_spec(const struct job *job, json_t *restore)
 		json_array_set_new(stdio, 0, json_string(SPEC_NULL));
 		json_object_set_new(spec, "stdio", stdio);
 	}
+	/* the images of a replica name the leader's status pages */
+	leader = json_object_get(json_object_get(record->other, "replicas"), "leader");
+	json_object_set(spec, "pages", leader);	/* NULL: not set */
 	if (restore)
 		json_object_set_new(spec, "restore", restore);
 	return spec;

@@ -15,6 +15,7 @@
 #include "base/outcome.h"
 #include "supervisor/control/worker.h"
 #include "supervisor/job/jobs.h"
+#include "supervisor/job/rank_record.h"
 #include "supervisor/verbs/user_limits.h"
 #include "supervisor/vote/member.h"
 #include "supervisor/vote/vote.h"
@@ -37,31 +38,34 @@ struct verb_section {
 	size_t nr;
 	json_int_t jobs[TALLY_MEMBERS];
 	pid_t inits[TALLY_MEMBERS];
+	unsigned int ranks[TALLY_MEMBERS];	/* 0: one process without ranks */
 };
 
 /* ---- in the worker: who looks into a process waits for whoever holds the lock of its map */
 
 struct verb_section_tables {
 	size_t nr;
-	struct member members[TALLY_MEMBERS];
-	struct section_member states[TALLY_MEMBERS];
+	struct member *members;
+	struct section_member *states;
 };
 
 static json_t *verb_section_open(const struct verb_section *s, struct verb_section_tables *t)
 {
 	struct ckpt_error error = {};
+	unsigned int nr, i;
+	size_t job;
 	int err = 0;
 
-	for (size_t i = 0; i < s->nr && !err; i++) {
-		err = member_open(s->inits[i], &t->members[i], &error);
-		if (!err) {
-			t->nr++;
-			err = member_read(&t->members[i], &t->states[i]);
-		}
+	for (job = 0; job < s->nr && !err; job++) {
+		nr = s->ranks[job] ? s->ranks[job] : 1;
+		err = member_open(s->inits[job], s->ranks[job], &t->members[t->nr], &error);
+		for (i = 0; i < nr && !err; i++)
+			err = member_read(&t->members[t->nr + i], &t->states[t->nr + i]);
 		if (err)
 			return outcome_error(err, "job %lld cannot be a replica: %s",
-					     (long long)s->jobs[i],
+					     (long long)s->jobs[job],
 					     error.text[0] ? error.text : strerror(-err));
+		t->nr += nr;
 	}
 	return NULL;
 }
@@ -105,11 +109,22 @@ static json_t *verb_section_run(struct channel_reporter *reporter, void *arg)
 {
 	const struct verb_section *s = arg;
 	struct verb_section_tables t = { 0 };
-	json_t *outcome = verb_section_open(s, &t) ?: verb_section_step(&t, s->release);
+	json_t *outcome;
+	size_t nr = 0;
 
 	(void)reporter;
+	for (size_t i = 0; i < s->nr; i++)
+		nr += s->ranks[i] ? s->ranks[i] : 1;
+	t.members = calloc(nr, sizeof(*t.members));
+	t.states = calloc(nr, sizeof(*t.states));
+	if (!t.members || !t.states)
+		outcome = outcome_error(-ENOMEM, "out of memory");
+	else
+		outcome = verb_section_open(s, &t) ?: verb_section_step(&t, s->release);
 	for (size_t i = 0; i < t.nr; i++)
 		member_close(&t.members[i]);
+	free(t.members);
+	free(t.states);
 	return outcome;
 }
 
@@ -139,6 +154,7 @@ static json_t *verb_section_take(struct request *request, struct verb_section *s
 		outcome = job_check_running(job);
 	if (!outcome) {
 		s->jobs[s->nr] = id;
+		s->ranks[s->nr] = job->record.ranks ? rank_record_size(job->record.ranks) : 0;
 		s->inits[s->nr++] = job->init;
 	}
 	return outcome;
@@ -226,9 +242,9 @@ void verb_vote(struct request *request)
 
 static json_t *verb_replica_check(const struct job *job)
 {
-	if (job->parts || job->record.ranks)
-		return outcome_error(-EOPNOTSUPP, "job %lld has MPI ranks: replicas are of single "
-				     "processes", (long long)job->id);
+	if (job->parts)
+		return outcome_error(-EOPNOTSUPP, "job %lld has ranks on several nodes: replicas "
+				     "are of jobs on one node", (long long)job->id);
 	if (job->host_ns)
 		return outcome_error(-EOPNOTSUPP, "job %lld has no namespaces of its own, so its "
 				     "process numbers cannot be used twice", (long long)job->id);

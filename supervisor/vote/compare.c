@@ -22,24 +22,20 @@
 
 #include "image/describe.h"
 #include "image/reader.h"
+#include "supervisor/vote/excluded.h"
 
 #define PAGE		4096ULL
 #define STRETCH		(256ULL << 10)
-#define MAPS_MAX	64U
-#define MASKS_MAX	256U
-#define RSEQ_MIN	32U	/* bytes that the kernel may write */
+#define MAPS_MAX	1024U
 
 struct compare_side {
 	struct image_reader *r;
-	unsigned int nr_maps, nr_masks;
+	unsigned int nr_maps;
 	struct {
 		int32_t pid;
 		uint64_t mm_id;
 	} maps[MAPS_MAX];
-	struct {
-		int32_t pid;
-		uint64_t addr, len;
-	} masks[MASKS_MAX];
+	struct excluded *excluded;
 	XXH3_state_t *root;
 	uint8_t *buf;		/* STRETCH */
 	XXH128_hash_t digest;	/* of it */
@@ -57,7 +53,7 @@ static int compare_failed(struct compare *c, unsigned int i, int err)
 	return error_set(c->error, err, "%s", image_reader_error(c->sides[i].r));
 }
 
-/* Note the memory maps and what the kernel writes into them. */
+/* Note the memory maps, and what does not count. */
 static int compare_collect(struct compare *c, unsigned int i)
 {
 	struct compare_side *s = &c->sides[i];
@@ -67,23 +63,21 @@ static int compare_collect(struct compare *c, unsigned int i)
 	image_state_rewind(s->r);
 	while ((ret = image_state_next(s->r, &rec)) == 1) {
 		const struct ckpt_rec_mm *mm = describe_as(&rec, CKPT_REC_MM, struct ckpt_rec_mm);
-		const struct ckpt_rec_thread *t = describe_as(&rec, CKPT_REC_THREAD,
-							      struct ckpt_rec_thread);
 
-		if ((mm && s->nr_maps == MAPS_MAX) || (t && s->nr_masks == MASKS_MAX))
-			return error_set(c->error, -E2BIG, "too many processes or threads");
+		if (mm && s->nr_maps == MAPS_MAX)
+			return error_set(c->error, -E2BIG, "too many processes");
 		if (mm) {
 			s->maps[s->nr_maps].pid = mm->pid;
 			s->maps[s->nr_maps++].mm_id = mm->mm_id;
 		}
-		if (t && t->rseq) {
-			s->masks[s->nr_masks].pid = t->pid;
-			s->masks[s->nr_masks].addr = t->rseq;
-			s->masks[s->nr_masks++].len = t->rseq_len > RSEQ_MIN ? t->rseq_len :
-						      RSEQ_MIN;
-		}
 	}
-	return ret ? compare_failed(c, i, ret) : 0;
+	ret = ret ? ret : excluded_collect(s->r, &s->excluded);
+	if (ret == -ENOMEM || ret == -E2BIG)
+		return error_set(c->error, ret, "too many mappings or threads to compare");
+	if (ret)
+		return compare_failed(c, i, ret);
+	c->out->tally.choices |= excluded_choices(s->excluded);
+	return 0;
 }
 
 static bool compare_same_maps(const struct compare *c, unsigned int nr)
@@ -116,20 +110,6 @@ static int compare_next(struct compare *c, unsigned int k, uint64_t from, uint64
 	return 0;
 }
 
-/* Zero what the kernel writes. */
-static void compare_mask(const struct compare_side *s, int32_t pid, uint64_t base)
-{
-	for (unsigned int i = 0; i < s->nr_masks; i++) {
-		uint64_t from = s->masks[i].addr, to = from + s->masks[i].len;
-
-		if (s->masks[i].pid != pid || to <= base || from >= base + STRETCH)
-			continue;
-		from = from < base ? base : from;
-		to = to > base + STRETCH ? base + STRETCH : to;
-		memset(s->buf + (from - base), 0, to - from);
-	}
-}
-
 /* Read the stretch at @base of the @k-th map of one member. */
 static int compare_read(struct compare_side *s, unsigned int k, uint64_t base)
 {
@@ -151,7 +131,7 @@ static int compare_read(struct compare_side *s, unsigned int k, uint64_t base)
 	}
 	if (ret < 0)
 		return ret;
-	compare_mask(s, s->maps[k].pid, base);
+	excluded_mask(s->excluded, s->maps[k].pid, base, s->buf, STRETCH);
 	return 0;
 }
 
@@ -169,6 +149,23 @@ static void compare_digest(struct compare_side *s, unsigned int k, uint64_t base
 		return;
 	XXH3_128bits_update(s->root, place, sizeof(place));
 	XXH3_128bits_update(s->root, &s->digest, sizeof(s->digest));
+}
+
+/* Name the page at @at of the stretch at @base, in which @odd differs. */
+static void compare_tell(struct compare *c, unsigned int k, int odd, uint64_t base, uint64_t at)
+{
+	struct compared_page *told = &c->out->told[c->out->nr_told++];
+	const struct compare_side *s = &c->sides[0];
+	bool same = true;
+	uint64_t byte;
+
+	for (byte = at; same && byte < at + PAGE; byte++)
+		for (unsigned int i = 1; i < c->out->tally.nr; i++)
+			same = same && c->sides[i].buf[byte] == s->buf[byte];
+	*told = (struct compared_page) {
+		.member = odd, .pid = s->maps[k].pid, .addr = base + at, .byte = base + byte - 1,
+	};
+	place_find(s->r, s->maps[k].mm_id, told->pid, told->addr, &told->place);
 }
 
 /* Compare the pages of a stretch, one by one. */
@@ -189,9 +186,7 @@ static void compare_pages(struct compare *c, unsigned int k, uint64_t base)
 		odd = tally_page(&out->tally, kinds);
 		if (odd == TALLY_EQUAL || out->nr_told == COMPARE_TOLD)
 			continue;
-		out->told[out->nr_told].member = odd;
-		out->told[out->nr_told].pid = c->sides[0].maps[k].pid;
-		out->told[out->nr_told++].addr = base + at;
+		compare_tell(c, k, odd, base, at);
 	}
 }
 
@@ -266,6 +261,7 @@ static void compare_done(struct compare *c)
 		snprintf(c->out->digest[i], sizeof(c->out->digest[i]), "%016" PRIx64 "%016" PRIx64,
 			 (uint64_t)root.high64, (uint64_t)root.low64);
 		image_close(s->r);
+		excluded_free(s->excluded);
 		XXH3_freeState(s->root);
 		free(s->buf);
 	}

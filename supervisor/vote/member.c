@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The section table of a running process; see member.h.
+ * The section tables of running processes; see member.h.
  *
- * The table is found by the shape of its mapping and its magic bytes. Nothing but its field until
+ * A table is found by the shape of its mapping and its magic bytes. Nothing but its field until
  * is ever written. The process may have written anything into it: the numbers are only compared.
  */
 #include "supervisor/vote/member.h"
@@ -16,23 +16,34 @@
 
 #include "libckptctl/section_table.h"
 
+#define MEMBER_PROCESSES	1024
+
 static const uint8_t magic[SECTION_MAGIC_BYTES] = SECTION_MAGIC;
 
-/* The only child of @parent; 0: there is none, or more than one. */
-static pid_t member_only_child(pid_t parent)
+/* One level of a job's tree at a time: the processes that are still to be looked at. */
+struct member_tree {
+	unsigned int nr, next;
+	pid_t pids[MEMBER_PROCESSES];
+};
+
+/* Add the children of @parent; -E2BIG. */
+static int member_children(struct member_tree *tree, pid_t parent)
 {
 	char path[64];
-	int pid = 0, other = 0;
+	int pid, err = 0;
 	FILE *f;
 
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)parent, (int)parent);
 	f = fopen(path, "re");
-	if (!f)
-		return 0;
-	if (fscanf(f, "%d", &pid) != 1 || fscanf(f, "%d", &other) == 1)
-		pid = 0;
-	fclose(f);
-	return pid;
+	while (f && !err && fscanf(f, "%d", &pid) == 1) {
+		if (tree->nr == MEMBER_PROCESSES)
+			err = -E2BIG;
+		else
+			tree->pids[tree->nr++] = pid;
+	}
+	if (f)
+		fclose(f);
+	return err;
 }
 
 static bool member_is_table(int fd, uint64_t addr)
@@ -64,14 +75,13 @@ static uint64_t member_find(pid_t pid, int fd)
 	return found;
 }
 
-int member_open(pid_t init, struct member *ret_member, struct ckpt_error *error)
+/* 0; -ENODATA: the process has no table. */
+static int member_open_one(pid_t pid, struct member *ret_member, struct ckpt_error *error)
 {
-	struct member m = { .pid = member_only_child(init), .fd = -1 };
+	struct member m = { .pid = pid };
 	char path[64];
 
-	if (!m.pid)
-		return error_set(error, -EOPNOTSUPP, "it has not exactly one process");
-	snprintf(path, sizeof(path), "/proc/%d/mem", (int)m.pid);
+	snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
 	m.fd = open(path, O_RDWR | O_CLOEXEC);
 	if (m.fd < 0)
 		return error_set(error, -errno, "%s: %s", path, strerror(errno));
@@ -82,6 +92,51 @@ int member_open(pid_t init, struct member *ret_member, struct ckpt_error *error)
 	}
 	*ret_member = m;
 	return 0;
+}
+
+/* Open those of the whole tree that have a table. */
+static int member_open_ranks(struct member_tree *tree, unsigned int nr,
+			     struct member *ret_members, struct ckpt_error *error)
+{
+	unsigned int found = 0;
+	struct member m;
+	int err = 0;
+
+	while (!err && tree->next < tree->nr) {
+		pid_t pid = tree->pids[tree->next++];
+
+		err = member_children(tree, pid);
+		if (err)
+			err = error_set(error, err, "it has too many processes");
+		else if (member_open_one(pid, &m, NULL))
+			continue;
+		else if (found < nr)
+			ret_members[found++] = m;
+		else {
+			member_close(&m);
+			err = error_set(error, -E2BIG, "more processes than its %u ranks call "
+					"ckpt_section_begin()", nr);
+		}
+	}
+	if (!err && found < nr)
+		err = error_set(error, -ENODATA, "only %u of its %u ranks call "
+				"ckpt_section_begin()", found, nr);
+	for (unsigned int i = 0; err && i < found; i++)
+		member_close(&ret_members[i]);
+	return err;
+}
+
+int member_open(pid_t init, unsigned int nr, struct member *ret_members, struct ckpt_error *error)
+{
+	struct member_tree tree = { 0 };
+
+	if (member_children(&tree, init))
+		return error_set(error, -E2BIG, "it has too many processes");
+	if (nr)
+		return member_open_ranks(&tree, nr, ret_members, error);
+	if (tree.nr != 1)
+		return error_set(error, -EOPNOTSUPP, "it has not exactly one process");
+	return member_open_one(tree.pids[0], ret_members, error);
 }
 
 void member_close(struct member *member)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A member of a group of replicas while it runs: its table of sections, in its process's memory.
+ * A member of a group of replicas while it runs: the tables of sections of its processes, in their
+ * memory.
  */
 #ifndef STILLPOINT_VOTE_MEMBER_H
 #define STILLPOINT_VOTE_MEMBER_H
@@ -17,15 +18,18 @@ struct member {
 };
 
 /*
- * member_open() - find the table of the job's process
- * @init: parent of the job's processes
+ * member_open() - find the tables of the job's processes
+ * @init: ancestor of the job's processes
+ * @nr: how many tables there have to be: one for each rank; 0: the job is one process
+ * @ret_members: room for @nr, at least 1
  *
- * -ENODATA: the process has no table; -EOPNOTSUPP: the job has not exactly one process.
+ * -ENODATA: too few processes have a table; -EOPNOTSUPP: a job without ranks has not exactly one
+ * process; -E2BIG: more processes than ranks have a table.
  */
-int member_open(pid_t init, struct member *ret_member, struct ckpt_error *error);
+int member_open(pid_t init, unsigned int nr, struct member *ret_members, struct ckpt_error *error);
 void member_close(struct member *member);
 int member_read(const struct member *member, struct section_member *ret_state);
-/* Tell the member to wait from section @until on; 0: to go on. */
+/* Tell the process to wait from section @until on; 0: to go on. */
 int member_tell(const struct member *member, uint64_t until);
 
 #endif /* STILLPOINT_VOTE_MEMBER_H */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The common point of replicas: which section each of them is to wait at. Decisions only.
+ * The common point of replicas: which section each process is to wait at. Decisions only.
  *
- * Replicas run on while they are asked and told, so a member may have passed the section that it
- * is told; it then waits at the end of its next one, and the others are told that.
+ * Replicas run on while they are asked and told, so a process may have passed the section that it
+ * is told; it then waits at the end of its next one, and the others are told that. The ranks of a
+ * replica need each other to get to the end of a section: none must be left at an earlier one.
  */
 #ifndef STILLPOINT_VOTE_SECTION_H
 #define STILLPOINT_VOTE_SECTION_H
@@ -12,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A member's table (libckptctl/section_table.h). */
+/* The table of a process of a member (libckptctl/section_table.h). */
 struct section_member {
 	uint64_t section, until;
 	bool waits;

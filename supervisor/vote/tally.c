@@ -39,6 +39,8 @@ enum tally_outcome tally_decide(const struct tally *tally, unsigned int *ret_min
 
 	if (!tally->differ)
 		return TALLY_VERIFIED;
+	if (tally->choices)
+		return TALLY_UNSURE;
 	for (i = 0; i < tally->nr; i++) {
 		if (!tally->against[i])
 			continue;
@@ -55,7 +57,7 @@ const char *tally_name(enum tally_outcome outcome)
 {
 	static const char *const names[] = {
 		[TALLY_VERIFIED] = "verified", [TALLY_REPAIRED] = "repaired",
-		[TALLY_REJECTED] = "rejected",
+		[TALLY_REJECTED] = "rejected", [TALLY_UNSURE] = "unsure",
 	};
 
 	return names[outcome];

@@ -6,7 +6,8 @@
  * Verified: all pages of all members are equal. Repaired: of three members two are equal in all
  * pages, and the third, the minority, differs in some. Rejected: anything else; so are two members
  * that differ, and three of which two differ, even in different pages: no two are equal then, and
- * what they have computed since cannot be trusted.
+ * what they have computed since cannot be trusted. Unsure: members differ, and may do so without an
+ * error, as they have made choices (a message from any source) that each may make otherwise.
  */
 #ifndef STILLPOINT_VOTE_TALLY_H
 #define STILLPOINT_VOTE_TALLY_H
@@ -16,7 +17,7 @@
 
 #define TALLY_MEMBERS	3
 
-enum tally_outcome { TALLY_VERIFIED, TALLY_REPAIRED, TALLY_REJECTED };
+enum tally_outcome { TALLY_VERIFIED, TALLY_REPAIRED, TALLY_REJECTED, TALLY_UNSURE };
 
 struct tally {
 	unsigned int nr;		/* members, 2 or 3 */
@@ -24,6 +25,7 @@ struct tally {
 	uint64_t differ;		/* of these, that are not equal in all members */
 	uint64_t against[TALLY_MEMBERS];	/* pages in which this member alone differs */
 	uint64_t none;			/* pages without two that are equal */
+	uint32_t choices;		/* enum own_choice, of any member */
 };
 
 /* Returned by tally_page() for a page that has no minority. */

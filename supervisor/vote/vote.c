@@ -14,6 +14,7 @@
 
 #include "base/outcome.h"
 #include "engine/op/op_args.h"
+#include "mpi-glue/own_table.h"
 #include "supervisor/catalog/trust.h"
 #include "supervisor/control/worker.h"
 #include "supervisor/vote/compare.h"
@@ -27,20 +28,45 @@ struct vote {
 
 /* ----------------------------------------------------------- in the worker */
 
+static json_t *vote_hex(uint64_t number)
+{
+	return json_sprintf("%llx", (unsigned long long)number);
+}
+
 static json_t *vote_wrong(const struct vote *v, const struct compared *c)
 {
-	json_t *list = json_array();
-	char addr[20];
+	json_t *list = json_array(), *row;
 
 	for (unsigned int i = 0; i < c->nr_told; i++) {
-		int member = c->told[i].member;
+		const struct compared_page *page = &c->told[i];
 
-		snprintf(addr, sizeof(addr), "%llx", (unsigned long long)c->told[i].addr);
-		json_array_append_new(list, json_pack("{s:I, s:i, s:s}", "job",
-						      member < 0 ? (json_int_t)0 :
-						      (json_int_t)v->members[member].job, "pid",
-						      (int)c->told[i].pid, "address", addr));
+		row = json_pack("{s:I, s:i, s:o, s:o, s:o*, s:s}", "job", page->member < 0 ?
+				(json_int_t)0 : (json_int_t)v->members[page->member].job, "pid",
+				(int)page->pid, "address", vote_hex(page->addr), "byte",
+				vote_hex(page->byte), "rank", page->place.rank < 0 ? NULL :
+				json_integer(page->place.rank), "mapping", page->place.mapping);
+		json_object_set_new(row, "start", vote_hex(page->place.start));
+		json_object_set_new(row, "end", vote_hex(page->place.end));
+		json_array_append_new(list, row);
 	}
+	return list;
+}
+
+/* The calls for which replicas may differ without an error. */
+static json_t *vote_choices(uint32_t choices)
+{
+	static const struct {
+		enum own_choice choice;
+		const char *name;
+	} names[] = {
+		{ OWN_ANY_SOURCE, "MPI_ANY_SOURCE" }, { OWN_WHICH, "MPI_Waitany" },
+		{ OWN_WHETHER, "MPI_Test" },
+	};
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (choices & names[i].choice)
+			json_array_append_new(list, json_string(names[i].name));
 	return list;
 }
 
@@ -55,6 +81,8 @@ static json_t *vote_result(const struct vote *v, const struct compared *c)
 	result = json_pack("{s:s, s:I, s:I, s:o, s:o}", "outcome", tally_name(outcome), "pages",
 			   (json_int_t)c->tally.pages, "differ", (json_int_t)c->tally.differ,
 			   "wrong", vote_wrong(v, c), "digests", digests);
+	if (c->tally.choices)
+		json_object_set_new(result, "choices", vote_choices(c->tally.choices));
 	if (outcome == TALLY_REPAIRED)
 		json_object_set_new(result, "minority",
 				    json_integer((json_int_t)v->members[minority].job));
@@ -103,6 +131,8 @@ static void vote_mark(const struct vote *v, const json_t *result)
 	struct ckpt_error error = {};
 	enum trust trust;
 
+	if (!strcmp(outcome ?: "", tally_name(TALLY_UNSURE)))
+		return;		/* nothing is known of them */
 	for (unsigned int i = 0; i < v->nr; i++) {
 		const struct vote_member *m = &v->members[i];
 

@@ -22,8 +22,10 @@ struct vote_member {
  * vote_start() - compare the generations, mark them, and answer @request
  * @nr: 2 or 3
  *
- * Result: {"outcome": tally_name(), "minority": job (if repaired), "pages", "differ", "wrong":
- * [{"job" (0: no two are equal), "pid", "address"}, ...], "digests": [text, ...]}
+ * Result: {"outcome": tally_name(), "minority": job (if repaired), "choices": [MPI call, ...] (if
+ * ranks made some), "pages", "differ", "wrong":
+ * [{"job" (0: no two are equal), "rank" (of MPI jobs), "pid", "address", "byte", "start", "end",
+ * "mapping"}, ...], "digests": [text, ...]}
  */
 void vote_start(struct request *request, const struct vote_member *members, unsigned int nr);
 

@@ -19,11 +19,14 @@
 
 #include "image/merge.h"
 #include "libckptctl/ckptctl.h"
+#include "mpi-glue/own_table.h"
 #include "supervisor/vote/compare.h"
 #include "supervisor/vote/member.h"
 
 #define HEAP	0x10000000ULL
 #define NR	200U		/* pages: more than a stretch */
+#define STACK	0x7ff000000000ULL
+#define TABLE	0x7ff100000000ULL
 #define RSEQ	0x40U		/* in page 2 */
 #define JOB	"7-abc"
 
@@ -33,6 +36,9 @@ struct shape {
 	unsigned int seed;
 	bool no_zeros;		/* page 5, of zeros, is not stored */
 	uint8_t rseq;		/* in the bytes that the kernel writes */
+	uint64_t below;		/* an address of the lower half, in page 7 */
+	uint8_t dead, own;	/* below the stack pointer; in what the table lists */
+	bool table, choice;	/* a rank of MPI, which has made a choice */
 	int pid;
 };
 
@@ -46,8 +52,43 @@ static void put_records(struct image *img, int pid)
 		.rseq = HEAP + 2 * PAGE + RSEQ, .rseq_len = 32,
 	};
 
+	struct ckpt_rec_vma stack = {
+		.hdr = { .len = sizeof(stack), .type = CKPT_REC_VMA }, .mm_id = 1,
+		.kind = CKPT_VMA_ANON, .flags = CKPT_VM_GROWSDOWN, .start = STACK,
+		.end = STACK + 2 * PAGE,
+	};
+	struct ckpt_rec_vma table = {
+		.hdr = { .len = sizeof(table), .type = CKPT_REC_VMA }, .mm_id = 1,
+		.kind = CKPT_VMA_ANON, .start = TABLE, .end = TABLE + OWN_TABLE_SIZE,
+	};
+
+	thread.regs[19] = STACK + PAGE + 1024;
 	assert_int_equal(image_state_append(img, &mm, sizeof(mm)), 0);
+	assert_int_equal(image_state_append(img, &stack, sizeof(stack)), 0);
+	assert_int_equal(image_state_append(img, &table, sizeof(table)), 0);
 	assert_int_equal(image_state_append(img, &thread, sizeof(thread)), 0);
+}
+
+/* The stack of two pages, and the table of the glue with one entry. */
+static void put_rank(struct image *img, const struct shape *shape)
+{
+	static const uint8_t magic[] = OWN_MAGIC;
+	uint8_t page[PAGE] = { 0 };
+	struct own_table *t = (void *)page;
+
+	assert_int_equal(image_pages_add(img, 1, STACK, 1, page), 0);
+	memset(page, 1, sizeof(page));
+	memset(page, shape->dead, 1024 - 128);
+	assert_int_equal(image_pages_add(img, 1, STACK + PAGE, 1, page), 0);
+	if (!shape->table)
+		return;
+	memset(page, 0, sizeof(page));
+	memcpy(t->magic, magic, sizeof(magic));
+	t->version = OWN_VERSION;
+	t->nr = 1;
+	t->choices = shape->choice ? OWN_ANY_SOURCE : 0;
+	t->range[0] = (struct own_range) { HEAP + 8 * PAGE + 40, 24 };
+	assert_int_equal(image_pages_add(img, 1, TABLE, 1, page), 0);
 }
 
 static void put_pages(struct image *img, const struct shape *shape)
@@ -60,6 +101,10 @@ static void put_pages(struct image *img, const struct shape *shape)
 		fill_page(page, i == 5 ? 0 : (int)i == shape->page ? shape->seed : i + 1);
 		if (i == 2)
 			memset(page + RSEQ, shape->rseq, 32);
+		if (i == 7)
+			memcpy(page + 800, &shape->below, sizeof(shape->below));
+		if (i == 8)
+			memset(page + 40, shape->own, 24);
 		if (i == 5 && !shape->no_zeros)
 			assert_int_equal(image_pages_zero(img, 1, addr, 1), 0);
 		else if (i != 5)
@@ -78,6 +123,7 @@ static void store(const struct scratch *s, unsigned int generation, struct shape
 	assert_int_equal(image_create(w, s->key, &options, &img, &error), 0);
 	put_records(img, shape.pid ? shape.pid : 100);
 	put_pages(img, &shape);
+	put_rank(img, &shape);
 	image_set(img, "note", "old");
 	if (image_commit(img, &error))
 		fail_msg("%s", error.text);
@@ -146,6 +192,48 @@ static void differs(void **state)
 		store(s, i + 1, (struct shape) { .page = 9, .seed = 1000 + i });
 	assert_int_equal(compare(s, 3, JOB, &c), 0);
 	assert_int_equal(c.told[0].member, TALLY_NONE);
+}
+
+/* The glue's own memory, the dead stack and addresses below do not count; all else does. */
+static void rank(void **state)
+{
+	static const struct {
+		struct shape shape;
+		unsigned int differ;
+		uint64_t byte;
+	} rows[] = {
+		{ { .page = -1, .table = true }, 0, 0 },
+		{ { .page = -1, .table = true, .dead = 9 }, 0, 0 },
+		{ { .page = -1, .table = true, .own = 9 }, 0, 0 },
+		{ { .page = -1, .table = true, .below = 0x200000001000ULL }, 0, 0 },
+		{ { .page = -1, .table = true, .below = 0x210000000000ULL }, 1,
+		  HEAP + 7 * PAGE + 800 + 5 },
+		{ { .page = 8, .seed = 77, .table = true }, 1, HEAP + 8 * PAGE },
+	};
+	struct scratch *s = *state;
+	struct compared c;
+	uint64_t below;
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		below = rows[i].shape.below ? 0x20ffffffff00ULL : 0;
+		for (unsigned int k = 1; k < 3; k++)
+			store(s, k, (struct shape) { .page = -1, .table = true, .below = below });
+		store(s, 3, rows[i].shape);
+		assert_int_equal(compare(s, 3, JOB, &c), 0);
+		assert_int_equal(c.tally.differ, rows[i].differ);
+		assert_int_equal(c.nr_told, rows[i].differ);
+		if (rows[i].byte)
+			assert_true(c.told[0].byte == rows[i].byte);
+		assert_int_equal(!strcmp(c.digest[0], c.digest[2]), !rows[i].differ);
+		for (unsigned int k = 1; k < 4; k++)
+			remove_image(scratch_generation(s, k));
+	}
+	/* without a table nothing is the glue's */
+	store(s, 1, (struct shape) { .page = -1, .choice = true, .table = true });
+	store(s, 2, (struct shape) { .page = -1, .own = 9, .below = 0x200000001000ULL });
+	assert_int_equal(compare(s, 2, JOB, &c), 0);
+	assert_int_equal(c.tally.choices, OWN_ANY_SOURCE);
+	assert_true(c.tally.differ >= 2);
 }
 
 static void other_processes(void **state)
@@ -224,7 +312,7 @@ static int await(pid_t init, struct member *m)
 	int err = -EAGAIN;
 
 	for (unsigned int i = 0; i < 400 && err; i++) {
-		err = member_open(init, m, &error);
+		err = member_open(init, 0, m, &error);
 		nanosleep(&nap, NULL);
 	}
 	return err;
@@ -276,10 +364,10 @@ static void no_member(void **state)
 	pid_t init = start(false);
 
 	nanosleep(&nap, NULL);
-	assert_int_equal(member_open(init, &m, &error), -ENODATA);
+	assert_int_equal(member_open(init, 0, &m, &error), -ENODATA);
 	kill(init, SIGKILL);
 	waitpid(init, NULL, 0);
-	assert_int_equal(member_open(init, &m, &error), -EOPNOTSUPP);
+	assert_int_equal(member_open(init, 0, &m, &error), -EOPNOTSUPP);
 	assert_int_equal(ckpt_section_end(), -EINVAL);
 }
 
@@ -290,6 +378,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(equal),
 		T(differs),
+		T(rank),
 		T(other_processes),
 		T(copy),
 		cmocka_unit_test(members),
