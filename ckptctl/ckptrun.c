@@ -21,6 +21,7 @@
 #include "ckptctl/mpi_detect.h"
 #include "ckptctl/mpiexec.h"
 #include "ckptctl/placement.h"
+#include "ckptctl/replicate.h"
 #include "ckptctl/slurm.h"
 #include "libckptctl/version.h"
 
@@ -36,7 +37,9 @@ enum option_value {
 	OPT_KEEP = 'k',
 	OPT_DIRECT = 'D',
 	OPT_DRY = 'r',
-	OPT_COLLECTIVES = 'c'
+	OPT_COLLECTIVES = 'c',
+	OPT_REPLICAS = 'R',
+	OPT_PRIVATE = 'P'
 };
 
 #define SHORTS	"+n:lN:di:o:e:C:hV"
@@ -64,6 +67,8 @@ static const struct option longs[] = {
 	{ "stderr", required_argument, NULL, 'e' },
 	{ "chdir", required_argument, NULL, 'C' },
 	{ "dry-run", no_argument, NULL, OPT_DRY },
+	{ "replicas", required_argument, NULL, OPT_REPLICAS },
+	{ "private", required_argument, NULL, OPT_PRIVATE },
 	CLI_AUTO_RUN_LONGS,
 	CLI_RECOVER_LONGS,
 	CLI_RECOVER_NODES_LONGS,
@@ -78,6 +83,8 @@ struct options {
 	long long per_node;	/* 0: not said */
 	struct placement place;
 	bool no_slurm;
+	long long replicas;	/* members in all; 0: not said */
+	json_t *privates;	/* files of which each replica gets its own */
 };
 
 static int take_ranks(struct cli *cli, json_t *ranks)
@@ -182,6 +189,12 @@ static int ckptrun_take_option(struct cli *cli, struct options *o, int c)
 		return cli_path(cli, o->args, "cwd", "--chdir", optarg);
 	case OPT_DRY:
 		o->flags.dry_run = true;
+		return 0;
+	case OPT_REPLICAS:
+		return cli_number(cli, optarg, "--replicas", 2, REPLICAS_MAX, &o->replicas) ? 0 :
+		       CLI_USAGE;
+	case OPT_PRIVATE:
+		json_array_append_new(o->privates, json_string(optarg));
 		return 0;
 	default:
 		return cli_usage(cli, "wrong option");
@@ -344,11 +357,42 @@ static int ckptrun_options(struct cli *cli, struct options *o, struct mpiexec *m
 	return status;
 }
 
+static int ckptrun_check_replicas(struct cli *cli, const struct options *o)
+{
+	if (json_array_size(o->privates) && !o->replicas)
+		return cli_usage(cli, "--private is for --replicas");
+	if (!o->replicas)
+		return 0;
+	if (!o->flags.detach)
+		return cli_usage(cli, "--replicas needs --detach; ckptctl attach JOB stays with "
+				      "the job");
+	if (json_array_size(json_object_get(o->ranks, "nodes")) > 1)
+		return cli_usage(cli, "replicas are of jobs on one node: leave --hosts out, and in "
+				      "a Slurm allocation say --no-slurm");
+	if (json_object_get(o->args, "host_ns"))
+		return cli_usage(cli, "replicas need namespaces of their own: leave --host-ns out");
+	return 0;
+}
+
+/* The job runs: make the others, from the end of one of its sections. */
+static int ckptrun_replicate(struct cli *cli, int64_t job, void *arg)
+{
+	const struct options *o = arg;
+	json_t *result = NULL;
+	int status = replicate_job(cli, job, (unsigned int)o->replicas, o->privates,
+				   REPLICATE_MEET_S, &result);
+
+	json_decref(result);
+	if (status)
+		cli_say("job %lld runs, without all its replicas", (long long)job);
+	return status;
+}
+
 static int ckptrun_start(struct cli *cli, struct mpiexec *m)
 {
 	struct options o = {
-		.flags = { .pipes = true, .plan = ckptrun_plan },
-		.args = json_object(), .ranks = json_object(),
+		.flags = { .pipes = true, .plan = ckptrun_plan, .started_arg = &o },
+		.args = json_object(), .ranks = json_object(), .privates = json_array(),
 	};
 	int status = ckptrun_options(cli, &o, m);
 	char **commands[MPIEXEC_PROGRAMS_MAX] = { m->program[0].argv + optind };
@@ -357,6 +401,7 @@ static int ckptrun_start(struct cli *cli, struct mpiexec *m)
 		placement_done(&o.place);
 		json_decref(o.args);
 		json_decref(o.ranks);
+		json_decref(o.privates);
 		return CLI_DONE;
 	}
 	if (!status && m->nr > 1)
@@ -378,10 +423,15 @@ static int ckptrun_start(struct cli *cli, struct mpiexec *m)
 		status = check_direct(cli, &o);
 	if (!status)
 		status = cli_recover_complete(cli, &o.flags.recover, o.flags.detach);
+	if (!status)
+		status = ckptrun_check_replicas(cli, &o);
+	if (o.replicas)
+		o.flags.started = ckptrun_replicate;
 	o.flags.recover.nodes = json_incref(json_object_get(o.ranks, "nodes"));
 	json_object_set_new(o.args, "ranks", o.ranks);
 	status = cli_run_finish(cli, &o.flags, o.args, commands[0], status);
 	cli_recover_done(&o.flags.recover);
+	json_decref(o.privates);
 	return status;
 }
 
@@ -435,6 +485,10 @@ static const struct cli_verb program = {
 	"  -e, --stderr FILE\n"
 	"  -C, --chdir DIR\n"
 	"      --dry-run       only print what would be asked for\n"
+	"      --replicas N    with --detach: N copies, 2 or 3, to be compared by ckptctl vote;\n"
+	"                      made at the end of the program's first section\n"
+	"      --private FILE  the job writes FILE: each replica gets FILE.replica-N. As often\n"
+	"                      as needed\n"
 	CLI_AUTO_RUN_HELP
 	CLI_RECOVER_HELP
 	CLI_RECOVER_NODES_HELP,

@@ -122,6 +122,8 @@ int cli_run_finish(struct cli *cli, const struct cli_run *flags, json_t *args, c
 	struct slurm_step step = { .holder = -1 };
 	char key[CLI_RUN_KEY];
 	json_t *outcome;
+	int64_t job;
+	int after;
 	bool started;
 
 	if (!flags->no_step && nodes)
@@ -143,10 +145,13 @@ int cli_run_finish(struct cli *cli, const struct cli_run *flags, json_t *args, c
 	cli->hold = !flags->detach;
 	outcome = cli_call(cli, "run", args);
 	started = outcome_is_ok(outcome);
-	slurm_step_close(&step, cli_int(json_object_get(outcome, "result"), "job"));
+	job = cli_int(json_object_get(outcome, "result"), "job");
+	slurm_step_close(&step, job);
 	status = flags->detach ? cli_finish(cli, outcome, cli_run_print)
 			       : cli_run_follow(cli, outcome, flags);
 	if (!started && !cli->unanswered && flags->failed)
 		cli_say("%s", flags->failed);
-	return status;
+	after = started && flags->detach && flags->started ?
+		flags->started(cli, job, flags->started_arg) : 0;
+	return status ? status : after;
 }

@@ -17,6 +17,9 @@ struct cli_run {
 	bool no_step;	/* start no step of Slurm's for ranks on other nodes (slurm_step.h) */
 	const char *failed;	/* added to the error of a failed start; NULL: nothing */
 	void (*plan)(struct cli *cli, json_t *args);	/* prints for dry_run; may be NULL */
+	/* called with a detached job once it runs; its exit status, or 0; may be NULL */
+	int (*started)(struct cli *cli, int64_t job, void *started_arg);
+	void *started_arg;
 };
 
 /*
