@@ -46,6 +46,7 @@ const char *describe_type(uint16_t type)
 		[CKPT_REC_SOCK_MSG] = "SOCK_MSG",
 		[CKPT_REC_SEMADJ] = "SEMADJ",
 		[CKPT_REC_PKEYS] = "PKEYS",
+		[CKPT_REC_AIO] = "AIO",
 	};
 
 	type &= (uint16_t)~CKPT_REC_OPTIONAL;
@@ -77,6 +78,7 @@ static bool describe_pair(const struct image_record *rec, char *text)
 							      struct ckpt_rec_mempolicy);
 	const struct ckpt_rec_timer *timer =
 		describe_as(rec, CKPT_REC_TIMER, struct ckpt_rec_timer);
+	const struct ckpt_rec_aio *aio = describe_as(rec, CKPT_REC_AIO, struct ckpt_rec_aio);
 
 	if (vma)
 		snprintf(text, DESCRIBE_MAX, "VMA %u 0x%012llx", vma->mm_id,
@@ -89,6 +91,9 @@ static bool describe_pair(const struct image_record *rec, char *text)
 	else if (lock)
 		snprintf(text, DESCRIBE_MAX, "LOCK %d %llu", lock->file,
 			 (unsigned long long)lock->start);
+	else if (aio)
+		snprintf(text, DESCRIBE_MAX, "AIO %u 0x%012llx", aio->mm_id,
+			 (unsigned long long)aio->start);
 	else if (timer)
 		snprintf(text, DESCRIBE_MAX, "TIMER %d %d", timer->pid, timer->id);
 	else if (policy && policy->tid)

@@ -17,6 +17,7 @@
 
 #include <linux/ckpt.h>
 
+#include "aio.h"
 #include "arch.h"
 #include "capture.h"
 #include "chardev.h"
@@ -83,6 +84,8 @@ static int ckpt_cmd_info(struct ckpt_ctx *ctx, union ckpt_arg *arg)
 			 CKPT_FEAT_FILE_PATH | CKPT_FEAT_ROLLBACK;
 	if (ckpt_sysv_is_known())
 		info->features |= CKPT_FEAT_SYSV;
+	if (ckpt_aio_is_known())
+		info->features |= CKPT_FEAT_AIO;
 	if (ckpt_layout_fits(CKPT_LAYOUT_N_TTY))
 		info->features |= CKPT_FEAT_TTY_PEEK;
 	if (IS_ENABLED(CONFIG_MEM_SOFT_DIRTY))
@@ -129,7 +132,7 @@ static const struct ckpt_cmd ckpt_cmds[] = {
 	CKPT_CMD(INFO, info, ckpt_info, .beside = true),
 	CKPT_CMD(TARGET, capture_target, ckpt_target,
 		 .flags = CKPT_TARGET_DESCENDANTS | CKPT_TARGET_OWNED | CKPT_TARGET_SYSV |
-			  CKPT_TARGET_FOWN | CKPT_TARGET_PKEYS),
+			  CKPT_TARGET_FOWN | CKPT_TARGET_PKEYS | CKPT_TARGET_AIO),
 	CKPT_CMD(FREEZE, capture_freeze, ckpt_freeze),
 	CKPT_CMD(SNAPSHOT, capture_snapshot, ckpt_snapshot,
 		 .flags = CKPT_SNAPSHOT_NO_COW | CKPT_SNAPSHOT_DRY | CKPT_SNAPSHOT_TRACK),

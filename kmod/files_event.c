@@ -7,6 +7,7 @@
  * program that runs on finds all as it was.  A descriptor that a process outside the tree has, too,
  * is refused: after a restart the two would have different ones.
  */
+#include <linux/delay.h>
 #include <linux/eventfd.h>
 #include <linux/fs.h>
 #include <linux/timerfd.h>
@@ -16,6 +17,8 @@
 #include "compat/event.h"
 #include "compat/layout.h"
 #include "records.h"
+
+#define CKPT_EVENTFD_WAIT_US	2000
 
 bool ckpt_file_is_own(struct ckpt_collect *c, struct ckpt_object *obj, enum ckpt_reason reason)
 {
@@ -40,6 +43,19 @@ static bool ckpt_event_fits(struct ckpt_collect *c, struct ckpt_object *obj,
 
 /* ---------------------------------------------------------------- eventfd */
 
+/*
+ * True if the kernel itself has the eventfd.  A request of asynchronous I/O that has just completed
+ * lets go of it in a moment.
+ */
+static bool ckpt_eventfd_is_held(const struct ckpt_eventfd *ctx)
+{
+	unsigned int tries = CKPT_EVENTFD_WAIT_US / 50;
+
+	while (kref_read(&ctx->kref) > 1 && tries--)
+		usleep_range(50, 100);
+	return kref_read(&ctx->kref) > 1;
+}
+
 static int ckpt_eventfd_collect(struct ckpt_collect *c, struct ckpt_object *obj)
 {
 	struct ckpt_eventfd *ctx = obj->file.file->private_data;
@@ -47,7 +63,7 @@ static int ckpt_eventfd_collect(struct ckpt_collect *c, struct ckpt_object *obj)
 
 	if (!ckpt_event_fits(c, obj, CKPT_LAYOUT_EVENTFD, CKPT_R_FD_EVENTFD))
 		return 0;
-	if (kref_read(&ctx->kref) > 1) {
+	if (ckpt_eventfd_is_held(ctx)) {
 		ckpt_refuse(c->cap, CKPT_R_FD_EVENTFD, obj->task, obj->id,
 			    "the kernel signals it (asynchronous I/O, a device)");
 		return 0;

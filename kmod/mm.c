@@ -12,6 +12,7 @@
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 
+#include "aio.h"
 #include "collect.h"
 #include "compat/ksyms.h"
 #include "compat/optional.h"
@@ -182,9 +183,12 @@ int ckpt_collect_mm(struct ckpt_collect *c, struct ckpt_object *obj)
 
 	err = ckpt_collect_pkeys(c, obj);
 	if (!err)
+		err = ckpt_collect_aio_wait(c, obj);
+	if (!err)
 		err = mmap_read_lock_killable(mm);
 	if (err)
 		return err;
+	ckpt_collect_aio_check(c, obj);
 	err = ckpt_collect_vmas(c, obj, mm, &nr_vmas);
 	mmap_read_unlock(mm);
 	rec->nr_vmas = nr_vmas;

@@ -32,6 +32,7 @@ enum ckpt_object_kind {
 	CKPT_OBJ_SOCK,
 	CKPT_OBJ_ANON_ROOT,		/* struct anon_vma root: who may share pages */
 	CKPT_OBJ_SYSV,			/* inode of a segment that only ranges left out map */
+	CKPT_OBJ_RING,			/* inode of the ring of an asynchronous I/O context */
 	CKPT_OBJ__COUNT
 };
 
@@ -90,6 +91,10 @@ struct ckpt_object {
 			const void *mm;			/* first map that has the root */
 			bool shared;			/* several maps of the tree have the root */
 		} anon;
+		struct {
+			bool owned;			/* a map of the tree has the context */
+			struct task_struct *heir;	/* has a mapping from a fork; or NULL */
+		} ring;
 	};
 };
 

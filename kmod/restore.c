@@ -42,6 +42,7 @@ struct ckpt_restore *ckpt_restore_alloc(s64 monotonic_ns, s64 boottime_ns)
 	restore->deltas.monotonic_ns = monotonic_ns;
 	restore->deltas.boottime_ns = boottime_ns;
 	INIT_LIST_HEAD(&restore->mms);
+	INIT_LIST_HEAD(&restore->rings);
 	return restore;
 }
 
@@ -351,6 +352,7 @@ void ckpt_restore_release(struct ckpt_ctx *ctx)
 		return;
 	ckpt_restore_kill(ctx);
 	ckpt_restore_mms_free(restore);
+	ckpt_restore_rings_free(restore);
 	kfree(restore);
 	ctx->restore = NULL;
 }

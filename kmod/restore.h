@@ -49,6 +49,7 @@ struct ckpt_restore_mm {
 struct ckpt_restore {
 	struct ckpt_clock_deltas deltas;
 	struct list_head mms;
+	struct list_head rings;		/* of asynchronous I/O: restore_aio.c */
 	/*
 	 * Chosen by memory map: held for reading while faults may make huge pages, for writing
 	 * while they must not (MMF_DISABLE_THP applies to the whole map).
@@ -126,6 +127,7 @@ int ckpt_restore_commit(struct ckpt_ctx *ctx, struct ckpt_restore_commit *arg);
 int ckpt_restore_mm(struct ckpt_ctx *ctx, struct ckpt_thread *thread,
 		    struct ckpt_rec_stream *stream);
 void ckpt_restore_mms_free(struct ckpt_restore *restore);
+void ckpt_restore_rings_free(struct ckpt_restore *restore);	/* restore_aio.c */
 int ckpt_restore_protect(struct ckpt_ctx *ctx);
 int ckpt_restore_files(struct ckpt_ctx *ctx, struct ckpt_thread *thread,
 		       struct ckpt_rec_stream *stream);

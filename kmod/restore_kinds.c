@@ -73,6 +73,7 @@ static const struct ckpt_restore_kind ckpt_restore_kinds[] = {
 	{ CKPT_REC_SOCK_CREDS, sizeof(struct ckpt_rec_sock_creds), ckpt_apply_sock_creds },
 	{ CKPT_REC_MM, sizeof(struct ckpt_rec_mm) },
 	{ CKPT_REC_PKEYS, sizeof(struct ckpt_rec_pkeys) },
+	{ CKPT_REC_AIO, sizeof(struct ckpt_rec_aio) },
 	{ CKPT_REC_VMA, sizeof(struct ckpt_rec_vma) },
 	{ CKPT_REC_MEMPOLICY, sizeof(struct ckpt_rec_mempolicy) },
 	{ CKPT_REC_FD, sizeof(struct ckpt_rec_fd) },

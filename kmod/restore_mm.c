@@ -299,6 +299,7 @@ static int ckpt_mm_run(struct ckpt_ctx *ctx, struct ckpt_thread *thread,
 	list_for_each_entry(rmm, &ctx->restore->mms, link)
 		if (rmm->mm == mm)
 			return -EEXIST;
+	job->rings = &ctx->restore->rings;
 	err = ckpt_vmas_collect(job, stream);
 	if (err)
 		return err;
@@ -312,7 +313,7 @@ static int ckpt_mm_run(struct ckpt_ctx *ctx, struct ckpt_thread *thread,
 		return err;
 	}
 	list_add_tail(&rmm->link, &ctx->restore->mms);
-	return 0;
+	return job->nr_aios ? ckpt_restore_rings_note(ctx->restore, job) : 0;
 }
 
 static int ckpt_mm_apply(struct ckpt_ctx *ctx, struct ckpt_thread *thread,

@@ -25,6 +25,7 @@
 #include "context.h"
 #include "records.h"
 #include "restore.h"
+#include "restore_mm.h"
 #include "thread.h"
 #include "trace.h"
 #include "track.h"
@@ -80,6 +81,9 @@ static int ckpt_rollback_empty(struct ckpt_thread *thread, void *unused)
 	ckpt_k(exit_itimers)(current);
 	ckpt_track_forget(current->mm);
 	err = ckpt_k(__close_range)(0, ~0U, 0);
+	if (err)
+		return err;
+	err = ckpt_aios_destroy();
 	if (err)
 		return err;
 	current->mm->def_flags = 0;

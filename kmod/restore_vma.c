@@ -42,7 +42,8 @@
 static bool ckpt_vma_is_shared(const struct ckpt_rec_vma *rec)
 {
 	return rec->kind == CKPT_VMA_FILE_SHARED || rec->kind == CKPT_VMA_SHM ||
-	       rec->kind == CKPT_VMA_HUGETLB_SHARED || rec->kind == CKPT_VMA_SYSV;
+	       rec->kind == CKPT_VMA_HUGETLB_SHARED || rec->kind == CKPT_VMA_SYSV ||
+	       rec->kind == CKPT_VMA_AIO;
 }
 
 static bool ckpt_vma_is_hugetlb(const struct ckpt_rec_vma *rec)
@@ -136,6 +137,7 @@ static int ckpt_vma_check(const struct ckpt_rec_vma *rec, u64 floor)
 	case CKPT_VMA_ANON:
 	case CKPT_VMA_VDSO:
 	case CKPT_VMA_VVAR:
+	case CKPT_VMA_AIO:
 		if (file)
 			return -EINVAL;
 		break;
@@ -318,13 +320,13 @@ int ckpt_vmas_collect(struct ckpt_mm_job *job, struct ckpt_rec_stream *stream)
 			return err;
 		floor = item->rec->end;
 	}
-	return ckpt_mempolicies_collect(job, stream);
+	err = ckpt_aios_collect(job, stream);
+	return err ? err : ckpt_mempolicies_collect(job, stream);
 }
 
 /* -------------------------------------------- in the thread: mappings */
 
-/* VM_* flags of the new mapping that no PROT_* or MAP_* flag gives. */
-static unsigned long ckpt_vma_def_flags(const struct ckpt_rec_vma *rec)
+unsigned long ckpt_vma_def_flags(const struct ckpt_rec_vma *rec)
 {
 	static const struct {
 		u64 from;
@@ -548,7 +550,7 @@ int ckpt_vmas_map(struct ckpt_mm_job *job)
 	for (i = 0; !err && i < job->nr; i++) {
 		const struct ckpt_rec_vma *rec = job->items[i].rec;
 
-		if (ckpt_vma_is_vdso(rec))
+		if (ckpt_vma_is_vdso(rec) || rec->kind == CKPT_VMA_AIO)
 			continue;
 		if (i && job->items[i - 1].rec->end == rec->start)
 			marker ^= CKPT_VM_MARKER ^
@@ -562,6 +564,8 @@ int ckpt_vmas_map(struct ckpt_mm_job *job)
 	}
 	ckpt_mm_set_exec_key(job->key, false);
 	ckpt_mm_set_pkeys(job->pkeys);
+	if (!err)
+		err = ckpt_aios_make(job);
 	/* while marks keep what lies side by side apart */
 	if (!err)
 		err = ckpt_mempolicies_set(job);

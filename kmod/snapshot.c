@@ -25,6 +25,7 @@
 
 #include <uapi/linux/wait.h>
 
+#include "aio.h"
 #include "arch.h"
 #include "collect.h"
 #include "compat/ksyms.h"
@@ -259,6 +260,7 @@ static int ckpt_collect_all(struct ckpt_collect *c)
 		if (err)
 			return err;
 	}
+	ckpt_collect_aio_rings(c);
 	ckpt_collect_check_ipc(c);
 	ckpt_collect_check_fs(c);
 	ckpt_for_each_object(obj, id, c->objs, CKPT_OBJ_FILES) {

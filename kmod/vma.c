@@ -13,6 +13,7 @@
 #include <linux/sched/signal.h>
 #include <linux/userfaultfd_k.h>
 
+#include "aio.h"
 #include "arch.h"
 #include "collect.h"
 #include "compat/mm.h"
@@ -109,6 +110,8 @@ static u32 ckpt_vma_kind(struct vm_area_struct *vma)
 		return CKPT_VMA_ANON;
 	if (!vma->vm_file)
 		return 0;
+	if (ckpt_file_is_aio(vma->vm_file))
+		return vma->vm_flags & VM_MAYSHARE ? CKPT_VMA_AIO : 0;
 	return ckpt_vma_file_kind(vma, ckpt_file_kind(vma->vm_file, &object));
 }
 
@@ -132,7 +135,7 @@ static enum ckpt_reason ckpt_vma_reason(struct vm_area_struct *vma, const char *
 	*ret_what = file->f_path.dentry->d_name.name;
 	if (ckpt_vma_is_sysv(vma))
 		return CKPT_R_SYSV_SHM;
-	if (!strcmp(file_inode(file)->i_sb->s_type->name, "aio"))
+	if (ckpt_file_is_aio(file))
 		return CKPT_R_AIO;
 	if (S_ISCHR(file_inode(file)->i_mode) || S_ISBLK(file_inode(file)->i_mode))
 		return CKPT_R_DEVICE_MAP;
@@ -272,7 +275,11 @@ static int ckpt_vma_collect(struct ckpt_collect *c, struct ckpt_object *obj,
 	if (rec->kind == CKPT_VMA_HUGETLB_PRIVATE)
 		rec->flags |= CKPT_VM_LIVE;
 	ckpt_vma_anon_name(vma, rec->name, sizeof(rec->name));
-	if (vma->vm_file && rec->kind != CKPT_VMA_ANON) {
+	if (rec->kind == CKPT_VMA_AIO) {
+		err = ckpt_collect_aio(c, obj, vma);
+		if (err)
+			return err;
+	} else if (vma->vm_file && rec->kind != CKPT_VMA_ANON) {
 		if ((vma->vm_flags & (VM_SHARED | VM_MAYWRITE)) == (VM_SHARED | VM_MAYWRITE))
 			file_flags |= CKPT_FILE_MAPPED_SHARED_WRITE;
 		rec->file = ckpt_collect_mapped_file(c, obj->task, vma->vm_file,

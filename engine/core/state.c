@@ -299,6 +299,9 @@ static int link_mms(struct state_parser *p)
 			struct state_vma *vma = &mm->vmas[v];
 
 			vma->mm = mm;
+			if (vma->rec->kind == CKPT_VMA_AIO && !vma->aio)
+				return state_fail(p, -EBADMSG, "ring at %#llx without its AIO",
+						  (unsigned long long)vma->rec->start);
 			ret = find_file(p, vma->rec->file,
 					vma->rec->kind == CKPT_VMA_FILE_PRIVATE ||
 					vma->rec->kind == CKPT_VMA_FILE_SHARED ||

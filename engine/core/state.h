@@ -59,6 +59,7 @@ struct state_proc {
 struct state_vma {
 	const struct ckpt_rec_vma *rec;
 	const struct ckpt_rec_mempolicy *mempolicy;	/* NULL: none */
+	const struct ckpt_rec_aio *aio;			/* NULL: none; never of another kind */
 	struct state_mm *mm;
 	struct state_file *file;	/* NULL: none */
 	uint64_t user;
@@ -69,6 +70,7 @@ struct state_mm {
 	const struct ckpt_rec_pkeys *pkeys;	/* NULL: the program has allocated none */
 	struct state_vma *vmas;		/* in address order */
 	unsigned int nr_vmas;
+	unsigned int nr_aios;		/* of them with struct state_vma.aio */
 	struct state_proc *owner;	/* first process that has it */
 	struct state_file *exe;		/* NULL: unknown */
 	unsigned int nr_users;		/* processes */

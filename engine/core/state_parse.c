@@ -213,7 +213,7 @@ static int add_vma(struct state_parser *p, const struct ckpt_rec_hdr *hdr)
 		return state_fail(p, -EBADMSG, "bad or overlapping mapping %#llx-%#llx",
 				  (unsigned long long)rec->start,
 				  (unsigned long long)rec->end);
-	if (rec->kind < CKPT_VMA_ANON || rec->kind > CKPT_VMA_SYSV ||
+	if (rec->kind < CKPT_VMA_ANON || rec->kind > CKPT_VMA_AIO ||
 	    !state_parse_ends(rec->name, sizeof(rec->name)))
 		return state_fail(p, -EBADMSG, "mapping at %#llx of unknown kind %u",
 				  (unsigned long long)rec->start, rec->kind);

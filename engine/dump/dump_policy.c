@@ -264,14 +264,15 @@ static void refuse_many(struct dump *d, const struct state_proc *proc, unsigned 
 	error_refuse(d->error, &refusal, "%u %s: a restart takes at most %zu", nr, what, most);
 }
 
-/* Most mappings that fit into one call (CKPT_STATE_MAX), with the NUMA policies of some. */
+/* Most mappings that fit into one call (CKPT_STATE_MAX), with NUMA policies and rings of some. */
 static size_t most_mappings(const struct state_mm *mm)
 {
 	size_t room = CKPT_STATE_MAX - sizeof(struct ckpt_rec_mm) - sizeof(struct ckpt_rec_pkeys);
 	size_t policies = 0;
 
 	for (unsigned int i = 0; i < mm->nr_vmas; i++)
-		policies += mm->vmas[i].mempolicy ? sizeof(struct ckpt_rec_mempolicy) : 0;
+		policies += (mm->vmas[i].mempolicy ? sizeof(struct ckpt_rec_mempolicy) : 0) +
+			    (mm->vmas[i].aio ? mm->vmas[i].aio->hdr.len : 0);
 	return policies < room ? (room - policies) / sizeof(struct ckpt_rec_vma) : 0;
 }
 

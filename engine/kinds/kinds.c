@@ -14,6 +14,7 @@
 
 const struct state_kind *const state_kinds[] = {
 	&state_kind_timer,
+	&state_kind_aio,
 	&state_kind_tty,
 	&state_kind_pipe,
 	&state_kind_socket,

@@ -12,6 +12,7 @@
 #include "engine/core/state_kind.h"
 
 extern const struct state_kind state_kind_timer;
+extern const struct state_kind state_kind_aio;
 extern const struct state_kind state_kind_tty;
 extern const struct state_kind state_kind_pipe;
 extern const struct state_kind state_kind_socket;

@@ -43,8 +43,8 @@ static int builder_memory_fill(const struct builder *b, struct restore_records *
 
 	ret = restore_memory_create(state, b->reader, s->dev, s->error, &m, &total);
 	/* all maps first: the kernel writes no pages beside a call that makes a map */
-	for (unsigned int i = 0; !ret && i < state->nr_mms; i++)
-		ret = restore_records_mm(s, &state->mms[i]);
+	if (!ret)
+		ret = restore_records_mms(s);
 	for (unsigned int i = 0; !ret && i < state->nr_mms; i++) {
 		relay_progress(b->relay, "memory", restore_memory_bytes(m), total);
 		ret = restore_memory_fill(m, &state->mms[i]);

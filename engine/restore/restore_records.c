@@ -71,6 +71,9 @@ static int call_failed(const struct restore_records *s, int err, pid_t pid, cons
 
 	if (lock)
 		return reopen_locked(s->error, err, lock);
+	if (bad && bad->type == CKPT_REC_AIO && err == -EAGAIN)
+		return error_fail(s->error, err, "process %d: this node has too many contexts of "
+				  "asynchronous I/O; raise fs.aio-max-nr (sysctl)", pid);
 	return error_fail(s->error, err,
 			   "cannot restore %s of process %d (record %u at %llu): %s", what, pid,
 			   bad ? bad->type : 0, (unsigned long long)offset, strerror(-err));
@@ -100,6 +103,17 @@ pid_t restore_records_tid(const struct state_proc *proc)
 	return proc->threads[0].rec->tid;
 }
 
+/* Add the asynchronous I/O contexts behind all mappings, and before the policies. */
+static int add_aios(struct restore_records *s, const struct state_mm *mm)
+{
+	int ret = 0;
+
+	for (unsigned int i = 0; !ret && i < mm->nr_vmas; i++)
+		if (mm->vmas[i].aio)
+			ret = restore_records_copy(s, &mm->vmas[i].aio->hdr);
+	return ret;
+}
+
 /* Add the policies behind all mappings: the kernel sets them when the mappings are there. */
 static int add_mempolicies(struct restore_records *s, const struct state_mm *mm)
 {
@@ -111,7 +125,7 @@ static int add_mempolicies(struct restore_records *s, const struct state_mm *mm)
 	return ret;
 }
 
-int restore_records_mm(struct restore_records *s, const struct state_mm *mm)
+static int restore_records_mm(struct restore_records *s, const struct state_mm *mm)
 {
 	struct ckpt_rec_mm *rec = restore_records_append(s, sizeof(*rec));
 
@@ -132,9 +146,59 @@ int restore_records_mm(struct restore_records *s, const struct state_mm *mm)
 		vma->hdr.len = sizeof(*vma);
 		vma->file = reopen_fd(s->files, mm->vmas[i].file);
 	}
-	if (add_mempolicies(s, mm))
+	if (add_aios(s, mm) || add_mempolicies(s, mm))
 		return restore_records_no_memory(s);
 	return restore_records_call(s, restore_records_tid(mm->owner), "the memory map");
+}
+
+/* Is the ring that the map has from a fork that of a map in @made? */
+static bool ring_is_made(const struct state *state, const bool *made, uint32_t ring)
+{
+	for (unsigned int i = 0; i < state->nr_mms; i++) {
+		const struct state_mm *mm = &state->mms[i];
+
+		for (unsigned int v = 0; made[i] && mm->nr_aios && v < mm->nr_vmas; v++)
+			if (mm->vmas[v].aio && !mm->vmas[v].aio->flags &&
+			    mm->vmas[v].aio->ring == ring)
+				return true;
+	}
+	return false;
+}
+
+/* May the map be made now, with all rings that it has from forks? */
+static bool mm_is_next(const struct state *state, const bool *made, const struct state_mm *mm)
+{
+	for (unsigned int v = 0; mm->nr_aios && v < mm->nr_vmas; v++)
+		if (mm->vmas[v].aio && mm->vmas[v].aio->flags == CKPT_AIO_INHERITED &&
+		    !ring_is_made(state, made, mm->vmas[v].aio->ring))
+			return false;
+	return true;
+}
+
+int restore_records_mms(struct restore_records *s)
+{
+	const struct state *state = s->files->state;
+	bool *made = calloc(state->nr_mms + 1, sizeof(*made));
+	unsigned int nr = 0, before;
+	int ret = 0;
+
+	if (!made)
+		return restore_records_no_memory(s);
+	do {
+		before = nr;
+		for (unsigned int i = 0; !ret && i < state->nr_mms; i++) {
+			if (made[i] || !mm_is_next(state, made, &state->mms[i]))
+				continue;
+			ret = restore_records_mm(s, &state->mms[i]);
+			made[i] = true;
+			nr++;
+		}
+	} while (!ret && nr > before);
+	if (!ret && nr < state->nr_mms)
+		ret = error_fail(s->error, -EBADMSG, "a process has the ring of a context of "
+				 "asynchronous I/O that no process of the image has");
+	free(made);
+	return ret;
 }
 
 /* Add the POSIX locks of the table, behind its descriptors. */

@@ -32,7 +32,7 @@ int restore_records_no_memory(struct restore_records *s);
 /* The tid of a living thread of the process: the leader may be dead. */
 pid_t restore_records_tid(const struct state_proc *proc);
 
-int restore_records_mm(struct restore_records *s, const struct state_mm *mm);
+int restore_records_mms(struct restore_records *s);
 int restore_records_fds(struct restore_records *s, const struct state_fdtable *table);
 /* Restore PROC, SIGACTIONS, the kinds of state of a process, and each thread of it. */
 int restore_records_proc(struct restore_records *s, const struct state_proc *proc);

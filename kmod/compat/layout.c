@@ -12,6 +12,7 @@
 #include <linux/module.h>
 #include <linux/string.h>
 
+#include "aio.h"
 #include "event.h"
 #include "ksyms.h"
 #include "layout.h"
@@ -42,6 +43,9 @@ static const struct {
 	[CKPT_LAYOUT_EPITEM] = { "epitem", "epoll descriptors are refused" },
 	[CKPT_LAYOUT_SEM_ENTRY] = { "sem_undo", "System V objects are refused" },
 	[CKPT_LAYOUT_SEM_ARRAY] = { "sem_array", "System V objects are refused" },
+	[CKPT_LAYOUT_KIOCTX] = { "kioctx", "asynchronous I/O is refused" },
+	[CKPT_LAYOUT_KIOCTX_TABLE] = { "kioctx_table", "asynchronous I/O is refused" },
+	[CKPT_LAYOUT_KIOCTX_CPU] = { "kioctx_cpu", "asynchronous I/O is refused" },
 	[CKPT_LAYOUT_SHM] = { "shmid_kernel", "System V objects are refused" },
 };
 
@@ -81,6 +85,22 @@ static const struct ckpt_layout_field ckpt_layout_fields[] __initconst = {
 #endif
 #ifdef CONFIG_SECURITY_LANDLOCK
 	CKPT_FIELD(LANDLOCK, ckpt_landlock_cred, domain),
+#endif
+#ifdef CONFIG_AIO
+	CKPT_FIELD(KIOCTX, ckpt_kioctx, users),
+	CKPT_FIELD(KIOCTX, ckpt_kioctx, user_id),
+	CKPT_FIELD(KIOCTX, ckpt_kioctx, cpu),
+	CKPT_FIELD(KIOCTX, ckpt_kioctx, max_reqs),
+	CKPT_FIELD(KIOCTX, ckpt_kioctx, nr_events),
+	CKPT_FIELD(KIOCTX, ckpt_kioctx, mmap_size),
+	CKPT_FIELD(KIOCTX, ckpt_kioctx, reqs_available),
+	CKPT_FIELD(KIOCTX, ckpt_kioctx, tail),
+	CKPT_FIELD(KIOCTX, ckpt_kioctx, completed_events),
+	CKPT_FIELD(KIOCTX, ckpt_kioctx, completion_lock),
+	CKPT_FIELD(KIOCTX, ckpt_kioctx, aio_ring_file),
+	CKPT_FIELD(KIOCTX_TABLE, ckpt_kioctx_table, nr),
+	CKPT_FIELD(KIOCTX_TABLE, ckpt_kioctx_table, table),
+	CKPT_FIELD(KIOCTX_CPU, ckpt_kioctx_cpu, reqs_available),
 #endif
 	CKPT_FIELD(EVENTFD, ckpt_eventfd, kref),
 	CKPT_FIELD(EVENTFD, ckpt_eventfd, wqh),
@@ -138,20 +158,27 @@ static void __init ckpt_layouts_distrust_named(void)
 
 #if defined(CONFIG_BPF_SYSCALL) && defined(CONFIG_DEBUG_INFO_BTF)
 
-static const struct btf_member __init *ckpt_layout_member(const struct btf *btf,
-							  const struct btf_type *type,
-							  const char *name, u32 *ret_bit)
+/* The place of the field, also in a structure or union without a name within. */
+static bool __init ckpt_layout_member(const struct btf *btf, const struct btf_type *type,
+				      const char *name, u32 *ret_bit)
 {
 	const struct btf_member *member;
+	const struct btf_type *inner;
+	const char *found;
 	u32 i;
 
 	for_each_member(i, type, member) {
-		if (strcmp(ckpt_k(btf_name_by_offset)(btf, member->name_off), name))
-			continue;
-		*ret_bit = btf_member_bit_offset(type, i);
-		return member;
+		found = ckpt_k(btf_name_by_offset)(btf, member->name_off);
+		inner = *found ? NULL : ckpt_k(btf_type_by_id)(btf, member->type);
+		*ret_bit = 0;
+		if (!strcmp(found, name) ||
+		    (inner && btf_type_is_struct(inner) &&
+		     ckpt_layout_member(btf, inner, name, ret_bit))) {
+			*ret_bit += btf_member_bit_offset(type, i);
+			return true;
+		}
 	}
-	return NULL;
+	return false;
 }
 
 static void __init ckpt_layout_compare(const struct btf *btf, unsigned int field)

@@ -24,6 +24,9 @@ enum ckpt_layout {
 	CKPT_LAYOUT_SEM_ENTRY,		/* sem.h, as the next two */
 	CKPT_LAYOUT_SEM_ARRAY,
 	CKPT_LAYOUT_SHM,
+	CKPT_LAYOUT_KIOCTX,		/* aio.h, as the next two */
+	CKPT_LAYOUT_KIOCTX_TABLE,
+	CKPT_LAYOUT_KIOCTX_CPU,
 	CKPT_LAYOUT__COUNT
 };
 

@@ -472,6 +472,7 @@ int main(int argc, char **argv)
 		{ "restarts", test_restarts }, { "files", test_files }, { "locks", test_locks },
 		{ "layout", test_layout }, { "many", test_many_vmas },
 		{ "mempolicy", test_mempolicy }, { "exec_key", test_exec_key },
+		{ "aio", test_aio },
 		{ "large", test_large_vma },
 		{ "hugetlb", test_hugetlb }, { "pages", test_pages },
 		{ "thp", test_thp }, { "share", test_share },

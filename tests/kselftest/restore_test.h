@@ -15,6 +15,7 @@ void test_layout(void);
 void test_many_vmas(void);
 void test_mempolicy(void);
 void test_exec_key(void);
+void test_aio(void);
 void test_large_vma(void);
 void test_hugetlb(void);
 /* More for rig_basic_mm(): one anonymous mapping at MORE; @arg: its length, unsigned long. */

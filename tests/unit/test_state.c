@@ -265,6 +265,65 @@ static void test_rejected(void **unused)
 	SPOIL(CKPT_REC_SYSTEM, ckpt_rec_system, 0, rec->hdr.len = 0x80000000);
 }
 
+static void add_aio(struct stream *s, uint64_t start, uint32_t flags, uint32_t head, uint32_t tail,
+		    uint32_t nr)
+{
+	struct ckpt_rec_aio *aio = stream_add(s, CKPT_REC_AIO, sizeof(*aio) + 2 * 32, NULL, 0);
+
+	aio->mm_id = 1;
+	aio->start = start;
+	aio->flags = flags;
+	aio->ring = 1;
+	aio->nr_reqs = flags ? 0 : 8;
+	aio->nr_events = flags ? 0 : 127;
+	aio->head = head;
+	aio->tail = tail;
+	aio->nr = nr;
+}
+
+/* Parse a map with one ring of a page at 0x5000 and one record of a context, or none. */
+static int parse_aio(uint32_t kind, uint64_t end, bool has, uint64_t start, uint32_t flags,
+		     uint32_t head, uint32_t tail, uint32_t nr)
+{
+	struct state *state = NULL;
+	struct stream s = { 0 };
+	int ret;
+
+	stream_system(&s);
+	stream_proc(&s, 100, 0, 1, 1, 1);
+	stream_mm(&s, 1, 100, 1);
+	stream_vma(&s, 1, 0x5000, end, kind, CKPT_VM_READ | CKPT_VM_WRITE, 0);
+	if (has)
+		add_aio(&s, start, flags, head, tail, nr);
+	stream_fd(&s, 1, 0, STREAM_CWD);
+	stream_file(&s, STREAM_CWD, CKPT_FILE_DIR, "/");
+	ret = state_parse(s.buf, s.len, &state, NULL);
+	if (!ret) {
+		assert_int_equal(state->mms[0].nr_aios, 1);
+		assert_non_null(state->vmas[0].aio);
+	}
+	state_free(state);
+	stream_done(&s);
+	return ret;
+}
+
+static void test_aio(void **unused)
+{
+	const uint32_t ring = CKPT_VMA_AIO, inherited = CKPT_AIO_INHERITED;
+
+	assert_int_equal(parse_aio(ring, 0x6000, true, 0x5000, 0, 126, 1, 2), 0);
+	assert_int_equal(parse_aio(ring, 0x6000, true, 0x5000, inherited, 0, 0, 0), 0);
+	assert_int_equal(parse_aio(ring, 0x6000, false, 0, 0, 0, 0, 0), -EBADMSG);
+	assert_int_equal(parse_aio(CKPT_VMA_ANON, 0x6000, true, 0x5000, 0, 0, 0, 0), -EBADMSG);
+	assert_int_equal(parse_aio(ring, 0x6000, true, 0x4000, 0, 0, 0, 0), -EBADMSG);
+	assert_int_equal(parse_aio(ring, 0x7000, true, 0x5000, 0, 0, 0, 0), -EBADMSG);
+	assert_int_equal(parse_aio(ring, 0x6000, true, 0x5000, CKPT_AIO_GONE, 0, 0, 0), -EBADMSG);
+	assert_int_equal(parse_aio(ring, 0x6000, true, 0x5000, 0, 127, 0, 0), -EBADMSG);
+	assert_int_equal(parse_aio(ring, 0x6000, true, 0x5000, 0, 0, 127, 127), -EBADMSG);
+	assert_int_equal(parse_aio(ring, 0x6000, true, 0x5000, 0, 0, 2, 1), -EBADMSG);
+	assert_int_equal(parse_aio(ring, 0x6000, true, 0x5000, 0, 0, 3, 3), -EBADMSG);
+}
+
 /* 110's parent becomes 130, whose parent becomes 110 */
 static void test_loop(void **unused)
 {
@@ -345,6 +404,7 @@ int main(void)
 		cmocka_unit_test(test_good),
 		cmocka_unit_test(test_engine_records),
 		cmocka_unit_test(test_rejected),
+		cmocka_unit_test(test_aio),
 		cmocka_unit_test(test_loop),
 		cmocka_unit_test(test_newer),
 		cmocka_unit_test(test_flips),

@@ -52,8 +52,8 @@
  *   SYSTEM, CPU, then per process PROC, its THREADs (leader first; each followed by
  *   its XSTATE, GROUPS, MEMPOLICY if it has one, and SIGPENDING), SIGACTIONS, TIMERs,
  *   SIGPENDING (shared); then per memory map MM, its PKEYS if it has keys, and its VMAs
- *   in address order, each followed by its MEMPOLICY if it has one; then FDs; then FILEs,
- *   each followed by its LOCKs, and PIPEs; then SOCKs, each followed by its SOCK_MSGs.
+ *   in address order, each followed by its AIO and MEMPOLICY if it has one; then FDs; then
+ *   FILEs, each followed by its LOCKs, and PIPEs; then SOCKs, each followed by its SOCK_MSGs.
  *   A reader skips a record of an unknown type only if CKPT_REC_OPTIONAL is set in the type.
  *   lseek(2) to 0 rewinds. Identifiers (mm_id, files_id, fs_id, file_id, …) are small numbers
  *   from 1, valid in this context only; equal numbers mean the same kernel object.
@@ -401,9 +401,9 @@ struct ckpt_restore_wait {
  *
  * One call holds one of:
  *   - MM, its PKEYS if it has keys, and all its VMAs, in address order, once per memory
- *     map (any thread of it), then the VMAs' MEMPOLICYs in the same order: nodes that this
- *     machine has not are left out, a policy without any other node is dropped; the old
- *     mappings are gone afterwards;
+ *     map (any thread of it), then the VMAs' AIOs, then their MEMPOLICYs, in the same order: nodes
+ *     that this machine has not are left out, a policy without any other node is dropped; the
+ *     old mappings are gone afterwards;
  *   - FDs: the whole table, once per table; open descriptors are closed (a single
  *     FD with fd and file -1: an empty table). Then the POSIX LOCKs that the table owns:
  *     -EAGAIN if somebody else holds one of them;

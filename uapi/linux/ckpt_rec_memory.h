@@ -55,6 +55,7 @@ enum ckpt_vma_kind {
 	CKPT_VMA_VVAR = 8,
 	CKPT_VMA_VSYSCALL = 9,		/* not emitted: fixed by the kernel */
 	CKPT_VMA_SYSV = 10,		/* an attached System V segment */
+	CKPT_VMA_AIO = 11,		/* the ring of io_setup(2): file 0, an AIO record follows */
 };
 
 /* vm_flags, translated; the names are those of VM_* */
@@ -118,6 +119,34 @@ struct ckpt_rec_pkeys {
 	struct ckpt_rec_hdr hdr;
 	__u32 mm_id;
 	__u32 keys;
+};
+
+#define CKPT_AIO_EVENTS_MAX	(1U << 17)	/* unread events of one context */
+#define CKPT_AIO_INHERITED	(1U << 0)	/* another map's ring: fork copied the mapping */
+#define CKPT_AIO_GONE		(1U << 1)	/* of a context that is gone: nothing is mapped */
+
+/**
+ * struct ckpt_rec_aio - the asynchronous I/O context (io_setup(2)) whose ring is the mapping that
+ *	the VMA record before this one tells, or a ring that the map has from a fork;
+ *	then: @nr struct io_event that nobody has read, oldest first
+ * @flags: CKPT_AIO_*; with _INHERITED all that follows @ring is 0
+ * @start: of the mapping, and the context's number
+ * @ring: equal numbers are the same ring; a map with the context comes before those that inherited
+ *	its ring
+ * @nr_reqs: the argument of io_setup(2)
+ * @nr_events: room of the ring; @head, @tail: positions in it
+ */
+struct ckpt_rec_aio {
+	struct ckpt_rec_hdr hdr;
+	__u32 mm_id;
+	__u32 flags;
+	__u64 start;
+	__u32 ring;
+	__u32 nr_reqs;
+	__u32 nr_events;
+	__u32 head;
+	__u32 tail;
+	__u32 nr;
 };
 
 #define CKPT_NODES_MAX		1024	/* NUMA nodes that a record has room for */

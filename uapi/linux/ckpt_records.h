@@ -51,6 +51,7 @@ enum ckpt_rec_type {
 	CKPT_REC_SOCK_CREDS = 34, /* of a restore alone; CKPT_FEAT_SOCK_CREDS */
 	CKPT_REC_SEMADJ = 40,
 	CKPT_REC_PKEYS = 41,
+	CKPT_REC_AIO = 42,
 };
 
 /**
