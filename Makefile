@@ -285,7 +285,12 @@ check-long: export CR_SUBSET := long
 check-long: export MPI_SUBSET := all
 check-long: export TAP_TIMEOUT := 28800
 check-long: export VM_SLICES := no
-check-long: check-vm-all check-sim-long check-levels-long check-slurm-long
+check-long: long-programs check-vm-all check-sim-long check-levels-long check-slurm-long
+# what some tests of programs of other people need, who are skipped without
+.PHONY: long-programs
+long-programs:
+	@scripts/setup --programs
+check-vm-all: | $(if $(filter check-long,$(MAKECMDGOALS)),long-programs)
 .PHONY: check-sim-long check-levels-long check-slurm-long
 check-sim-long: user
 	@SIM_SEEDS=10000 scripts/tap check-sim-long tests/sim/seeds.t
