@@ -66,6 +66,19 @@ int cli_job_number(struct cli *cli, const char *text, int64_t *ret_job)
 	return nr ? 0 : cli_usage(cli, "%s is no job's number or name", text);
 }
 
+int cli_job_window(struct cli *cli, int c, json_t *args)
+{
+	long long number;
+
+	if (c != CLI_OPT_LAST && c != CLI_OPT_BEFORE)
+		return cli_usage(cli, "wrong option");
+	if (!cli_number(cli, optarg, c == CLI_OPT_LAST ? "--last" : "--before", 1, INT64_MAX,
+			&number))
+		return CLI_USAGE;
+	json_object_set_new(args, c == CLI_OPT_LAST ? "last" : "before", json_integer(number));
+	return 0;
+}
+
 int cli_job_operand(struct cli *cli, int argc, char **argv, json_t *args)
 {
 	int64_t job;

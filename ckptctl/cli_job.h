@@ -15,6 +15,11 @@ int cli_job_number(struct cli *cli, const char *text, int64_t *ret_job);
 /* The only operand, a job, into @args; an exit status or 0. */
 int cli_job_operand(struct cli *cli, int argc, char **argv, json_t *args);
 
+/* Options for a window on a job's generations. */
+enum { CLI_OPT_LAST = 600, CLI_OPT_BEFORE };
+/* Option @c of these into @args, or another one, which is a mistake; an exit status or 0. */
+int cli_job_window(struct cli *cli, int c, json_t *args);
+
 /* "n1,n2", the value of @option, as "nodes" into @args; an exit status or 0. */
 int cli_job_nodes(struct cli *cli, const char *option, char *list, json_t *args);
 /*

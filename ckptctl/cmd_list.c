@@ -14,6 +14,8 @@
 
 static const struct option longs[] = {
 	{ "rebuild", no_argument, NULL, 'r' },
+	{ "last", required_argument, NULL, CLI_OPT_LAST },
+	{ "before", required_argument, NULL, CLI_OPT_BEFORE },
 	{ NULL }
 };
 
@@ -167,10 +169,10 @@ static int cmd_list_run(struct cli *cli, int argc, char **argv)
 	int c, status = 0;
 
 	while (!status && (c = cli_getopt(cli, argc, argv, "", longs)) != -1) {
-		if (c != 'r')
-			status = cli_usage(cli, "wrong option");
-		else
+		if (c == 'r')
 			json_object_set_new(args, "rebuild", json_true());
+		else
+			status = cli_job_window(cli, c, args);
 	}
 	if (!status && optind < argc)
 		status = cli_job_operand(cli, argc, argv, args);
@@ -184,8 +186,11 @@ static int cmd_list_run(struct cli *cli, int argc, char **argv)
 const struct cli_verb cmd_list = {
 	.name = "list",
 	.run = cmd_list_run,
-	.args = "[--rebuild] [JOB]",
+	.args = "[options] [JOB]",
 	.help = "list what jobs can be restarted from",
 	.options =
+	"      --last N        only the last N generations of a job\n"
+	"      --before GENERATION\n"
+	"                      only those before a generation\n"
 	"      --rebuild       from the manifests alone; makes the index anew\n",
 };

@@ -178,7 +178,12 @@ static void cmd_stats_print(struct cli *cli, json_t *result)
 
 static int cmd_stats_run(struct cli *cli, int argc, char **argv)
 {
-	static const struct option longs[] = { { "bytes", no_argument, NULL, 'b' }, { NULL } };
+	static const struct option longs[] = {
+		{ "bytes", no_argument, NULL, 'b' },
+		{ "last", required_argument, NULL, CLI_OPT_LAST },
+		{ "before", required_argument, NULL, CLI_OPT_BEFORE },
+		{ NULL }
+	};
 	json_t *args = json_object();
 	bool bytes = false;
 	int c, status = 0;
@@ -187,7 +192,7 @@ static int cmd_stats_run(struct cli *cli, int argc, char **argv)
 		if (c == 'b')
 			bytes = true;
 		else
-			status = cli_usage(cli, "wrong option");
+			status = cli_job_window(cli, c, args);
 	}
 	if (!status)
 		status = cli_job_operand(cli, argc, argv, args);
@@ -201,8 +206,11 @@ static int cmd_stats_run(struct cli *cli, int argc, char **argv)
 const struct cli_verb cmd_stats = {
 	.name = "stats",
 	.run = cmd_stats_run,
-	.args = "[--bytes] JOB",
+	.args = "[options] JOB",
 	.help = "what the checkpoints of a job have cost",
 	.options =
-	"  -b, --bytes         where the bytes of memory went, instead of the time\n",
+	"  -b, --bytes         where the bytes of memory went, instead of the time\n"
+	"      --last N        only the last N generations\n"
+	"      --before GENERATION\n"
+	"                      only those before a generation\n",
 };

@@ -189,7 +189,7 @@ _ckptctl_value()
 	--name | -N | --node | --map | --env | --address | --generation | -g | --keep | --keep-every | --max-size | --max-pause | --timeout | --scrub-every | --replicas | --freeze-timeout | --history | -H | --limit | --external | \
 	--exclude-range | --exclude-fd | --exclude-thread | \
 	--every | --mtbf | --node-mtbf | --slowdown | --level | --max-recoveries | --samples | \
-	--interval | --patience | --grace | --rank)
+	--interval | --patience | --grace | --rank | --last | --before)
 		COMPREPLY=() ;;
 	--scrub)
 		_ckptctl_reply 'off report stop repair' ;;

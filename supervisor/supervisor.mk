@@ -49,6 +49,8 @@ $(B)/gen/%.service: packaging/%.service FORCE
 $(call unit_test,tests/unit/test_config,tests/unit/test_config.c,$(CKPTD_LIBS))
 $(call unit_test,tests/unit/test_coord_record,tests/unit/test_coord_record.c,$(CKPTD_LIBS))
 $(call unit_test,tests/unit/test_catalog,tests/unit/test_catalog.c,$(CKPTD_LIBS))
+$(call unit_test,tests/unit/test_window,tests/unit/test_window.c supervisor/catalog/window.c,\
+	$(LIB)/libbase.a -ljansson)
 $(call unit_test,tests/unit/test_retention,tests/unit/test_retention.c,$(CKPTD_LIBS))
 $(call unit_test,tests/unit/test_catalog_index,tests/unit/test_catalog_index.c \
 	tests/unit/keep_fixture.c,$(CKPTD_LIBS))
@@ -129,6 +131,7 @@ $(call unit_test,tests/unit/test_levels_remove,tests/unit/test_levels_remove.c \
 	tests/unit/keep_fixture.c,$(CKPTD_LIBS))
 # for tests that move images about
 $(call program,tests/tools/mkjobs,tests/tools/mkjobs.c,$(CKPTD_LIBS))
+$(call program,tests/tools/mkgenerations,tests/tools/mkgenerations.c,$(CKPTD_LIBS))
 $(call program,tests/tools/mkparts,tests/tools/mkparts.c,$(CKPTD_LIBS))
 $(call unit_test,tests/unit/test_group_level,tests/unit/test_group_level.c \
 	tests/unit/image_fixture.c,$(CKPTD_LIBS))

@@ -28,6 +28,7 @@
 #include "supervisor/catalog/job_number.h"
 #include "supervisor/catalog/pin.h"
 #include "supervisor/catalog/trust.h"
+#include "supervisor/catalog/window.h"
 #include "supervisor/catalog/private.h"
 #include "supervisor/catalog/seal.h"
 
@@ -477,6 +478,27 @@ json_t *catalog_generations(const struct catalog *catalog, int64_t job)
 			json_array_remove(found, i);
 	}
 	return found;
+}
+
+json_t *catalog_generations_in(const struct catalog *catalog, int64_t job,
+			       const struct window *window, size_t *ret_all)
+{
+	json_t *all = catalog_traces(catalog, job), *down = json_array(), *up = json_array();
+	size_t i = json_array_size(all);
+
+	*ret_all = i;
+	while (i-- && (!window->last || json_array_size(down) < (size_t)window->last)) {
+		json_t *number = json_array_get(all, i);
+		const int64_t n = json_integer_value(number);
+
+		if ((!window->before || n < window->before) && catalog_has(catalog, job, n))
+			json_array_append(down, number);
+	}
+	for (i = json_array_size(down); i--;)
+		json_array_append(up, json_array_get(down, i));
+	json_decref(down);
+	json_decref(all);
+	return up;
 }
 
 int catalog_readable(const struct catalog *catalog, int64_t job)

@@ -144,6 +144,13 @@ int catalog_lock(const struct catalog *catalog, int64_t job, int *ret_lock);
  * because a number is missing, call catalog_readable().
  */
 json_t *catalog_generations(const struct catalog *catalog, int64_t job);
+/*
+ * The same, of those in @window; older ones are not looked at, so that thousands of them cost
+ * little. @ret_all: directories of generations, also of some that were not committed.
+ */
+struct window;
+json_t *catalog_generations_in(const struct catalog *catalog, int64_t job,
+			       const struct window *window, size_t *ret_all);
 /* Check that the whole job directory can be read, if it exists. 0, -errno. */
 int catalog_readable(const struct catalog *catalog, int64_t job);
 bool catalog_has(const struct catalog *catalog, int64_t job, int64_t generation);

@@ -128,7 +128,8 @@ json_t *listing_rows(const struct listing *listing, const json_t *generations)
 
 	json_array_foreach(generations, i, number)
 		json_array_append_new(rows, listing_row(listing, json_integer_value(number)));
-	catalog_index_trim(listing->index, listing->job, generations);
+	if (!listing->in_part)
+		catalog_index_trim(listing->index, listing->job, generations);
 	return rows;
 }
 

@@ -21,6 +21,7 @@ struct listing {
 	struct catalog_index *index;	/* NULL: no index is used */
 	int64_t job;
 	const char *label;		/* job_label() */
+	bool in_part;			/* not all generations are listed: trim no index */
 };
 
 /*

@@ -108,12 +108,14 @@ static void levels_report_insert(json_t *rows, json_t *row)
 	json_array_insert_new(rows, i, row);
 }
 
-static void add_to_job(const struct level_configs *levels, const json_t *scan, const json_t *job)
+static void add_to_job(const struct level_configs *levels, const json_t *scan, const json_t *job,
+		       const struct window *window)
 {
 	json_t *rows = json_object_get(job, "generations"), *row, *seen = json_object();
 	const char *label = json_string_value(json_object_get(job, "label"));
-	const char *number;
 	const json_t *held;
+	const char *number;
+	json_t *l1 = json_copy(rows);
 	char text[24];
 	size_t i;
 
@@ -127,7 +129,7 @@ static void add_to_job(const struct level_configs *levels, const json_t *scan, c
 		json_object_set_new(seen, text, json_true());
 	}
 	json_object_foreach(inventory_of_job(scan, label), number, held) {
-		if (json_object_get(seen, number))
+		if (json_object_get(seen, number) || !window_may_have(window, l1, atoll(number)))
 			continue;
 		row = row_elsewhere(atoll(number), held);
 		json_object_set_new(row, "levels",
@@ -135,10 +137,13 @@ static void add_to_job(const struct level_configs *levels, const json_t *scan, c
 						     is_one_image(held) ? 0 : -1, false));
 		levels_report_insert(rows, row);
 	}
+	window_cut(window, rows);
+	json_decref(l1);
 	json_decref(seen);
 }
 
-void levels_report_list(const struct common *common, json_t *jobs, bool one)
+void levels_report_list(const struct common *common, json_t *jobs, bool one,
+			const struct window *window)
 {
 	struct inventory_scope scope = {
 		.levels = &common->config.levels, .node = common->config.node,
@@ -160,7 +165,7 @@ void levels_report_list(const struct common *common, json_t *jobs, bool one)
 		scope.label = json_string_value(json_object_get(json_array_get(jobs, 0), "label"));
 	scan = inventory_scan(&scope);
 	json_array_foreach(jobs, i, job)
-		add_to_job(scope.levels, scan, job);
+		add_to_job(scope.levels, scan, job, window);
 	json_decref(scan);
 	json_decref(nodes);
 	json_decref(hosts);

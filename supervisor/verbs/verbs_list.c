@@ -22,6 +22,7 @@
 #include "supervisor/storage/levels_remove.h"
 #include "supervisor/storage/levels_report.h"
 #include "supervisor/catalog/listing.h"
+#include "supervisor/catalog/window.h"
 #include "engine/op/op.h"
 #include "base/outcome.h"
 #include "supervisor/parts/parts.h"
@@ -37,18 +38,24 @@ struct list {
 	struct worker *worker;
 	json_t *jobs;		/* [{"job": …, "label": …, "generations": [n, …]}] */
 	bool all;		/* of all jobs, not of one */
+	struct window window;
 };
 
 static void add_listed(const struct job *job, void *arg)
 {
 	struct list *list = arg;
-	json_t *entry;
+	json_t *entry, *generations;
 	char label[64];
+	size_t all;
 
 	entry = job_describe(job);
+	generations = catalog_generations_in(&list->request->common->catalog, job->id,
+					     &list->window, &all);
 	json_object_set_new(entry, "label", json_string(job_label(job, label)));
-	json_object_set_new(entry, "generations",
-			    catalog_generations(&list->request->common->catalog, job->id));
+	if (list->window.before || list->window.last)
+		json_object_set_new(entry, "nr_generations",
+				    json_integer((json_int_t)all));
+	json_object_set_new(entry, "generations", generations);
 	json_array_append_new(list->jobs, entry);
 }
 
@@ -61,6 +68,7 @@ static json_t *list_run(struct channel_reporter *reporter, void *arg)
 				    .secret = common->config.encryption_key };
 	struct listing listing = {
 		.env = &env, .catalog = &common->catalog,
+		.in_part = list->window.before || list->window.last,
 	};
 	const struct jobs_wanted wanted = jobs_wanted_of(list->request->uid);
 	const json_t *unreadable;
@@ -78,7 +86,8 @@ static json_t *list_run(struct channel_reporter *reporter, void *arg)
 				    listing_rows(&listing, json_object_get(entry, "generations")));
 	}
 	listing_index_close(&common->log, listing.index);
-	levels_report_list(common, list->jobs, json_object_get(list->request->args, "job"));
+	levels_report_list(common, list->jobs, json_object_get(list->request->args, "job"),
+			   &list->window);
 	json_array_foreach(list->jobs, i, entry)
 		json_object_del(entry, "label");
 	unreadable = jobs_unreadable(list->request->jobs);
@@ -104,16 +113,19 @@ static void on_list(json_t *outcome, void *arg)
 static const struct channel_ops list_ops = { verb_list_on_no_progress, on_list };
 
 /* Check all arguments; with "rebuild" drop the index, to be made anew. NULL, or an outcome. */
-static json_t *drop_index(const struct request *request)
+static json_t *drop_index(const struct request *request, struct window *ret_window)
 {
 	_cleanup_free_ char *path = listing_index_path(request->common->config.state_dir);
 	int err, rebuild = 0;
-	json_int_t id;
+	json_int_t id, before, last;
+	json_t *outcome;
 
-	if (json_unpack(request->args, "{s?I, s?b !}", "job", &id, "rebuild", &rebuild))
+	if (json_unpack(request->args, "{s?I, s?b, s?I, s?I !}", "job", &id, "rebuild", &rebuild,
+			"before", &before, "last", &last))
 		return outcome_usage("list: bad arguments");
-	if (!rebuild)
-		return NULL;
+	outcome = window_take(request->args, ret_window);
+	if (outcome || !rebuild)
+		return outcome;
 	if (request->uid)
 		return outcome_error(-EPERM, "the index is the node's: only root has it made anew");
 	err = path ? catalog_index_remove(path) : -ENOMEM;
@@ -141,7 +153,7 @@ void verb_list(struct request *request)
 	list->request = request;
 	list->jobs = json_array();
 	spec.arg = list;
-	outcome = drop_index(request);
+	outcome = drop_index(request, &list->window);
 	if (outcome) {
 		/* nothing is listed */
 	} else if (json_object_get(request->args, "job")) {

@@ -16,6 +16,7 @@
 #include "base/duration.h"
 #include "supervisor/catalog/generation.h"
 #include "supervisor/catalog/history.h"
+#include "supervisor/catalog/window.h"
 #include "supervisor/job/jobs.h"
 #include "supervisor/job/jobs_read.h"
 #include "base/outcome.h"
@@ -27,7 +28,8 @@ struct stats {
 	struct worker *worker;
 	int64_t job;
 	char label[64];
-	json_t *generations;	/* the existing ones */
+	json_t *generations;	/* the existing ones, in the window */
+	struct window window;
 	json_t *(*answer)(struct stats *stats, json_t *rows);	/* in the worker */
 	struct advice_rates rates;	/* for the request interval */
 	json_t *levels;
@@ -147,6 +149,7 @@ static json_t *answer_stats(struct stats *s, json_t *rows)
 	json_array_foreach(rows, i, row)
 		json_array_append(json_object_get(row, "level") ? levels :
 				  json_object_get(row, "restart") ? restarts : checkpoints, row);
+	window_cut(&s->window, checkpoints);
 	medians = advice_medians(checkpoints);
 	return outcome_ok(json_pack("{s:I, s:o, s:o, s:o, s:o}", "job", (json_int_t)s->job,
 				    "checkpoints", checkpoints, "medians", medians,
@@ -181,9 +184,11 @@ static void verb_stats_on_answer(json_t *outcome, void *arg)
 
 static const struct channel_ops ops = { verb_stats_on_no_progress, verb_stats_on_answer };
 
-static struct stats *stats_new(struct request *request, const struct job *job)
+static struct stats *stats_new(struct request *request, const struct job *job,
+			       const struct window *window)
 {
 	struct stats *s = calloc(1, sizeof(*s));
+	size_t all;
 
 	if (!s)
 		return NULL;
@@ -191,7 +196,8 @@ static struct stats *stats_new(struct request *request, const struct job *job)
 	s->job = job->id;
 	s->answer = answer_stats;
 	job_label(job, s->label);
-	s->generations = catalog_generations(&request->common->catalog, job->id);
+	s->window = *window;
+	s->generations = catalog_generations_in(&request->common->catalog, job->id, window, &all);
 	return s;
 }
 
@@ -215,15 +221,20 @@ static void verb_stats_start(struct stats *s)
 
 void verb_stats(struct request *request)
 {
+	json_int_t id, before, last;
+	struct window window = { 0 };
 	json_t *outcome = NULL;
 	struct job *draft;
 	const struct job *job = jobs_read_for(request, &draft, &outcome);
 	struct stats *s = NULL;
 
-	if (job && json_object_size(request->args) != 1)
+	if (job && json_unpack(request->args, "{s:I, s?I, s?I !}", "job", &id, "before", &before,
+			       "last", &last))
 		outcome = outcome_usage("stats: bad arguments");
 	if (job && !outcome)
-		s = stats_new(request, job);
+		outcome = window_take(request->args, &window);
+	if (job && !outcome)
+		s = stats_new(request, job, &window);
 	job_draft_free(draft);
 	if (s)
 		verb_stats_start(s);
@@ -298,7 +309,8 @@ void verb_interval(struct request *request)
 	json_t *outcome = NULL;
 	struct job *draft;
 	const struct job *job = jobs_read_for(request, &draft, &outcome);
-	struct stats *s = job ? stats_new(request, job) : NULL;
+	const struct window whole = { 0 };
+	struct stats *s = job ? stats_new(request, job, &whole) : NULL;
 
 	if (s)
 		outcome = parse_interval(request, job, s);
