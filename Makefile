@@ -171,7 +171,7 @@ $(eval $(call _compile,san/obj,$(SANITIZE)))
 
 # in the order in which they use each other's variables
 -include $(foreach r,base hosts coord image levels engine supervisor/net launch supervisor shim \
-	libckptctl ckptctl mpi-glue scheduler \
+	libckptctl ckptctl web mpi-glue scheduler \
 	tests tests/unit tests/mpi tests/cr tests/kselftest tests/vm tests/security tests/fuzz tests/sim \
 	tests/crash tests/crash-consistency tests/vote bench docs,\
 	$(sort $(wildcard $(r)/*.mk)))

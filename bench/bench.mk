@@ -47,6 +47,12 @@ bench-image: user
 bench-slurm: user
 	bench/slurm.sh
 
+# web pages of jobs with many generations; as root, on this machine, no VM
+.PHONY: bench-web
+bench-web: user
+	work=$$(mktemp -d) && RUNS=$(BENCH_RUNS) bench/web.py --bin $(BIN) --work "$$work"; \
+		rm -rf "$$work"
+
 # quiesce and restart of 8 ranks on 3 nodes (VMs), beside a barrier
 .PHONY: bench-quiesce
 bench-quiesce: modules-$(KERNEL) user

@@ -163,7 +163,7 @@ const char *cli_str(const json_t *object, const char *name);
 		X(resume) X(attach) X(wait) X(kill) X(doctor) X(show) X(verify) X(diff) X(copy)  \
 			X(dump) X(restore) X(nodes) X(store) X(keygen) X(auto) X(interval)       \
 				X(stats) X(recover) X(diag) X(health) X(io) X(dev)     \
-					X(replicate) X(vote)
+					X(replicate) X(vote) X(web)
 
 #define X(verb) extern const struct cli_verb cmd_##verb;
 CLI_VERBS(X)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# bash completion of ckptctl, ckptrun, ckpt-batch, ckpt-slurm-run, ckpt-slurm-drain and
+# bash completion of ckptctl, ckptrun, ckptweb, ckpt-batch, ckpt-slurm-run, ckpt-slurm-drain and
 # ckpt-slurm-move; installed as each.
 #
 # Verbs and options come from --help, so that they cannot differ from what the
@@ -156,8 +156,10 @@ _ckptctl_value()
 		_ckptctl_reply_files -f ;;
 	-C | --base)
 		_ckptctl_reply_files -d ;;
-	--socket | --key | --encryption-key | --stdin | --stdout | --stderr | --private)
+	--socket | --key | --encryption-key | --stdin | --stdout | --stderr | --private | --unix)
 		_ckptctl_reply_files -f ;;
+	--user)
+		_ckptctl_reply "$(compgen -u -- "$cur")" ;;
 	-i | -e)
 		[[ $verb == run ]] || return 1
 		_ckptctl_reply_files -f ;;
@@ -189,7 +191,7 @@ _ckptctl_value()
 	--name | -N | --node | --map | --env | --address | --generation | -g | --keep | --keep-every | --max-size | --max-pause | --timeout | --scrub-every | --replicas | --freeze-timeout | --history | -H | --limit | --external | \
 	--exclude-range | --exclude-fd | --exclude-thread | \
 	--every | --mtbf | --node-mtbf | --slowdown | --level | --max-recoveries | --samples | \
-	--interval | --patience | --grace | --rank | --last | --before)
+	--interval | --patience | --grace | --rank | --last | --before | --port)
 		COMPREPLY=() ;;
 	--scrub)
 		_ckptctl_reply 'off report stop repair' ;;
@@ -403,7 +405,26 @@ _ckpt-slurm-move()
 	_ckptctl_cut
 }
 
+_ckptweb()
+{
+	local words cword cur prev option
+
+	COMPREPLY=()
+	_ckptctl_words
+	case $prev in
+	--unix | --socket)
+		_ckptctl_reply_files -f ;;
+	--user)
+		_ckptctl_reply "$(compgen -u -- "$cur")" ;;
+	--port | --timeout) ;;
+	*)
+		_ckptctl_reply "$(_ckptctl_options "$1" '')" ;;
+	esac
+	_ckptctl_cut
+}
+
 complete -F _ckptctl ckptctl
+complete -F _ckptweb ckptweb
 complete -F _ckpt-batch ckpt-batch
 complete -F _ckptrun ckptrun
 complete -F _ckpt-slurm-run ckpt-slurm-run

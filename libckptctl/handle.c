@@ -23,9 +23,9 @@
 #define API __attribute__((visibility("default")))
 #define CONNECT_S	30	/* that a daemon may take to accept a connection */
 
-static int open_socket(const char *path)
+static int open_socket(const char *path, unsigned int limit_s)
 {
-	const struct timeval limit = { .tv_sec = CONNECT_S }, none = { 0 };
+	const struct timeval limit = { .tv_sec = limit_s }, none = { 0 };
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
 	int sock, err;
 
@@ -45,7 +45,7 @@ static int open_socket(const char *path)
 	return sock;
 }
 
-API int ckpt_connect(const char *path, struct ckpt **ret_ckpt)
+int handle_connect(const char *path, unsigned int limit_s, struct ckpt **ret_ckpt)
 {
 	struct ckpt *ckpt;
 	int sock;
@@ -56,7 +56,7 @@ API int ckpt_connect(const char *path, struct ckpt **ret_ckpt)
 	if (!path)
 		path = secure_getenv("CKPTD_SOCKET");
 	path = path && *path ? path : CKPT_SOCKET_DEFAULT;
-	sock = open_socket(path);
+	sock = open_socket(path, limit_s);
 	if (sock < 0)
 		return sock;
 	ckpt = calloc(1, sizeof(*ckpt));
@@ -68,10 +68,16 @@ API int ckpt_connect(const char *path, struct ckpt **ret_ckpt)
 		return -ENOMEM;
 	}
 	ckpt->sock = sock;
+	ckpt->limit_s = limit_s;
 	ckpt->in.limit = WIRE_ANSWER_MAX;
 	ckpt->answer_fd = -1;
 	*ret_ckpt = ckpt;
 	return 0;
+}
+
+API int ckpt_connect(const char *path, struct ckpt **ret_ckpt)
+{
+	return handle_connect(path, CONNECT_S, ret_ckpt);
 }
 
 static void forget_answer(struct ckpt *ckpt)
@@ -271,7 +277,7 @@ static void connect_again(struct ckpt *ckpt)
 
 	if (ckpt->in.len || recv(ckpt->sock, &byte, 1, MSG_PEEK | MSG_DONTWAIT))
 		return;
-	sock = open_socket(ckpt->path);
+	sock = open_socket(ckpt->path, ckpt->limit_s);
 	if (sock < 0)
 		return;
 	close(ckpt->sock);

@@ -18,6 +18,7 @@ typedef int (*handle_wait_fn)(int sock, short events, void *arg);
 
 struct ckpt {
 	char *path;
+	unsigned int limit_s;	/* that a connection may take */
 	int sock;
 	int broken;		/* negative errno of the transport: no further call */
 	struct wire_in in;
@@ -30,6 +31,9 @@ struct ckpt {
 	int answer_fd;		/* that came with the answer; -1: none */
 	char error[256];	/* transport failures; outcomes have their own text */
 };
+
+/* As ckpt_connect(), but gives up with -EAGAIN if the connection takes @limit_s seconds. */
+int handle_connect(const char *path, unsigned int limit_s, struct ckpt **ret_ckpt);
 
 /* As ckpt_call(); takes over the reference to @args (NULL: -ENOMEM). */
 int handle_call(struct ckpt *ckpt, const char *verb, json_t *args,

@@ -1747,7 +1747,7 @@ def main():
     ours = tempfile.mkdtemp(prefix='bin-', dir=ARGS.work)
     os.chmod(ours, 0o755)
     for name in ('ckptd', 'ckptctl', 'ckpt-shim', 'ckpt-launch', 'ckptrun', 'ckpt-slurm-run',
-                 'ckpt-slurm-drain', 'ckpt-slurm-move'):
+                 'ckpt-slurm-drain', 'ckpt-slurm-move', 'ckptweb'):
         shutil.copy2(f'{ARGS.bin}/{name}', ours)
     ARGS.bin = ours
     words = (ARGS.only or '').split(',')
