@@ -50,7 +50,8 @@ bench-slurm: user
 # web pages of jobs with many generations; as root, on this machine, no VM
 .PHONY: bench-web
 bench-web: user
-	work=$$(mktemp -d) && RUNS=$(BENCH_RUNS) bench/web.py --bin $(BIN) --work "$$work"; \
+	work=$$(mktemp -d) && chmod 755 "$$work" && \
+		RUNS=$(BENCH_RUNS) bench/web.py --bin $(BIN) --work "$$work"; \
 		rm -rf "$$work"
 
 # quiesce and restart of 8 ranks on 3 nodes (VMs), beside a barrier

@@ -187,8 +187,12 @@ const char *html_ns_text(int64_t ns, char text[32])
 		snprintf(text, 32, "%.2f ms", (double)ns / 1e6);
 	else if (ns < 10000000000)
 		snprintf(text, 32, "%.0f ms", (double)ns / 1e6);
-	else
+	else if (ns < 120000000000)
 		snprintf(text, 32, "%.1f s", (double)ns / 1e9);
+	else if (ns < 7200000000000)
+		snprintf(text, 32, "%.1f min", (double)ns / 60e9);
+	else
+		snprintf(text, 32, "%.1f h", (double)ns / 3600e9);
 	return text;
 }
 

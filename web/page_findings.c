@@ -45,7 +45,17 @@ static void page_findings_generation(struct findings *f, int64_t job, const json
 {
 	const char *trust = page_str(row, "trust"), *error = page_str(row, "error");
 	struct html *h = &f->page->html;
+	const json_t *level;
+	size_t i;
 
+	json_array_foreach(json_object_get(row, "levels"), i, level) {
+		if (strcmp(page_str(level, "state"), "damaged"))
+			continue;
+		page_findings_row(f, true, job);
+		html_textf(h, "generation %lld is damaged on level %s",
+			   (long long)page_int(row, "generation"), page_str(level, "level"));
+		page_findings_advice(f, "<code>ckptctl verify</code> says more");
+	}
 	if (*error) {
 		page_findings_row(f, true, job);
 		html_rawf(h, "generation %lld cannot be read: ",

@@ -53,7 +53,7 @@ static void page_io_verdict(struct page *page, const json_t *result)
 	size_t i;
 
 	if (*bottleneck) {
-		html_raw(&page->html, "<p class=\"note\">Probably limited by ");
+		html_raw(&page->html, "<p class=\"note\">Probable limit: ");
 		html_text(&page->html, bottleneck);
 		html_raw(&page->html, ".</p>\n");
 	}

@@ -44,6 +44,18 @@ static void page_job_auto(struct page *page, const json_t *automatic)
 	html_raw(&page->html, "</dd>");
 }
 
+static void page_job_names(struct page *page, const json_t *names)
+{
+	const json_t *name;
+	size_t i;
+
+	json_array_foreach(names, i, name) {
+		html_raw(&page->html, i ? ", <span class=\"bad\">" : "<span class=\"bad\">");
+		html_text(&page->html, json_string_value(name) ? json_string_value(name) : "");
+		html_raw(&page->html, "</span>");
+	}
+}
+
 static void page_job_facts(struct page *page, const json_t *job)
 {
 	html_raw(&page->html, "<dl class=\"facts\">");
@@ -62,6 +74,11 @@ static void page_job_facts(struct page *page, const json_t *job)
 	if (json_object_get(job, "nr_ranks")) {
 		page_job_fact(page, "MPI ranks");
 		html_rawf(&page->html, "%lld</dd>", (long long)page_int(job, "nr_ranks"));
+	}
+	if (json_array_size(json_object_get(job, "silent_nodes"))) {
+		page_job_fact(page, "Silent nodes");
+		page_job_names(page, json_object_get(job, "silent_nodes"));
+		html_raw(&page->html, "</dd>");
 	}
 	page_job_auto(page, json_object_get(job, "auto"));
 	page_job_fact(page, "Command");
