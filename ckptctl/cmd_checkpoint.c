@@ -45,6 +45,9 @@ static void cmd_checkpoint_scrub(const json_t *result)
 	long long pages = (long long)cli_int(found, "pages"), nr;
 	size_t i;
 
+	if (json_object_get(result, "tainted"))
+		printf("SUSPECT: the job's memory is in doubt since generation %lld\n",
+		       (long long)cli_int(result, "tainted"));
 	if (!found)
 		return;
 	if (!cli_int(found, "wrong")) {

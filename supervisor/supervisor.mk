@@ -82,6 +82,8 @@ $(call unit_test,tests/unit/test_job_record,tests/unit/test_job_record.c,$(CKPTD
 $(call unit_test,tests/unit/test_user_limits,tests/unit/test_user_limits.c,$(CKPTD_LIBS))
 $(call unit_test,tests/unit/test_job_table,tests/unit/test_job_table.c \
 	supervisor/job/job_table.c,)
+$(call unit_test,tests/unit/test_scrub,tests/unit/test_scrub.c \
+	tests/unit/keep_fixture.c,$(CKPTD_LIBS))
 $(call unit_test,tests/unit/test_job_floor,tests/unit/test_job_floor.c \
 	tests/unit/keep_fixture.c,$(CKPTD_LIBS))
 $(call unit_test,tests/unit/test_jobs_read,tests/unit/test_jobs_read.c \

@@ -88,15 +88,53 @@ static void scrub_mark_older(const struct job *job, int64_t generation, unsigned
 	json_decref(suspects);
 }
 
+/* No later checkpoint of this run has memory that can be trusted: remember that. */
+static void scrub_taint(struct job *job, int64_t generation)
+{
+	struct ckpt_error error = {};
+
+	if (job->record.tainted)
+		return;
+	job->record.tainted = generation;
+	if (job_save(job, &error))
+		log_error(&jobs_common(job->jobs)->log, "%s", error.text);
+}
+
+/* Nothing was found now, but the job has computed with what was wrong before. */
+static void scrub_mark_tainted(const struct job *job, int64_t generation, json_t *result)
+{
+	json_t *why = json_pack("{s:I}", "tainted", (json_int_t)job->record.tainted);
+
+	log_warning(&jobs_common(job->jobs)->log,
+		    "job %lld: generation %lld is suspect, as the job's memory is in doubt since "
+		    "generation %lld", (long long)job->id, (long long)generation,
+		    (long long)job->record.tainted);
+	scrub_mark(job, generation, why);
+	json_decref(why);
+	json_object_set_new(result, "tainted", json_integer(job->record.tainted));
+}
+
+void scrub_begin_from(struct job *job, int64_t generation)
+{
+	const struct catalog *catalog = &jobs_common(job->jobs)->catalog;
+	enum trust trust = trust_get(catalog, job->id, generation, NULL);
+
+	job->record.tainted = trust_is_doubted(trust) ? generation : 0;
+}
+
 bool scrub_settle(struct job *job, int64_t generation, const struct scrub *scrub, json_t *result)
 {
 	const json_t *found = json_object_get(result, "scrub");
 	bool wrong = json_integer_value(json_object_get(found, "wrong"));
+	bool suspect = wrong || job->record.tainted;
 
 	json_object_set_new(result, "trust",
-			    json_string(trust_name(wrong ? TRUST_SUSPECT : TRUST_UNVERIFIED)));
+			    json_string(trust_name(suspect ? TRUST_SUSPECT : TRUST_UNVERIFIED)));
+	if (suspect && !wrong)
+		scrub_mark_tainted(job, generation, result);
 	if (!wrong)
 		return false;
+	scrub_taint(job, generation);
 	scrub_log(job, generation, found);
 	scrub_mark(job, generation, found);
 	scrub_mark_older(job, generation, scrub->every, found, result);

@@ -8,6 +8,9 @@
  *	stop	and the job is ended, so that it computes no more with what is wrong
  *	repair	as stop; who asked for the checkpoint restarts the job, which then begins from the
  *		newest generation that is not doubted
+ *
+ * The run is then tainted (job_record.h): each later generation is suspect, whatever it finds, as
+ * the job has computed with what is wrong. A restart or rollback ends that.
  */
 #ifndef STILLPOINT_SCRUB_H
 #define STILLPOINT_SCRUB_H
@@ -34,11 +37,18 @@ void scrub_ask(const struct scrub *scrub, json_t *args);
 
 /*
  * scrub_settle() - look at the result of a checkpoint that has succeeded
- * @result: of op_dump(); gets "trust", and "suspects" if older generations are suspect, too
+ * @result: of op_dump(); gets "trust", "suspects" if older generations are suspect, too, and
+ *	"tainted" if the generation is suspect only because an older one is
  *
  * With a finding the generation is marked, and with it the ones before that may have been taken
  * after the page went wrong. Return: true if the job is to be ended.
  */
 bool scrub_settle(struct job *job, int64_t generation, const struct scrub *scrub, json_t *result);
+
+/*
+ * The job runs from @generation now: it is tainted from the beginning if that is doubted, else it
+ * is not any more. Changes the record in memory; the caller saves it.
+ */
+void scrub_begin_from(struct job *job, int64_t generation);
 
 #endif /* STILLPOINT_SCRUB_H */

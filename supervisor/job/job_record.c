@@ -54,6 +54,7 @@ static const struct {
 	{ "since", offsetof(struct job_record, change.since) },
 	{ "floor", offsetof(struct job_record, floor) },
 	{ "generation", offsetof(struct job_record, generation) },
+	{ "tainted", offsetof(struct job_record, tainted) },
 	{ "run", offsetof(struct job_record, run) },
 };
 

@@ -24,6 +24,7 @@
 #include "base/cleanup.h"
 #include "supervisor/auto/services.h"
 #include "supervisor/checkpoint/coord_driver.h"
+#include "supervisor/checkpoint/scrub.h"
 #include "supervisor/catalog/history.h"
 #include "supervisor/job/job_restore.h"
 #include "supervisor/job/jobs.h"
@@ -249,6 +250,7 @@ static void restart_adopt(struct restart *r)
 	struct ckpt_error error = {};
 
 	job->record.generation = r->generation;
+	scrub_begin_from(job, r->generation);
 	if (job->parts) {
 		job_take(job);
 	} else if (job_adopt(job)) {

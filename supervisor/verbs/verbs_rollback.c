@@ -17,6 +17,7 @@
 
 #include "base/outcome.h"
 #include "supervisor/catalog/trust.h"
+#include "supervisor/checkpoint/scrub.h"
 #include "supervisor/control/confines.h"
 #include "supervisor/job/job_restore.h"
 #include "supervisor/job/jobs.h"
@@ -144,6 +145,7 @@ static void rollback_succeeded(struct rollback *r, json_t *outcome)
 		log_info(&r->request->common->log, "job %lld: %s", (long long)job->id,
 			 json_string_value(note));
 	job->record.generation = r->generation;
+	scrub_begin_from(job, r->generation);
 	if (job_save(job, &error))
 		log_error(&r->request->common->log, "%s", error.text);
 	json_object_set_new(result, "generation", json_integer(r->generation));

@@ -25,6 +25,7 @@ static const char whole[] =
 	" \"window\": 5, \"created\": 1700000000, \"state\": \"saved\", \"status\": 9,"
 	" \"since\": 1700000001, \"node\": \"a\", \"boot\": \"b-1\", \"failed_rank\": 0,"
 	" \"ranks\": {\"map\": [0, 0]}, \"floor\": 7, \"generation\": 6, \"run\": 1700000002,"
+	" \"tainted\": 5,"
 	" \"auto\": {\"every_ms\": 60000}, \"unwanted\": {\"l2\": [1, {\"to\": 3}]}}";
 
 static json_t *json_of(const char *text)
@@ -55,7 +56,7 @@ static void every_field_is_kept(void **state)
 {
 	json_t *json = json_of(whole);
 
-	assert_int_equal(json_object_size(json), 29);
+	assert_int_equal(json_object_size(json), 30);
 	check_round_trip(json);
 }
 
@@ -82,6 +83,7 @@ static void every_field_has_its_member(void **state)
 	assert_int_equal(record.change.failed_rank, 0);
 	assert_int_equal(record.floor, 7);
 	assert_int_equal(record.generation, 6);
+	assert_int_equal(record.tainted, 5);
 	assert_int_equal(record.run, 1700000002);
 	assert_false(record.hidden);
 	assert_int_equal(json_object_size(record.launch), 9);

@@ -173,6 +173,32 @@ def flips(node):
 
 
 @test
+def remembered(node):
+    """after a finding each generation is suspect, also one that finds nothing, until the job
+    begins again from one that is not"""
+    rng = random.Random(SEED)
+    job = sums(node)
+    checkpoint(node, job)
+    flip(process(job, node), rng.choice(pages_of(node, job))[1], rng)
+    equal(checkpoint(node, job)['scrub']['wrong'], 1, 'wrong')
+    done = node.json('checkpoint', '--full', str(job))
+    equal((done['trust'], done['tainted']), ('suspect', 2), 'of a full one')
+    node.stop()
+    node.start()
+    equal(node.json('checkpoint', '--full', str(job))['trust'], 'suspect', 'for another ckptd')
+    node.ctl('rollback', f'{job}:1')
+    equal(node.json('checkpoint', '--full', str(job))['trust'], 'unverified', 'rolled back')
+    node.ctl('kill', str(job), 'KILL')
+    node.wait(job)
+    node.ctl('restart', f'{job}:3')
+    equal(node.json('checkpoint', str(job))['trust'], 'suspect', 'from a suspect one')
+    node.ctl('kill', str(job), 'KILL')
+    node.wait(job)
+    node.ctl('restart', f'{job}:5')
+    equal(node.json('checkpoint', str(job))['trust'], 'unverified', 'from a good one')
+
+
+@test
 def turns(node):
     """--scrub-every=4: each flip is found by one of four generations, and those before it are
     suspect, too"""
