@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/outcome.h"
+
 enum { OPT_STOP_AND_COPY = 256, OPT_MAX_PAUSE, OPT_TIMEOUT, OPT_FILES, OPT_FULL, OPT_SOCKETS,
        OPT_INCREMENTAL, OPT_SCRUB, OPT_SCRUB_EVERY };
 
@@ -113,18 +115,32 @@ static int cmd_checkpoint_policy(struct cli *cli, json_t *args)
 	return cli_usage(cli, "--scrub is off, report, stop or repair, not %s", optarg);
 }
 
-/* With --scrub=repair: begin again from the generation that ckptd trusts most. */
+/*
+ * With --scrub=repair: begin again from the generation that ckptd trusts most, once the job is
+ * gone. SIGKILL has been sent; a job with much memory takes seconds to end.
+ */
 static int cmd_checkpoint_repair(struct cli *cli, json_t *outcome)
 {
 	json_t *result = json_object_get(outcome, "result");
-	json_t *args = json_pack("{s:I}", "job", (json_int_t)cli_int(result, "job"));
+	json_int_t job = cli_int(result, "job"), generation = cli_int(result, "generation");
 	bool ended = json_is_true(json_object_get(result, "ended"));
+	bool other = json_object_get(result, "repair_from");
 	int status = cli_finish(cli, outcome, cmd_checkpoint_print);
 
-	if (ended)
-		return cli_job_restart(cli, args);
-	json_decref(args);
-	return status;
+	if (!ended)
+		return status;
+	if (!other) {
+		cli_wrong(cli, 0, "job %lld has no generation but %lld, which is suspect, and is "
+			  "not restarted; ckptctl restart %lld:%lld begins again from it",
+			  (long long)job, (long long)generation, (long long)job,
+			  (long long)generation);
+		return CLI_FAILED;
+	}
+	outcome = cli_call(cli, "wait", json_pack("{s:I}", "job", job));
+	if (!outcome_is_ok(outcome))
+		return cli_finish(cli, outcome, NULL);
+	json_decref(outcome);
+	return cli_job_restart(cli, json_pack("{s:I}", "job", job));
 }
 
 static int cmd_checkpoint_take_option(struct cli *cli, json_t *args, int c)

@@ -37,16 +37,19 @@ static enum retention_verdict by_count(const struct retention_rule *rule,
 	return RETENTION_GOES_COUNT;
 }
 
-/* Is @i the newest good generation without a doubt? */
-static bool retention_is_undoubted(const struct retention_item *items, size_t nr, size_t i)
+/* The newest good generation without a doubt; if all are doubted the oldest; @nr: none is good. */
+static size_t retention_undoubted(const struct retention_item *items, size_t nr)
 {
-	if (!retention_is_good(&items[i]) || items[i].flags & RETENTION_DOUBTED)
-		return false;
-	while (++i < nr) {
-		if (retention_is_good(&items[i]) && !(items[i].flags & RETENTION_DOUBTED))
-			return false;
+	size_t oldest = nr, i = nr;
+
+	while (i--) {
+		if (!retention_is_good(&items[i]))
+			continue;
+		if (!(items[i].flags & RETENTION_DOUBTED))
+			return i;
+		oldest = i;
 	}
-	return true;
+	return oldest;
 }
 
 /* Is @i among the newest good generations that a vote has found right? */
@@ -80,7 +83,7 @@ static enum retention_verdict retention_protection(const struct retention_item *
 		return RETENTION_LAST;
 	if (i > last)
 		return RETENTION_AFTER_LAST;
-	if (retention_is_undoubted(items, nr, i))
+	if (i == retention_undoubted(items, nr))
 		return RETENTION_KEPT_UNDOUBTED;
 	return retention_is_verified(items, nr, i) ? RETENTION_KEPT_VERIFIED : RETENTION_UNTOUCHED;
 }
@@ -134,8 +137,8 @@ const char *retention_text(enum retention_verdict verdict)
 					   "known to be there yet",
 		[RETENTION_KEPT_FOREIGN] = "another job's, or of another key or version: ckptctl "
 					   "list says which",
-		[RETENTION_KEPT_UNDOUBTED] = "the last without a doubt: newer ones are suspect "
-					     "or rejected",
+		[RETENTION_KEPT_UNDOUBTED] = "the least in doubt: newer ones are suspect or "
+					     "rejected",
 		[RETENTION_KEPT_VERIFIED] = "one of the last two that a vote has found right",
 		[RETENTION_LAST] = "the last that the job can be restarted from",
 		[RETENTION_AFTER_LAST] = "newer than the last that the job can be restarted from",

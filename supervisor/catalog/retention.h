@@ -55,7 +55,7 @@ enum retention_verdict {
 	RETENTION_KEPT_UNDECIDED,
 	RETENTION_KEPT_AWAITED,
 	RETENTION_KEPT_FOREIGN,
-	RETENTION_KEPT_UNDOUBTED,	/* the newest that is not doubted */
+	RETENTION_KEPT_UNDOUBTED,	/* the newest not doubted; all are: the oldest */
 	RETENTION_KEPT_VERIFIED,	/* among the newest that a vote has found right */
 	RETENTION_LAST,		/* the newest that can be restarted from */
 	RETENTION_AFTER_LAST,	/* newer than RETENTION_LAST, and damaged */

@@ -158,7 +158,7 @@ size_t trust_prefer(const struct trust_item *items, size_t nr)
 
 	if (i == nr)
 		i = trust_newest(items, nr, trust_is_undoubted);
-	return i == nr && nr ? nr - 1 : i;
+	return i == nr ? 0 : i;
 }
 
 int64_t trust_choose(const struct catalog *catalog, int64_t job)

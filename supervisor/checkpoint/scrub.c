@@ -127,6 +127,7 @@ bool scrub_settle(struct job *job, int64_t generation, const struct scrub *scrub
 	const json_t *found = json_object_get(result, "scrub");
 	bool wrong = json_integer_value(json_object_get(found, "wrong"));
 	bool suspect = wrong || job->record.tainted;
+	int64_t from;
 
 	json_object_set_new(result, "trust",
 			    json_string(trust_name(suspect ? TRUST_SUSPECT : TRUST_UNVERIFIED)));
@@ -138,5 +139,8 @@ bool scrub_settle(struct job *job, int64_t generation, const struct scrub *scrub
 	scrub_log(job, generation, found);
 	scrub_mark(job, generation, found);
 	scrub_mark_older(job, generation, scrub->every, found, result);
+	from = trust_choose(&jobs_common(job->jobs)->catalog, job->id);
+	if (from != generation)
+		json_object_set_new(result, "repair_from", json_integer(from));
 	return strcmp(scrub->policy, "report");
 }

@@ -7,7 +7,8 @@
  *	report	the generation is marked as suspect and the log names the pages; the job runs on
  *	stop	and the job is ended, so that it computes no more with what is wrong
  *	repair	as stop; who asked for the checkpoint restarts the job, which then begins from the
- *		newest generation that is not doubted
+ *		newest generation that is not doubted, or the oldest if all are; never from the
+ *		one with the finding
  *
  * The run is then tainted (job_record.h): each later generation is suspect, whatever it finds, as
  * the job has computed with what is wrong. A restart or rollback ends that.
@@ -37,8 +38,9 @@ void scrub_ask(const struct scrub *scrub, json_t *args);
 
 /*
  * scrub_settle() - look at the result of a checkpoint that has succeeded
- * @result: of op_dump(); gets "trust", "suspects" if older generations are suspect, too, and
- *	"tainted" if the generation is suspect only because an older one is
+ * @result: of op_dump(); gets "trust", "suspects" if older generations are suspect, too,
+ *	"repair_from", the generation that a repair begins again from, if there is another than
+ *	this one, and "tainted" if it is suspect only because an older one is
  *
  * With a finding the generation is marked, and with it the ones before that may have been taken
  * after the page went wrong. Return: true if the job is to be ended.

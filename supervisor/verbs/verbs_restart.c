@@ -331,24 +331,33 @@ static void attempt_start(struct attempt *a)
 
 /*
  * Nobody has named a generation: if the newest is not the one that is trusted most, take that one,
- * and say so.
+ * and say so; say so, too, if it is doubted.
  */
 static void prefer_trusted(struct attempt *a)
 {
 	const struct catalog *catalog = &a->request->common->catalog;
 	int64_t job = attempt_job(a), newest = catalog_last(catalog, job);
 	int64_t best = newest ? trust_choose(catalog, job) : 0;
+	enum trust trust;
 
-	if (!best || best == newest)
+	if (!best)
+		return;
+	trust = trust_get(catalog, job, best, NULL);
+	if (best == newest && !trust_is_doubted(trust))
 		return;
 	a->asked = best;
 	json_object_set_new(a->request->args, "generation", json_integer(best));
-	a->steps = json_pack("[o]", json_sprintf("generation %lld is taken, which is %s; the "
-						 "newest, %lld, is %s", (long long)best,
-						 trust_name(trust_get(catalog, job, best, NULL)),
-						 (long long)newest,
-						 trust_name(trust_get(catalog, job, newest,
-								      NULL))));
+	if (trust_is_doubted(trust))
+		a->steps = json_pack("[o]", json_sprintf("generation %lld is taken, the oldest: it "
+							 "is %s, as all are", (long long)best,
+							 trust_name(trust)));
+	else
+		a->steps = json_pack("[o]", json_sprintf("generation %lld is taken, which is %s; "
+							 "the newest, %lld, is %s",
+							 (long long)best, trust_name(trust),
+							 (long long)newest,
+							 trust_name(trust_get(catalog, job, newest,
+									      NULL))));
 }
 
 void verb_restart_instead(struct request *request, json_t *instead)

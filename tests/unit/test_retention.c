@@ -124,10 +124,10 @@ static void test_trust(void **state)
 	/* one that cannot be read does not stand for a good one */
 	assert_string_equal(kept(&one, (unsigned int[]){right, right, RETENTION_VERIFIED, GOOD},
 				 4), "124");
-	/* all that are newer are doubted */
+	/* all that are newer are doubted; if all are, the oldest is least so */
 	assert_string_equal(kept(&one, (unsigned int[]){GOOD, GOOD, doubted, doubted}, 4), "24");
 	assert_string_equal(kept(&tight, (unsigned int[]){GOOD, GOOD, doubted, doubted}, 4), "24");
-	assert_string_equal(kept(&one, (unsigned int[]){doubted, doubted, doubted}, 3), "3");
+	assert_string_equal(kept(&one, (unsigned int[]){doubted, doubted, doubted}, 3), "13");
 }
 
 /* ------------------------------------------------------- random histories */
@@ -175,10 +175,11 @@ static size_t drop(struct retention_item *items, size_t nr)
 /* The trust in the memory protects some, and not all that have it. */
 #define ASIDE	(RETENTION_VERIFIED | RETENTION_DOUBTED)
 
-/* Of the newest two verified ones, and the newest without a doubt, none goes. */
+/* Of the newest two verified ones, and the newest without a doubt or else the oldest, none goes. */
 static void check_trust(const struct retention_item *items, size_t nr)
 {
 	unsigned int verified = 0, undoubted = 0;
+	const struct retention_item *oldest = NULL;
 	size_t i = nr;
 
 	while (i--) {
@@ -190,7 +191,10 @@ static void check_trust(const struct retention_item *items, size_t nr)
 			assert_false(retention_goes(item));
 		if (!(item->flags & RETENTION_DOUBTED) && !undoubted++)
 			assert_false(retention_goes(item));
+		oldest = item;
 	}
+	if (oldest && !undoubted)
+		assert_false(retention_goes(oldest));
 }
 
 static int can_restart(const struct retention_item *item)

@@ -151,6 +151,33 @@ static void test_until_it_begins_again(void **state)
 	assert_int_equal(box->job->record.tainted, 1);
 }
 
+/* All that there are are suspect: the oldest is least so, never that with the finding. */
+static void test_repairs_from_another(void **state)
+{
+	struct box *box = *state;
+	json_t *result;
+
+	json_decref(take(box, 0, "repair", 8));
+	json_decref(take(box, 0, "repair", 8));
+	result = take(box, 1, "repair", 8);
+	assert_string_equal(trusts(box), "sss");
+	assert_int_equal(json_integer_value(json_object_get(result, "repair_from")), 1);
+	json_decref(result);
+	for (int g = 1; g < 3; g++)
+		assert_int_equal(catalog_generation_remove(&box->common.catalog, 1, g, &box->error),
+				 0);
+	result = take(box, 1, "repair", 1);
+	assert_int_equal(json_integer_value(json_object_get(result, "repair_from")), 3);
+	json_decref(result);
+	assert_int_equal(catalog_generation_remove(&box->common.catalog, 1, 3, &box->error), 0);
+	assert_int_equal(catalog_generation_remove(&box->common.catalog, 1, 4, &box->error), 0);
+	disk_store(box->disk, 4);
+	result = json_pack("{s:{s:i, s:i}}", "scrub", "pages", 9, "wrong", 1);
+	assert_true(scrub_settle(box->job, 4, &(struct scrub) { "repair", 8 }, result));
+	assert_null(json_object_get(result, "repair_from"));
+	json_decref(result);
+}
+
 #define TEST(test)	cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void)
@@ -158,6 +185,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_taints_the_run),
 		TEST(test_until_it_begins_again),
+		TEST(test_repairs_from_another),
 	};
 
 	return cmocka_run_group_tests_name("scrub", tests, NULL, NULL);
