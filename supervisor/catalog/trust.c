@@ -154,8 +154,11 @@ static bool trust_is_undoubted(enum trust trust)
 
 size_t trust_prefer(const struct trust_item *items, size_t nr)
 {
-	size_t i = trust_newest(items, nr, trust_is_good);
+	size_t i;
 
+	if (nr && trust_is_undoubted(items[nr - 1].trust))
+		return nr - 1;
+	i = trust_newest(items, nr, trust_is_good);
 	if (i == nr)
 		i = trust_newest(items, nr, trust_is_undoubted);
 	return i == nr ? 0 : i;

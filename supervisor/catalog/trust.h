@@ -59,9 +59,9 @@ struct trust_item {
  * trust_prefer() - from which generation a restart is best begun
  * @items: ascending by generation
  *
- * The newest that a vote has found right; if no vote has, the newest that is not doubted; if all
- * are, the oldest, which was taken longest before the error was seen. Return: its index; 0 if there
- * is none.
+ * The newest, unless that is doubted. Then the newest that a vote has found right; if no vote has,
+ * the newest that is not doubted; if all are, the oldest, which was taken longest before the error
+ * was seen. Return: its index; 0 if there is none.
  */
 size_t trust_prefer(const struct trust_item *items, size_t nr);
 /* The same of a job's generations in the catalog; 0: it has none. */
