@@ -18,6 +18,10 @@
 #define VERSION		1
 #define BUSY_MS		2000
 #define DAY		86400
+/* Files and names of a job that has ended: a job may have millions. */
+#define FILE_DAYS	30
+#define PAGE_BYTES	4096
+#define PAGES_MAX	((1LL << 30) / PAGE_BYTES)	/* of the database; then commits fail */
 
 enum io_sql {
 	PUT_SPAN, END_SPAN, PUT_OP, PUT_HIST, PUT_LOST, PUT_MISSED, ADD_SAMPLE, PUT_FILE, PUT_NAME,
@@ -94,11 +98,13 @@ static int64_t io_store_number(struct io_store *s, const char *sql)
 static int io_store_prepare(struct io_store *s, bool writer, struct ckpt_error *error)
 {
 	int64_t version;
+	char sql[200];
 	int i;
 
 	sqlite3_busy_timeout(s->db, BUSY_MS);
-	if (writer && sqlite3_exec(s->db, "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;",
-				   NULL, NULL, NULL))
+	snprintf(sql, sizeof(sql), "PRAGMA page_size = %d; PRAGMA journal_mode = WAL; "
+		 "PRAGMA synchronous = NORMAL; PRAGMA max_page_count = %lld;", PAGE_BYTES, PAGES_MAX);
+	if (writer && sqlite3_exec(s->db, sql, NULL, NULL, NULL))
 		return io_store_fail(s, error);
 	version = io_store_number(s, "PRAGMA user_version");
 	if (version > VERSION)
@@ -314,7 +320,15 @@ void io_store_put_name(struct io_store *s, const struct io_name *name)
 
 void io_store_expire(struct io_store *s, int64_t now)
 {
-	static const char *const of_job[] = { "op", "hist", "file", "name", "span" };
+	/* of a job: its files sooner than its counters; span is the last, as the others ask it */
+	static const struct {
+		const char *table, *which;
+		int days;
+	} of_job[] = {
+		{ "op", "OR", 365 }, { "hist", "OR", 365 },
+		{ "file", "AND ended IS NULL OR", FILE_DAYS },
+		{ "name", "AND ended IS NULL OR", FILE_DAYS }, { "span", "OR", 365 },
+	};
 	char sql[400];
 	size_t i;
 
@@ -328,9 +342,9 @@ void io_store_expire(struct io_store *s, int64_t now)
 		/* begun, and ended, before: a killed collector has noted no end */
 		snprintf(sql, sizeof(sql),
 			 "DELETE FROM %s WHERE job NOT IN (SELECT job FROM span WHERE span >= %lld "
-			 "OR ended >= %lld) AND job IN (SELECT job FROM span)",
-			 of_job[i], ((long long)now - 365 * DAY) * 1000,
-			 (long long)now - 365 * DAY);
+			 "%s ended >= %lld) AND job IN (SELECT job FROM span)", of_job[i].table,
+			 ((long long)now - 365 * DAY) * 1000, of_job[i].which,
+			 (long long)now - of_job[i].days * DAY);
 		io_store_note(s, sqlite3_exec(s->db, sql, NULL, NULL, NULL));
 	}
 }

@@ -518,6 +518,32 @@ static void test_files(void **state)
 	io_store_close(store);
 }
 
+/* Files of an ended job go after a month, its counters stay. */
+static void test_bounded(void **state)
+{
+	struct io_store *store = store_of("bounded", true);
+	const int64_t now = 400 * DAY;
+	const struct io_file file = { .opens = 1 };
+	char text[100] = "";
+	uid_t uid;
+
+	io_store_begin(store);
+	for (int job = 1; job < 4; job++) {
+		put_span(store, job, now - 50 * DAY, 0);
+		io_store_put_file(store, &(struct io_file_key) { .job = (__u64)job }, &file);
+	}
+	io_store_end_span(store, 1, (now - 50 * DAY) * 1000, now - 31 * DAY);
+	io_store_end_span(store, 2, (now - 50 * DAY) * 1000, now - 29 * DAY);
+	io_store_expire(store, now);
+	commit(store);
+	for (int job = 1; job < 4; job++, *text = '\0') {
+		assert_int_equal(io_store_files(store, job, take_file, text), 0);
+		assert_int_equal(!*text, job == 1);	/* the third runs */
+	}
+	assert_int_equal(io_store_owner(store, 1, &uid), 0);
+	io_store_close(store);
+}
+
 static void test_killed(void **state)
 {
 	struct ckpt_error error;
@@ -567,6 +593,7 @@ int main(void)
 		cmocka_unit_test(test_spans),
 		cmocka_unit_test(test_retention),
 		cmocka_unit_test(test_files),
+		cmocka_unit_test(test_bounded),
 		cmocka_unit_test(test_killed),
 	};
 
