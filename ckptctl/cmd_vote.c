@@ -17,6 +17,7 @@
 
 static const struct option longs[] = {
 	{ "timeout", required_argument, NULL, 't' },
+	{ "release", no_argument, NULL, 'r' },
 	{ NULL }
 };
 
@@ -84,15 +85,46 @@ static int cmd_vote_back(struct cli *cli, const struct replica_group *group)
 	return status;
 }
 
+/* Has the job a generation that a vote has found right? */
+static bool cmd_vote_has_good(struct cli *cli, int64_t job, int *ret_status)
+{
+	json_t *result = replica_ask(cli, "list", json_pack("{s:I}", "job", (json_int_t)job),
+				     ret_status);
+	const json_t *rows, *row;
+	bool good = false;
+	size_t i;
+
+	rows = json_object_get(json_array_get(json_object_get(result, "jobs"), 0), "generations");
+	json_array_foreach(rows, i, row)
+		good |= !strcmp(cli_str(row, "trust"), "verified") ||
+			!strcmp(cli_str(row, "trust"), "repaired");
+	json_decref(result);
+	return good;
+}
+
+/* Nothing is ended without a place to go back to. 0 or an exit status. */
+static int cmd_vote_reject(struct cli *cli, const struct replica_group *group, json_t *result)
+{
+	bool back = true;
+	int status = 0;
+
+	for (unsigned int i = 0; i < group->nr && !status && back; i++)
+		back = cmd_vote_has_good(cli, group->members[i].job, &status);
+	if (status)
+		return status;
+	json_object_set_new(result, "back", json_boolean(back));
+	return back ? cmd_vote_back(cli, group) : 0;
+}
+
 static int cmd_vote_act(struct cli *cli, const struct replica_group *group,
-			const int64_t *generations, const json_t *result)
+			const int64_t *generations, json_t *result)
 {
 	const char *outcome = cli_str(result, "outcome");
 	int64_t minority = cli_int(result, "minority");
 	unsigned int i = 0;
 
 	if (!strcmp(outcome, "rejected"))
-		return cmd_vote_back(cli, group);
+		return cmd_vote_reject(cli, group, result);
 	if (strcmp(outcome, "repaired"))
 		return 0;
 	while (i + 1 < group->nr && group->members[i].job != minority)
@@ -136,7 +168,9 @@ static void cmd_vote_print(struct cli *cli, json_t *result)
 		printf("; job %lld begins again with the others' memory",
 		       (long long)cli_int(result, "minority"));
 	if (!strcmp(cli_str(result, "outcome"), "rejected"))
-		printf("; all begin again from their last generation that is trusted");
+		printf("; %s", json_is_true(json_object_get(result, "back")) ?
+		       "all begin again from their last generation that is trusted" :
+		       "all run on, as no vote has found a generation of each right before");
 	printf("\n");
 	if (!strcmp(cli_str(result, "outcome"), "unsure"))
 		cmd_vote_print_unsure(result);
@@ -194,14 +228,38 @@ static int cmd_vote_do(struct cli *cli, int64_t job, long long seconds)
 	return status;
 }
 
+static void cmd_vote_print_released(struct cli *cli, json_t *result)
+{
+	(void)cli;
+	(void)result;
+	printf("the job does not wait for a vote any more\n");
+}
+
+/* Let one job go on, whatever has become of the others. */
+static int cmd_vote_release(struct cli *cli, int64_t job)
+{
+	json_t *result;
+	int status;
+
+	result = replica_ask(cli, "section", json_pack("{s:[I], s:b}", "jobs", (json_int_t)job,
+						       "release", 1), &status);
+	if (!result)
+		return status;
+	return cli_finish(cli, json_pack("{s:b, s:o}", "ok", 1, "result", result),
+			  cmd_vote_print_released);
+}
+
 static int cmd_vote_run(struct cli *cli, int argc, char **argv)
 {
 	json_t *args = json_object();
 	long long seconds = REPLICATE_MEET_S;
+	bool release = false;
 	int c, status = 0;
 
 	while (!status && (c = cli_getopt(cli, argc, argv, "", longs)) != -1) {
-		if (c != 't')
+		if (c == 'r')
+			release = true;
+		else if (c != 't')
 			status = cli_usage(cli, "wrong option");
 		else if (!cli_number(cli, optarg, "--timeout", 1, 86400, &seconds))
 			status = CLI_USAGE;
@@ -209,7 +267,8 @@ static int cmd_vote_run(struct cli *cli, int argc, char **argv)
 	if (!status)
 		status = cli_job_operand(cli, argc, argv, args);
 	if (!status)
-		status = cmd_vote_do(cli, cli_int(args, "job"), seconds);
+		status = release ? cmd_vote_release(cli, cli_int(args, "job")) :
+			 cmd_vote_do(cli, cli_int(args, "job"), seconds);
 	json_decref(args);
 	return status;
 }
@@ -217,8 +276,9 @@ static int cmd_vote_run(struct cli *cli, int argc, char **argv)
 const struct cli_verb cmd_vote = {
 	.name = "vote",
 	.run = cmd_vote_run,
-	.args = "[--timeout SECONDS] JOB",
+	.args = "[--timeout SECONDS | --release] JOB",
 	.help = "compare the replicas of a job, and put right what differs",
 	.options =
-	"      --timeout SECONDS  for the replicas to meet; default 600\n",
+	"      --timeout SECONDS  for the replicas to meet; default 600\n"
+	"      --release          only let this job go on, if it waits for a vote\n",
 };

@@ -38,6 +38,7 @@
 #include "supervisor/restart/restart.h"
 #include "supervisor/verbs/caller.h"
 #include "supervisor/verbs/user_limits.h"
+#include "supervisor/vote/release.h"
 
 /* State of a request before its restart begins, and between its first and second try. */
 struct attempt {
@@ -182,7 +183,10 @@ static bool wants_deep(const struct attempt *a, const json_t *outcome)
 static void on_restarted(json_t *outcome, int client, void *arg)
 {
 	struct attempt *a = arg;
+	const struct job *job = jobs_lookup(a->request->jobs, attempt_job(a));
 
+	if (outcome_is_ok(outcome) && job && job_is_alive(job) && !verb_restart_is_dry_run(a))
+		vote_release(a->request->common, job->id, job->init);
 	if (!wants_deep(a, outcome)) {
 		attempt_answer(a, outcome, client);
 		return;

@@ -24,6 +24,7 @@
 #include "supervisor/restart/precheck.h"
 #include "supervisor/verbs/caller.h"
 #include "supervisor/verbs/user_limits.h"
+#include "supervisor/vote/release.h"
 
 /* How often, and how many times, to look whether the job has ended. */
 #define END_LOOK_MS	20
@@ -148,6 +149,7 @@ static void rollback_succeeded(struct rollback *r, json_t *outcome)
 	scrub_begin_from(job, r->generation);
 	if (job_save(job, &error))
 		log_error(&r->request->common->log, "%s", error.text);
+	vote_release(r->request->common, job->id, job->init);
 	json_object_set_new(result, "generation", json_integer(r->generation));
 	json_object_update_missing(result, job_describe(job));
 	rollback_answer(r, outcome);

@@ -80,7 +80,7 @@ static int verb_section_tell(const struct verb_section_tables *t, uint64_t until
 	return err;
 }
 
-static json_t *verb_section_step(const struct verb_section_tables *t, bool release)
+static json_t *verb_section_step(const struct verb_section_tables *t)
 {
 	static const char *const names[] = {
 		[SECTION_MET] = "met", [SECTION_TELL] = "told", [SECTION_WAIT] = "wait",
@@ -90,19 +90,32 @@ static json_t *verb_section_step(const struct verb_section_tables *t, bool relea
 	uint64_t target = 0;
 	int err = 0;
 
-	if (release)
-		err = verb_section_tell(t, 0);
-	else
-		step = section_decide(t->states, t->nr, &target);
-	if (!release && step == SECTION_TELL)
+	step = section_decide(t->states, t->nr, &target);
+	if (step == SECTION_TELL)
 		err = verb_section_tell(t, target);
 	for (size_t i = 0; i < t->nr; i++)
 		json_array_append_new(sections, json_integer((json_int_t)t->states[i].section));
 	if (!err)
-		return outcome_ok(json_pack("{s:s, s:o}", "step", release ? "released" :
-					    names[step], "sections", sections));
+		return outcome_ok(json_pack("{s:s, s:o}", "step", names[step], "sections",
+					    sections));
 	json_decref(sections);
 	return outcome_error(err, "a replica cannot be told where to wait: %s", strerror(-err));
+}
+
+/* Let all go on that can be told; the first that cannot is the error. */
+static json_t *verb_section_release(const struct verb_section *s)
+{
+	json_t *outcome = NULL;
+	int told;
+
+	for (size_t i = 0; i < s->nr; i++) {
+		told = member_release_all(s->inits[i]);
+		if (told < 0 && !outcome)
+			outcome = outcome_error(told, "job %lld: not all its processes could be "
+						"told to go on: %s", (long long)s->jobs[i],
+						strerror(-told));
+	}
+	return outcome ?: outcome_ok(json_pack("{s:s}", "step", "released"));
 }
 
 static json_t *verb_section_run(struct channel_reporter *reporter, void *arg)
@@ -113,6 +126,8 @@ static json_t *verb_section_run(struct channel_reporter *reporter, void *arg)
 	size_t nr = 0;
 
 	(void)reporter;
+	if (s->release)
+		return verb_section_release(s);
 	for (size_t i = 0; i < s->nr; i++)
 		nr += s->ranks[i] ? s->ranks[i] : 1;
 	t.members = calloc(nr, sizeof(*t.members));
@@ -120,7 +135,7 @@ static json_t *verb_section_run(struct channel_reporter *reporter, void *arg)
 	if (!t.members || !t.states)
 		outcome = outcome_error(-ENOMEM, "out of memory");
 	else
-		outcome = verb_section_open(s, &t) ?: verb_section_step(&t, s->release);
+		outcome = verb_section_open(s, &t) ?: verb_section_step(&t);
 	for (size_t i = 0; i < t.nr; i++)
 		member_close(&t.members[i]);
 	free(t.members);
@@ -150,6 +165,9 @@ static json_t *verb_section_take(struct request *request, struct verb_section *s
 	json_t *outcome = NULL;
 	const struct job *job = verb_vote_job(request, id, &outcome);
 
+	/* a member that is over holds up no other one that is to go on */
+	if (!outcome && s->release && !job_is_alive(job))
+		return NULL;
 	if (!outcome)
 		outcome = job_check_running(job);
 	if (!outcome) {

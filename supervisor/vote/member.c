@@ -165,3 +165,21 @@ int member_tell(const struct member *member, uint64_t until)
 
 	return pwrite(member->fd, &until, sizeof(until), at) == (ssize_t)sizeof(until) ? 0 : -ESRCH;
 }
+
+int member_release_all(pid_t init)
+{
+	struct member_tree tree = { 0 };
+	int told = 0, err = member_children(&tree, init);
+	struct member m;
+
+	while (tree.next < tree.nr) {
+		pid_t pid = tree.pids[tree.next++];
+
+		err = member_children(&tree, pid) ?: err;
+		if (member_open_one(pid, &m, NULL))
+			continue;
+		told += !member_tell(&m, 0);
+		member_close(&m);
+	}
+	return err ?: told;
+}

@@ -32,4 +32,12 @@ int member_read(const struct member *member, struct section_member *ret_state);
 /* Tell the process to wait from section @until on; 0: to go on. */
 int member_tell(const struct member *member, uint64_t until);
 
+/*
+ * member_release_all() - tell every process of the tree that has a table to go on
+ *
+ * Processes without a table, and those that have just ended, are passed over. Return: how many were
+ * told; -E2BIG: the tree has too many processes, some of which may not have been told.
+ */
+int member_release_all(pid_t init);
+
 #endif /* STILLPOINT_VOTE_MEMBER_H */

@@ -8,6 +8,8 @@ result depends on each bit of its memory; the module ckptflip flips bits of it.
 """
 import os
 import random
+import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -119,6 +121,53 @@ def two(node):
             equal(node.job(job)['generation'], generation, f'job {job} went back')
     equal(node.json('vote', str(jobs[0]))['outcome'], 'verified', 'after')
     finished(node, jobs, want)
+
+
+@test
+def restarted(node):
+    """a leader that is restarted from a generation of a vote does not wait for another vote"""
+    want = wanted(node)
+    jobs = replicated(node)
+    equal(node.json('vote', str(jobs[0]))['outcome'], 'verified', 'vote')
+    for job in jobs:
+        node.ctl('kill', str(job), 'KILL')
+        node.wait(job)
+    node.ctl('restart', str(jobs[0]))
+    equal(node.wait(jobs[0]), 0, 'status')
+    equal(result(f'{node.base}/sums'), want, 'result')
+
+
+@test
+def survivors(node):
+    """members that wait for one that dies go on without it"""
+    want = wanted(node)
+    jobs = replicated(node)
+    os.kill(process(node, jobs[2]), signal.SIGSTOP)
+    vote = subprocess.Popen(node.argv('vote', str(jobs[0])), stdout=subprocess.PIPE,
+                            stderr=subprocess.STDOUT)
+    time.sleep(2 * daemon.ARGS.slow)
+    node.ctl('kill', str(jobs[2]), 'KILL')
+    said = vote.communicate(timeout=120)[0].decode()
+    check(vote.returncode == 1, f'status {vote.returncode}: {said}')
+    for job, name in zip(jobs[:2], ('sums', 'sums.replica-2')):
+        equal(node.wait(job), 0, f'status of job {job}: {said}')
+        equal(result(f'{node.base}/{name}'), want, f'result of job {job}')
+
+
+@test
+def unfounded(node):
+    """all differ and no vote has been right before: all run on"""
+    want = wanted(node)
+    jobs = replicated(node)
+    for bit, job in enumerate(jobs[1:]):
+        with open('/sys/module/ckptflip/parameters/flip', 'w') as f:
+            f.write(f'{process(node, job)} {pages_of(node, jobs[0])[0][1]:x} {bit}')
+    pids = [process(node, job) for job in jobs]
+    done = node.json('vote', str(jobs[0]))
+    equal((done['outcome'], done['back']), ('rejected', False), 'vote')
+    equal([process(node, job) for job in jobs], pids, 'processes')
+    equal(node.wait(jobs[0]), 0, 'status')
+    equal(result(f'{node.base}/sums'), want, 'result of the one without flips')
 
 
 @test
