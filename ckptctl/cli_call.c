@@ -4,8 +4,8 @@
  *
  * Both ways give the same outcomes, so a verb does not know which one was taken.  The first
  * call opens the connection, later calls use it; if it cannot be opened, the outcome is an error
- * that says what to do. ckptd takes so many connections of one user: who stays with a job that is to
- * be started waits for a place, since many batch jobs may start in one moment.
+ * that says what to do. ckptd takes so many connections of one user: who stays with a job that is
+ * to be started waits for a place, since many batch jobs may start in one moment.
  */
 #include "ckptctl/cli_call.h"
 

@@ -249,13 +249,13 @@ static int port_name(const struct port *port, const struct request *request,
 		     char step[REQUEST_NAME_MAX])
 {
 	uint32_t hash = launch_hash(request->directory, request->argv);
-	int n, free;
+	int n, is_free;
 
 	for (n = 0; n < STEPS_MAX; n++) {
 		snprintf(step, REQUEST_NAME_MAX, "%08x-%d", hash, n);
-		free = port_name_is_free(port, step);
-		if (free)
-			return free < 0 ? free : port_write(port, step, "name", step);
+		is_free = port_name_is_free(port, step);
+		if (is_free)
+			return is_free < 0 ? is_free : port_write(port, step, "name", step);
 	}
 	return -ENOSPC;
 }

@@ -29,7 +29,7 @@
 
 #define RARE_LOOKS	12	/* looks at the job for one at its nodes and its generations */
 #define OTHERS_MS	600000	/* for the other launches of the script to be saved */
-#define END_MS		900000	/* for a slurmctld that answers to requeue us and end this process */
+#define END_MS		900000	/* for a slurmctld that answers to requeue and end us */
 #define RUN_UNANSWERED	"ckptd of the node does not answer, and the job may be saved"
 #define REQUEUE_MS	10000	/* for Slurm to begin with a requeue that it has accepted */
 

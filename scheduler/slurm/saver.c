@@ -19,6 +19,7 @@
 #include "libckptctl/ckptctl.h"
 
 #define PATIENCE_MS	30000	/* for a ckptd that is being restarted, or has no place */
+#define BUSY_MS		300000	/* for a ckptd that saves all batch jobs of a node at once */
 #define PAUSE_NS	500000000
 
 static int saver_connect(struct ckpt **ret_ckpt, char *why, unsigned int size)
@@ -176,12 +177,13 @@ int saver_find(const char *name, struct saver_job *ret)
 int saver_find_patiently(const char *name, int64_t than, struct saver_job *ret)
 {
 	const struct timespec pause = { .tv_nsec = PAUSE_NS };
-	int64_t end = clock_monotonic_ms() + PATIENCE_MS;
+	int64_t begun = clock_monotonic_ms();
 	int err;
 
 	for (;;) {
 		err = saver_find_older(name, than, ret);
-		if (!err || err == -EPERM || clock_monotonic_ms() >= end)
+		if (!err || err == -EPERM || clock_monotonic_ms() - begun >=
+		    (err == -EBUSY ? BUSY_MS : PATIENCE_MS))
 			return err;
 		nanosleep(&pause, NULL);
 	}

@@ -45,7 +45,7 @@ struct saver_job {
 int saver_find(const char *name, struct saver_job *ret);
 
 /*
- * saver_find_patiently() - the same, asked again for half a minute
+ * saver_find_patiently() - the same, asked again for half a minute; five where there is no place
  * @than: also find @ret->older
  *
  * Return: as saver_find(); at once -EPERM, if this user may not use ckptd.

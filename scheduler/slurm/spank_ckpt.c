@@ -5,10 +5,10 @@
  * The plugin gives sbatch, salloc and srun the options --ckpt, --ckpt-interval and --ckpt-hook. For
  * a job that wants checkpoints it puts the directory of the fronts (mpirun, mpiexec, srun) first in
  * PATH of each task, has bash know them as functions, and tells the fronts by STILLPOINT_CKPT,
- * STILLPOINT_CKPT_INTERVAL and STILLPOINT_CKPT_HOOK. With --ckpt=script Slurm is made to start the front "script" in place of
- * the batch script, whose path is in STILLPOINT_BATCH_SCRIPT. On the node of a step it makes the
- * directory of the user's launches, as root (launch.h). The plugin starts, signals and watches
- * nothing itself.
+ * STILLPOINT_CKPT_INTERVAL and STILLPOINT_CKPT_HOOK. With --ckpt=script Slurm is made to start the
+ * front "script" in place of the batch script, whose path is in STILLPOINT_BATCH_SCRIPT. On the
+ * node of a step it makes the directory of the user's launches, as root (launch.h). The plugin
+ * starts, signals and watches nothing itself.
  *
  * slurmstepd executes the argv[0] that it finds after slurm_spank_task_init(), so changing it there
  * keeps all that slurmstepd sets for the script: limits, working directory, output files.
@@ -192,7 +192,8 @@ static void spank_function(const char *name, char variable[32], char value[FUNCT
 {
 	snprintf(variable, 32, "BASH_FUNC_%s%%%%", name);
 	snprintf(value, FUNCTION_BYTES,
-		 "() {  if [ -r '%s/call' ]; then . '%s/call' %s \"$@\"; else command %s \"$@\"; fi\n}",
+		 "() {  if [ -r '%s/call' ]; then . '%s/call' %s \"$@\"; "
+		 "else command %s \"$@\"; fi\n}",
 		 wanted.front, wanted.front, name, name);
 }
 

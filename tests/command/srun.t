@@ -28,9 +28,9 @@ report() {
 }
 
 front() {
-	env -u STILLPOINT_SCRIPT -u STILLPOINT_JOB -u SLURM_NTASKS SLURM_RESTART_COUNT="$restarts" PATH="$work/bin:$PATH" \
-		TMPDIR="$work/tmp" STILLPOINT_CKPT=yes SLURM_JOB_ID=77 "$front" "$@" \
-		>"$work/out" 2>&1
+	env -u STILLPOINT_SCRIPT -u STILLPOINT_JOB -u SLURM_NTASKS PATH="$work/bin:$PATH" \
+		SLURM_RESTART_COUNT="$restarts" TMPDIR="$work/tmp" STILLPOINT_CKPT=yes \
+		SLURM_JOB_ID=77 "$front" "$@" >"$work/out" 2>&1
 }
 
 # refused NAME: nothing was started, and the file behind the link is whole

@@ -212,7 +212,8 @@ static void test_functions(void **state)
 	static const char theirs[] = "() {  echo mine\n}";
 
 	task_begins("/usr/bin:/bin");
-	bash_says("PATH=/opt/mpi/bin:/usr/bin:/bin; mpirun -n 2 'a  b'", "called mpirun -n 2 a  b\n");
+	bash_says("PATH=/opt/mpi/bin:/usr/bin:/bin; mpirun -n 2 'a  b'",
+		  "called mpirun -n 2 a  b\n");
 	bash_says("PATH=/bin; srun x", "called srun x\n");
 	/* a function of the user's own stays */
 	spank_setenv(NULL, "BASH_FUNC_mpiexec%%", theirs, 1);

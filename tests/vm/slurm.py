@@ -332,7 +332,9 @@ def options_of_sbatch(node):
         f.write('#!/bin/sh\necho own "$@"\n')
     os.chmod(f'{batch.dir}/bin/mpirun', 0o755)
     batch.env['PATH'] = f'{batch.dir}/bin:{batch.env["PATH"]}'
-    script = 'type -p mpirun; echo $STILLPOINT_CKPT; mpirun -n 1 "a  b"'
+    # as `module load` does, of which the fronts know nothing
+    script = ('type -P mpirun; type -t mpirun; echo $STILLPOINT_CKPT; '
+              f'PATH={batch.dir}/bin:$PATH; mpirun -n 1 "a  b"')
     for n, (options, front) in enumerate(((('--ckpt=no',), False), ((), False),
                                           (('--ckpt=auto',), True))):
         name = f'out{n}'
@@ -342,10 +344,11 @@ def options_of_sbatch(node):
         batch.wait_state(job, 'COMPLETED')
         lines = batch.read(name).split('\n')
         equal(lines[0].startswith(f'{TOP}/build/libexec/slurm/'), front, f'{options}: {lines}')
-        equal(lines[1:], ['auto' if front else '', 'own -n 1 a  b', ''], f'{options}')
+        equal(lines[1:], ['function' if front else 'file', 'auto' if front else '',
+                          'own -n 1 a  b', ''], f'{options}')
     node.start()
-    job = batch.submit('mpirun -n 2 sleep 600', '--ckpt=yes', '--ckpt-interval=2s', '-n', '2',
-                       name='out9')
+    job = batch.submit(f'PATH={batch.dir}/bin:$PATH; mpirun -n 2 sleep 600', '--ckpt=yes',
+                       '--ckpt-interval=2s', '-n', '2', name='out9')
     shown = wait_for('the job', 60, lambda: list(node.jobs().values()))[0]
     check(shown['name'].startswith('slurm-bed-'), f'name {shown["name"]}')
     equal(shown['auto']['every_ms'], 2000, f'{shown}')
