@@ -38,6 +38,7 @@ struct rollback {
 	json_int_t generation;
 	bool accept_changed, only;	/* only: in place, or not at all */
 	bool unknown;		/* the job may be ending, or run on */
+	const char *never;	/* why it is not tried in place; NULL: it is */
 	json_t *asker;		/* who asks, op_asker.h; NULL: root */
 	json_t *instead;	/* what a restart in its stead adds to its answer */
 	unsigned int looks;
@@ -170,6 +171,9 @@ static void rollback_on_ended(json_t *outcome, void *arg)
 			    json_string_value(json_object_get(json_object_get(outcome, "error"),
 							      "text")) ?: "");
 		rollback_answer(r, outcome);
+	} else if (r->never) {
+		json_decref(outcome);
+		rollback_replace(r, r->never, false);
 	} else if (done) {
 		rollback_succeeded(r, outcome);
 	} else {
@@ -196,21 +200,23 @@ static const char *rollback_never(const struct job *job)
 	return job->shim < 0 ? "its shim has gone" : NULL;
 }
 
+/* If the job is to be ended, first see whether the generation could be restarted. */
 static void rollback_start(struct rollback *r)
 {
 	static const struct job_restore_ops ops = {
 		.progress = rollback_on_progress, .ended = rollback_on_ended,
 	};
-	const char *never = rollback_never(r->job);
 	json_t *how;
 	int err;
 
-	if (never) {
-		rollback_replace(r, never, false);
+	r->never = rollback_never(r->job);
+	if (r->never && r->only) {
+		rollback_replace(r, r->never, false);
 		return;
 	}
-	how = json_pack("{s:I, s:b, s:b, s:b}", "generation", r->generation, "accept_changed",
-			r->accept_changed, "any_rights", r->request->uid == 0, "rollback", true);
+	how = json_pack("{s:I, s:b, s:b, s:b, s:b}", "generation", r->generation,
+			"accept_changed", r->accept_changed, "any_rights", r->request->uid == 0,
+			"rollback", true, "dry_run", r->never != NULL);
 	json_object_set(how, "asker", r->asker);
 	err = job_restore_start(r->job, how, -1, NULL, &ops, r);
 	json_decref(how);

@@ -43,7 +43,8 @@ ROUNDS, SAVED, LATER, LAST = 40, 10, 15, 25
 class Rolled:
     """A run of build/bin/tests/tools/rolled in a directory of its own."""
 
-    def __init__(self, node, name, *extra, user=None, stops=(SAVED, LAST), attach=False):
+    def __init__(self, node, name, *extra, user=None, stops=(SAVED, LAST), attach=False,
+                 opts=()):
         self.node = node
         self.dir = f'{node.base}/{name}'
         os.mkdir(self.dir)
@@ -59,7 +60,7 @@ class Rolled:
                                            stdin=subprocess.PIPE, stdout=subprocess.PIPE)
             self.job = max(wait_for('the job', 20, node.jobs))
         else:
-            self.job = node.run(*command, opts=('--chdir', '/'), user=user)
+            self.job = node.run(*command, opts=('--chdir', '/', *opts), user=user)
 
     def stop(self, n):
         with open(f'{self.dir}/stop.{n}', 'w'):
@@ -287,6 +288,26 @@ def changed_file(node):
     equal(pids(node, run.job), before, 'pids and times of start')
     run.go(LAST)
     equal(node.wait(run.job), 0, f'status ({run.output()[-200:]})')
+
+
+@test
+def damaged_image(node):
+    """a flipped byte in stored pages: refused before the job is touched, in place and not"""
+    for name, opts in ('run', ()), ('other', ('--host-ns',)):
+        run = Rolled(node, name, opts=opts)
+        run.saved_and_later()
+        before = pids(node, run.job)
+        path = max((os.path.join(d, f) for d, _, names in os.walk(f'{node.images}/{run.job}')
+                    for f in names), key=os.path.getsize)
+        with open(path, 'r+b') as f:
+            f.seek(os.path.getsize(path) // 2)
+            byte = f.read(1)
+            f.seek(-1, os.SEEK_CUR)
+            f.write(bytes([byte[0] ^ 1]))
+        node.fails(1, 'damaged', 'rollback', str(run.job))
+        equal(pids(node, run.job), before, 'pids and times of start')
+        run.go(LAST)
+        equal(node.wait(run.job), 0, f'status ({run.output()[-200:]})')
 
 
 @test
