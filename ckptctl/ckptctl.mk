@@ -30,6 +30,11 @@ $(call unit_test,tests/unit/test_recover_nodes,tests/unit/test_recover_nodes.c \
 # stacks as a tree
 $(call unit_test,tests/unit/test_stack_tree,tests/unit/test_stack_tree.c \
 	ckptctl/stack_tree.c,)
+# as root: becomes another user
+$(call unit_test,tests/unit/test_diag_place,tests/unit/test_diag_place.c,\
+	$(LIB)/libcli.a $(LIB)/libckptctl.a $(LIB)/libshim.a $(LIB)/libop.a $(LIB)/libhosts.a \
+		$(LIB)/libengine.a $(LIB)/liblevels.a $(LIB)/libimage.a $(LIB)/libbase.a \
+	-lsmartcols -ljansson -lsodium -luring -lzstd -lxxhash -lelf)
 # runs the command
 $(call unit_test,tests/unit/test_copy,tests/unit/test_copy.c \
 	tests/unit/image_fixture.c,$(IMAGE_LIBS))

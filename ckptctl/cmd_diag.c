@@ -68,7 +68,7 @@ static void diag_print_run(struct cli *cli, json_t *result)
 	const char *verdict = cli_str(result, "verdict");
 	const json_t *suspects = json_object_get(result, "suspects"), *line;
 	const long long generation = cli_int(result, "generation");
-	char place[640], of[40] = "";
+	char place[640], of[40] = "", said[1024];
 	size_t i;
 
 	if (generation)
@@ -82,7 +82,7 @@ static void diag_print_run(struct cli *cli, json_t *result)
 		printf("%s\n",
 		       !strcmp(verdict, "runs") ? "no rank hangs" : "a hang is not confirmed");
 	json_array_foreach(json_object_get(result, "text"), i, line)
-		printf("  %s\n", json_string_value(line));
+		printf("  %s\n", cli_printable(json_string_value(line), said, sizeof(said)));
 	for (i = 0; i < json_array_size(suspects) && i < 8; i++) {
 		json_int_t rank = json_integer_value(json_array_get(suspects, i));
 		const json_t *row = diag_row(result, rank);

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -98,6 +99,19 @@ static int symbol_find(Elf *elf, const char *build_id, struct symbol_best *best)
 	return best->name && *best->name && best->inside ? 0 : -ENOENT;
 }
 
+/* Open a regular file, and nothing that does something when it is opened. */
+static int symbol_open(const char *path)
+{
+	_cleanup_fd_ int at = open(path, O_PATH | O_CLOEXEC);
+	char again[40];
+	struct stat st;
+
+	if (at < 0 || fstat(at, &st) || !S_ISREG(st.st_mode))
+		return -ENOENT;
+	snprintf(again, sizeof(again), "/proc/self/fd/%d", at);
+	return open(again, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+}
+
 int symbol_name(const char *path, const char *build_id, uint64_t address, char *buf, size_t size)
 {
 	struct symbol_best best = { .address = address };
@@ -107,7 +121,7 @@ int symbol_name(const char *path, const char *build_id, uint64_t address, char *
 
 	if (*path != '/')
 		return -ENOENT;
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	fd = symbol_open(path);
 	if (fd < 0 || elf_version(EV_CURRENT) == EV_NONE)
 		return -ENOENT;
 	elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);

@@ -43,6 +43,7 @@ struct diagnosis {
 	struct worker *worker;
 	struct reactor_source *deadline;
 	long long job;
+	uid_t uid;	/* the job's owner */
 	unsigned int nr_ranks;
 	const char *node;
 	struct diagnose_options options;
@@ -146,6 +147,7 @@ static json_t *diagnose_outcome(struct diagnosis *d)
 	if (!result)
 		return outcome_error(-ENOMEM, "out of memory");
 	json_object_set_new(result, "job", json_integer(d->job));
+	json_object_set_new(result, "uid", json_integer(d->uid));
 	json_object_set_new(result, "patience_ms",
 			    json_integer((json_int_t)d->options.patience_ms));
 	json_object_set(result, "looks", d->looks);
@@ -363,6 +365,7 @@ static struct diagnosis *diagnose_new(struct job *job, const struct diagnose_opt
 	}
 	d->options = *options;
 	d->nr_ranks = rank_record_size(job->record.ranks);
+	d->uid = job->uid;
 	if (!samples)
 		samples = filter_samples(d->nr_ranks, DIAGNOSE_PLACES);
 	if (!options->samples && samples < DIAGNOSE_SAMPLES_MIN)

@@ -2,9 +2,10 @@
 /*
  * The report of a diagnosis: rows of ranks (look.h) become facts, and the verdict becomes JSON.
  *
- *	{"job": 7, "nr_ranks": 4096, "verdict": "hangs", "cause": "stopped", "by_pages": true,
- *	 "by_samples": true, "waited_ms": 31000, "blocked": 4095, "suspects": [1183],
- *	 "comm": "1", "sequence": 120049, "call": "MPI_Allreduce", "text": ["...", ...],
+ *	{"job": 7, "uid": 1000 (of a running job), "nr_ranks": 4096, "verdict": "hangs",
+ *	 "cause": "stopped", "by_pages": true, "by_samples": true, "waited_ms": 31000,
+ *	 "blocked": 4095, "suspects": [1183], "comm": "1", "sequence": 120049,
+ *	 "call": "MPI_Allreduce", "text": ["...", ...],
  *	 "mpi_ranks": [...]}
  */
 #ifndef STILLPOINT_DIAGNOSE_REPORT_H
