@@ -200,7 +200,7 @@ static const char *rollback_never(const struct job *job)
 	return job->shim < 0 ? "its shim has gone" : NULL;
 }
 
-/* If the job is to be ended, first see whether the generation could be restarted. */
+/* If the job is to be ended, first see whether all of the image can be read. */
 static void rollback_start(struct rollback *r)
 {
 	static const struct job_restore_ops ops = {

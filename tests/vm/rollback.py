@@ -291,6 +291,26 @@ def changed_file(node):
 
 
 @test
+def never_in_place(node):
+    """jobs that are ended first: one without a shim, and one with --host-ns"""
+    want = undisturbed(node)
+    for name, opts, why in (('run', (), 'its shim has gone'),
+                            ('other', ('--host-ns',), 'no PID namespace')):
+        run = Rolled(node, name, opts=opts)
+        run.saved_and_later()
+        if not opts:
+            with open(f'{node.base}/jobs/{run.job}/shim.json') as f:
+                os.kill(json.load(f)['shim'], signal.SIGKILL)
+            time.sleep(3)
+        done = node.json('rollback', str(run.job))
+        equal(done.get('in_place'), False, f'answer ({done})')
+        check(why in done['why'], done['why'])
+        run.gets_to(LAST)
+        run.go(LAST)
+        equal(run.end(), want, 'output and files')
+
+
+@test
 def damaged_image(node):
     """a flipped byte in stored pages: refused before the job is touched, in place and not"""
     for name, opts in ('run', ()), ('other', ('--host-ns',)):

@@ -183,7 +183,7 @@ def remembered(node):
     equal(checkpoint(node, job)['scrub']['wrong'], 1, 'wrong')
     done = node.json('checkpoint', '--full', str(job))
     equal((done['trust'], done['tainted']), ('suspect', 2), 'of a full one')
-    node.stop()
+    node.leave()
     node.start()
     equal(node.json('checkpoint', '--full', str(job))['trust'], 'suspect', 'for another ckptd')
     node.ctl('rollback', f'{job}:1')
