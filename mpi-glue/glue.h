@@ -16,7 +16,6 @@
 #include "mpi-glue/vhandle.h"
 
 #define GLUE_CALLS_MAX		768
-
 enum glue_state { GLUE_BEFORE, GLUE_RUNNING, GLUE_ENDED };
 
 /**

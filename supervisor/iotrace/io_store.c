@@ -103,7 +103,8 @@ static int io_store_prepare(struct io_store *s, bool writer, struct ckpt_error *
 
 	sqlite3_busy_timeout(s->db, BUSY_MS);
 	snprintf(sql, sizeof(sql), "PRAGMA page_size = %d; PRAGMA journal_mode = WAL; "
-		 "PRAGMA synchronous = NORMAL; PRAGMA max_page_count = %lld;", PAGE_BYTES, PAGES_MAX);
+		 "PRAGMA synchronous = NORMAL; PRAGMA max_page_count = %lld;", PAGE_BYTES,
+		 PAGES_MAX);
 	if (writer && sqlite3_exec(s->db, sql, NULL, NULL, NULL))
 		return io_store_fail(s, error);
 	version = io_store_number(s, "PRAGMA user_version");

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Lets the processes of a restarted job go on; see release.h.
+ *
+ * A worker looks into the processes, as whoever does that waits for the lock of a process's map.
+ * Owns its struct vote_release until the worker's outcome. Nothing depends on that outcome.
  */
 #include "supervisor/vote/release.h"
 
