@@ -24,6 +24,7 @@
 
 struct timeline {
 	struct html *html;
+	const json_t *checkpoints;
 	int64_t from, to;	/* seconds */
 	int64_t longest;	/* ns that the job stood still */
 	double bar;		/* width of a bar */
@@ -88,14 +89,47 @@ static void timeline_stretch(struct timeline *t, int64_t when)
 		t->to = when;
 }
 
-static void timeline_scale(struct timeline *t, const json_t *rows, const json_t *checkpoints)
+/*
+ * When generation @row was taken, as its cost has it: an image is created a little later. *@at: 0
+ * before the first of the rows, which ascend as @checkpoints do.
+ */
+static int64_t timeline_taken(const struct timeline *t, const json_t *row, size_t *at)
 {
-	const size_t nr = json_array_size(rows) + json_array_size(checkpoints);
+	const int64_t number = timeline_int(row, "generation");
+	const json_t *c;
+
+	while ((c = json_array_get(t->checkpoints, *at)) && timeline_int(c, "generation") < number)
+		++*at;
+	return c && timeline_int(c, "generation") == number ? timeline_int(c, "taken") :
+	       timeline_int(row, "created");
+}
+
+/* Is the generation from which @restart was made in the picture? */
+static bool timeline_has(const json_t *rows, int64_t generation)
+{
 	const json_t *row;
 	size_t i;
 
+	json_array_foreach(rows, i, row) {
+		if (timeline_int(row, "generation") == generation)
+			return true;
+	}
+	return false;
+}
+
+static void timeline_scale(struct timeline *t, const json_t *rows, const json_t *checkpoints,
+			   const json_t *restarts)
+{
+	const size_t nr = json_array_size(rows) + json_array_size(checkpoints);
+	const json_t *row;
+	size_t i, at = 0;
+
 	json_array_foreach(rows, i, row)
-		timeline_stretch(t, timeline_int(row, "created"));
+		timeline_stretch(t, timeline_taken(t, row, &at));
+	json_array_foreach(restarts, i, row) {
+		if (timeline_has(rows, timeline_int(row, "restart")))
+			timeline_stretch(t, timeline_int(row, "taken"));
+	}
 	json_array_foreach(checkpoints, i, row) {
 		timeline_stretch(t, timeline_int(row, "taken"));
 		if (timeline_still(row) > t->longest)
@@ -201,17 +235,17 @@ static void timeline_mark(struct timeline *t, const char *state, double x, doubl
 			  x, y + 4);
 }
 
-static void timeline_on_level(struct timeline *t, const json_t *row, size_t level)
+static void timeline_on_level(struct timeline *t, const json_t *row, size_t level, int64_t when)
 {
 	const char *state = json_object_get(row, "levels") ?
 			    timeline_level_state(row, t->levels[level]) :
 			    json_object_get(row, "error") ? "damaged" : "here";
 	const double y = TOP + PAUSES + LANE * ((double)level + 0.5) + 4;
-	const double x = timeline_x(t, timeline_int(row, "created"));
+	const double x = timeline_x(t, when);
 	size_t i;
 
 	/* what cannot be read tells no time */
-	if (!strcmp(state, "missing") || timeline_int(row, "created") <= 0)
+	if (!strcmp(state, "missing") || when <= 0)
 		return;
 	html_raw(t->html, "<g><title>");
 	html_textf(t->html, "Generation %lld on level %s: ",
@@ -226,7 +260,7 @@ static void timeline_on_level(struct timeline *t, const json_t *row, size_t leve
 static void timeline_lanes(struct timeline *t, const json_t *rows)
 {
 	const json_t *row;
-	size_t i, level;
+	size_t i, level, at;
 
 	for (level = 0; level < t->nr_levels; level++) {
 		const int y = TOP + PAUSES + LANE * (int)level + LANE / 2 + 4;
@@ -236,8 +270,9 @@ static void timeline_lanes(struct timeline *t, const json_t *rows)
 			  LEFT, WIDTH - RIGHT, y, y, LEFT - 8, y + 4);
 		html_textf(t->html, "%.10s", t->levels[level]);
 		html_raw(t->html, "</text>\n");
+		at = 0;
 		json_array_foreach(rows, i, row)
-			timeline_on_level(t, row, level);
+			timeline_on_level(t, row, level, timeline_taken(t, row, &at));
 	}
 }
 
@@ -315,11 +350,11 @@ static void timeline_legend(struct timeline *t)
 void timeline_draw(struct html *html, const json_t *rows, const json_t *checkpoints,
 		   const json_t *restarts)
 {
-	struct timeline t = { .html = html };
+	struct timeline t = { .html = html, .checkpoints = checkpoints };
 	const json_t *row;
 	size_t i;
 
-	timeline_scale(&t, rows, checkpoints);
+	timeline_scale(&t, rows, checkpoints, restarts);
 	if (!t.from)
 		return;
 	t.nr_levels = timeline_levels(rows, t.levels);

@@ -297,7 +297,8 @@ static void timelines(void **state)
 		"[{\"generation\": 1, \"taken\": 500, \"pause_ns\": 7, \"freeze_ns\": 9000},"
 		"{\"generation\": 2, \"taken\": 1000, \"pause_ns\": 1000, \"freeze_ns\": 400, "
 		"\"collect_ns\": 200, \"clone_ns\": 100, \"thaw_ns\": 50, \"kept\": true}]",
-		"[{\"restart\": 2, \"taken\": 1500}, {\"restart\": 2, \"taken\": 9999999}]");
+		"[{\"restart\": 2, \"taken\": 1500}, {\"restart\": 3, \"taken\": 3000}, "
+		"{\"restart\": 77, \"taken\": 9999999}]");
 
 	assert_string_equal(empty, " ");
 	assert_int_equal(count_of(one, "class=\"mark\""), 1);
@@ -305,7 +306,8 @@ static void timelines(void **state)
 	assert_int_equal(count_of(many, "class=\"mark\""), 2);
 	assert_int_equal(count_of(many, "removed since"), 1);
 	assert_int_equal(count_of(many, "class=\"gone\""), 1);
-	assert_int_equal(count_of(many, "Restarted from"), 1);
+	/* also one after the last generation, not one from a generation that is not shown */
+	assert_int_equal(count_of(many, "Restarted from"), 2);
 	assert_int_equal(count_of(many, "Generation 2 on level &lt;pfs&gt;: in part"), 1);
 	assert_int_equal(count_of(many, "Generation 3 on level L1: damaged"), 1);
 	assert_int_equal(count_of(many, "Generation 3 on level &lt;pfs&gt;: could not be asked"),
