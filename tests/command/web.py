@@ -63,7 +63,9 @@ class Web:
             if not line:
                 raise daemon.Failure(f'ckptctl web: {self.process.stderr.read()}')
             text += line
-        self.said = json.loads(text)['result']
+        said = json.loads(text)
+        check(said['ok'], f'ckptctl web: {said}')
+        self.said = said['result']
         self.url = self.said['url']
         self.port = self.said.get('port')
         self.unix = self.said.get('unix')
@@ -487,8 +489,7 @@ def images_in_memory(node):
 
 @test
 def ten_thousand_generations(node):
-    """the page of a job with 10,000 generations takes no longer than the goal allows, and hardly
-    longer than with 100"""
+    """the page of a job with 10,000 generations takes hardly longer than that of one with 100"""
     def median(web, path):
         times = []
         for _ in range(11):
@@ -508,8 +509,8 @@ def ten_thousand_generations(node):
             found = median(web, '/findings')
     print(f'# page of a job with 100 generations {few:.0f} ms, with 10,000 {many:.0f} ms, one '
           f'before 5,000 {old:.0f} ms; findings {found:.0f} ms (medians of 11)')
-    # the goal is 200 ms on a machine with nothing else to do
-    check(many < 600 * daemon.ARGS.slow, f'{many:.0f} ms')
+    # how long it takes depends on what else the machine does: bench/web.py is for that
+    check(many < 2 * few + 200 and old < 2 * few + 200, f'{few:.0f}, {many:.0f}, {old:.0f} ms')
 
 
 if __name__ == '__main__':

@@ -20,6 +20,9 @@ import time
 import daemon
 from daemon import USER, Failure, alive, check, equal, test, wait_for
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), '../command'))
+from web import OTHER, Web  # noqa: E402
+
 daemon.TESTS.clear()
 
 # does STEPS when the file "go" is there, then says so and waits for "end"
@@ -598,6 +601,34 @@ def metrics(node):
     wait_for('the collector to leave', 60, lambda: not collectors(node))
     del node.settings['metrics_file']
     node.start()
+
+
+@test
+def page_of_io(node):
+    """the web page of a user's job shows what the report says; a file's name that is markup stays
+    text"""
+    name = '<img src=x onerror=alert(1)>'
+    job = Traced(node, f"""
+os.close(put({name!r}, 4096, 512))
+fd = os.open(d + '/' + {name!r}, os.O_RDONLY)
+while os.read(fd, 65536):
+    pass
+os.close(fd)
+""", user=USER)
+    job.go()
+    report = settled(job, lambda r: r['operations']['write']['count'] >= 512 and
+                     any(name in f.get('path', '') for f in r['files']['list']))
+    with Web(node) as web:
+        text = web.page(f'/job/{job.job}/io')
+        check('<img' not in text and '&lt;img src=x onerror=alert(1)&gt;</bdi></th>' in text, text)
+        row = re.search(r'<th scope="row">write</th>.*?</tr>', text, re.S)[0]
+        check(f'>{report["operations"]["write"]["count"]}<' in row, row)
+        check('<h2>Sizes</h2>' in text and 'class="io-write"' in text, 'the picture of sizes')
+        equal(web.api(f'io/report?job={job.job}')['result']['operations'],
+              job.report()['operations'], 'the JSON')
+    with Web(node, user=OTHER) as web:
+        check(web.get(f'/job/{job.job}/io')[0] in (403, 404), "another's job")
+    job.end()
 
 
 if __name__ == '__main__':
