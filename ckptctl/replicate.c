@@ -84,7 +84,7 @@ static int replicate_await(struct cli *cli, const struct replica_group *group, l
 		outcome = cli_call(cli, "section", json_pack("{s:o}", "jobs",
 							     replicate_jobs(group)));
 		begun = outcome_is_ok(outcome);
-		if (!begun && (cli_int(json_object_get(outcome, "error"), "errno") != ENODATA ||
+		if (!begun && (outcome_errno(outcome) != -ENODATA ||
 			       clock_monotonic_ms() > end))
 			return cli_finish(cli, outcome, NULL);
 		json_decref(outcome);
