@@ -300,13 +300,13 @@ _ckptrun_value()
 	--hosts)
 		_ckptctl_reply "$(_ckptctl_nodes "$2")" ;;
 	-n | --ranks | --ppn | -N | --name | --map | --every | --mtbf | --node-mtbf | \
-	--max-recoveries | --spares)
+	--max-recoveries | --spares | --replicas)
 		COMPREPLY=() ;;
 	--recover)
 		_ckptctl_reply 'auto oversubscribe off' ;;
 	-C | --chdir)
 		_ckptctl_reply_files -d ;;
-	-i | --stdin | -o | --stdout | -e | --stderr | --socket)
+	-i | --stdin | -o | --stdout | -e | --stderr | --socket | --private)
 		_ckptctl_reply_files -f ;;
 	*)
 		return 1 ;;
