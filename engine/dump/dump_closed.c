@@ -14,7 +14,7 @@
  * A path can lead elsewhere than when the log got it.  So no symbolic link is followed, and only
  * files that belong to the tree's user are read: an image may be read by its user.
  *
- * Of a job over several nodes each node looks its own names up when no node writes any more
+ * If the job is on several nodes, each looks its own names up when no node writes any more
  * (dump_shared.c), so that nodes which know the same name record the same of it.
  */
 #include "base/error.h"

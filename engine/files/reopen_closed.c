@@ -9,7 +9,7 @@
  * become names of one inode again, also if the tree has that inode open.  A watched file must
  * have the recorded size and time; one that only grows is cut.
  *
- * Of a job over several nodes each node puts back what its own part knew, and two of them may
+ * If the job is on several nodes, each node puts back what its own part knew, and two may
  * give one name at the same moment. All recorded the same of it: whoever finds that another one
  * came first looks again, and takes what that one has made.
  *

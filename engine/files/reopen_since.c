@@ -258,19 +258,19 @@ int reopen_since_check(struct reopen *r)
 
 /* ---------------------------------------------------------------- putting */
 
-#define CLOCKS_APART	2	/* seconds between the clocks of nodes and file servers */
+#define CLOCK_SLACK	2	/* seconds between the clocks of nodes and file servers */
 
 /*
  * Has another node put the file back? At the checkpoint the name was taken, that node removed the
- * file later, and then ours made another one. What is put back has its old time, but is new.
+ * file later, and then ours made another one. A file that is put back has its old time, but is new.
  */
 static bool since_is_put_back(const struct reopen *r, const struct stat *st)
 {
 	const struct ckpt_rec_system *system = r->state->system;
 
 	return reopen_is_of_nodes(r) && r->options->since->read_s &&
-	       st->st_mtim.tv_sec <= (time_t)(system->realtime_ns / 1000000000ULL) + CLOCKS_APART &&
-	       st->st_ctim.tv_sec > (time_t)r->options->since->read_s + CLOCKS_APART;
+	       st->st_mtim.tv_sec <= (time_t)(system->realtime_ns / 1000000000ULL) + CLOCK_SLACK &&
+	       st->st_ctim.tv_sec > (time_t)r->options->since->read_s + CLOCK_SLACK;
 }
 
 /* Does the file stay under the name, which it did not have at the dump? */

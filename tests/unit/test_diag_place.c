@@ -20,7 +20,7 @@
 extern const char __executable_start[];
 static char dir[] = "/tmp/test_diag_place.XXXXXX";
 
-/* What a place in @name of the directory, at a function of this program, is called. */
+/* The name of a place in @name of the directory, at a function of this program. */
 static char *name_of(const char *name, json_t *uid)
 {
 	json_t *result = json_pack("{s:[{s:{s:{s:o, s:I}, s:[]}}], s:o*}", "mpi_ranks", "thread",

@@ -175,7 +175,7 @@ static size_t drop(struct retention_item *items, size_t nr)
 /* The trust in the memory protects some, and not all that have it. */
 #define ASIDE	(RETENTION_VERIFIED | RETENTION_DOUBTED)
 
-/* Of the newest two verified ones, and the newest without a doubt or else the oldest, none goes. */
+/* The newest two verified ones, and the newest without a doubt or else the oldest, stay. */
 static void check_trust(const struct retention_item *items, size_t nr)
 {
 	unsigned int verified = 0, undoubted = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What Slurm's plugin makes of the environment of a task: PATH, and the functions of bash.
+ * The environment that Slurm's plugin makes for a task: PATH, and the functions of bash.
  *
  * The functions of Slurm that the plugin calls are here; the variables of the task are in a table.
  */
@@ -177,7 +177,7 @@ static void test_path(void **state)
 	free(want);
 }
 
-/* What bash says, as a login shell in which a module has changed PATH. */
+/* The answer of bash, as a login shell in which a module has changed PATH. */
 static void bash_says(const char *command, const char *want)
 {
 	char line[256], *argv[] = { (char *)"bash", (char *)"-l", (char *)"-c", NULL, NULL };
