@@ -7,6 +7,7 @@
 #   make vm              shell in a VM with the module inserted   [KERNEL=6.12]
 #   make demo            the demonstration of the README
 #   make check           setup, build, lint, check-unit, check-mpi, check-kernel, check-vm
+#                        [SHARE=0/3] of scripts with many cases each third, SHARE=0/1 all
 #   make check-vm        VM suite, both kernels                   [KERNEL=6.1] [TESTS='tests/vm/a.t']
 #   make check-cluster   MPI jobs over three VMs, levels over four [KERNEL=6.1] [MPI_SUBSET=all]
 #                        [TESTS='tests/cluster/levels.t']
@@ -230,6 +231,8 @@ CHECK_STAGES := setup all lint+check-kernel check-unit check-mpi check-vm
 
 .PHONY: check lint check-unit check-mpi check-kernel check-vm check-vm-debug check-cluster \
 	check-long
+# one of three parts of scripts with many cases; SHARE=1/3 the second, SHARE=0/1 all
+check: export TEST_SHARE := $(or $(SHARE),0/3)
 check:
 	@MAKEFLAGS='$(MAKEOVERRIDES)' scripts/check $(CHECK_STAGES)
 
@@ -349,7 +352,7 @@ endef
 
 # what was built; kernels and packages stay (distclean)
 clean:
-	$(call remove,$(addprefix $(B)/,obj pic san bin lib libexec gen kmod check check.failed vm))
+	$(call remove,$(addprefix $(B)/,obj pic san bin lib libexec gen kmod check check.failed check.again check.late vm))
 	$(call remove,$(addprefix kmod/,*.o *.ko *.mod *.mod.c .*.cmd modules.order compat/*.o \
 		compat/.*.cmd) modules.order Module.symvers .*.cmd)
 distclean:

@@ -64,7 +64,7 @@ for kind in $KINDS; do
 	[ -e "${glue[$kind]}" ] || continue
 	for name in $PROGRAMS; do
 		for ranks in $RANKS; do
-			ok "$kind: $name with $ranks ranks" same "$kind" "$ranks" "$name"
+			some_ok "$kind: $name with $ranks ranks" same "$kind" "$ranks" "$name"
 		done
 	done
 done

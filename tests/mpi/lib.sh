@@ -4,6 +4,7 @@
 # For the tests of tests/mpi: source it, call ok, end with finish.
 #
 #   ok NAME CMD...              the command succeeds; its output is shown if not
+#   some_ok NAME CMD...         the same for one of many cases: if it is of TEST_SHARE
 #   skip NAME WHY               it was not run
 #   job LIBRARY N CMD...        run N ranks with that library's launcher, mpich or ompi
 #   library LIBRARY             path of the real library
@@ -14,6 +15,7 @@ lower=$top/build/libexec/ckpt-lower
 bin=$top/build/bin/tests/mpi
 number=0
 bad=0
+. "$top/tests/share.sh"
 
 ok() {
 	local name=$1 out
@@ -26,6 +28,10 @@ ok() {
 		bad=$((bad + 1))
 		printf '%s\n' "$out" | sed 's/^/# /'
 	fi
+}
+
+some_ok() {
+	! in_share || ok "$@"
 }
 
 # skip NAME WHY

@@ -20,7 +20,8 @@ while IFS= read -r line; do
 	*) echo "$line" ;;
 	esac
 done < <(in_vm --timeout $((1800 * VM_SLOW)) "$top/tests/cr/badluck" --rounds "$rounds" \
-	--slow "$VM_SLOW" --work /mnt/nvme/badluck-work --images /mnt/nvme ${BADLUCK_ARGS:-} 2>&1
+	--slow "$VM_SLOW" --slice "${TEST_SHARE:-0/1}" --work /mnt/nvme/badluck-work \
+	--images /mnt/nvme ${BADLUCK_ARGS:-} 2>&1
 	echo "# status $?")
 [ $n -gt 0 ] || fail "the tests run" "none did"
 finish

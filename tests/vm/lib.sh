@@ -14,11 +14,13 @@
 #   finish                        last line: kernel log clean, plan
 #
 # Environment (set by scripts/check-vm): KERNEL, VM, VM_OPTIONS, VM_SLOW (factor
-# for deadlines), VM_SLICE (K/N: case K, K+N, ... of many).
+# for deadlines), VM_SLICE (K/N: case K, K+N, ... of many), TEST_SHARE (the same, of what runs
+# on each kernel).
 # Run alone, `KERNEL=6.1 tests/vm/x.t` makes its own VM.
 
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 cd "$top" || exit 1
+. tests/share.sh
 KERNEL=${KERNEL:-6.12}
 VM_SLOW=${VM_SLOW:-1}
 if [ -z "${VM:-}" ]; then
@@ -30,6 +32,7 @@ fi
 export KERNEL VM VM_SLOW
 
 n=0
+plan=
 out=
 failed=0
 
@@ -111,7 +114,7 @@ vm_relay() {
 			n=$((n + 1))
 			echo "${line%% [0-9]*} $n ${line#*ok * }"
 			case $line in "not ok "*) failed=$((failed + 1)) ;; esac ;;
-		1..*) ;;
+		1..*) plan=${line#1..} ;;
 		*) echo "$line" ;;
 		esac
 	done
@@ -129,7 +132,9 @@ vm_program() {
 	status=$(cat "$share/$1.status")
 	[ "$status" = 0 ] || [ "$status" = 1 ] ||
 		fail "the program comes to its end" "status $status"
-	[ $n -gt 0 ] || fail "the program runs" "status $status"
+	# a slice may have no case of a program with few
+	[ $n -gt 0 ] || [ "$plan,${DAEMON_ARGS:-}" = 0, ] ||
+		fail "the program runs" "status $status"
 }
 finish() {
 	local log

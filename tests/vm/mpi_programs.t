@@ -23,7 +23,8 @@ all,*) : "${KINDS:=mpich ompi}" ;;
 *,6.12) : "${KINDS:=mpich}" ;;
 *) : "${KINDS:=ompi}" ;;
 esac
-: "${RANKS:=2}" "${PROGRAMS:=$short}" "${FLAVOURS:=C}"
+# shellcheck disable=SC2086
+: "${RANKS:=2}" "${PROGRAMS:=$(share $short)}" "${FLAVOURS:=C}"
 # of the programs of cuts/; the same in the VM
 export CUT_ROUNDS=${CUT_ROUNDS:-10}
 vm_ready

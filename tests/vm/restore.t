@@ -9,9 +9,11 @@ vm_ready || { echo "Bail out! no VM"; exit 1; }
 program=build/bin/tests/kselftest/restore_test
 [ -x "$program" ] || { echo "Bail out! no $program: run make"; exit 1; }
 
-for part in one phases threads regs restarts files locks layout many mempolicy exec_key aio large \
-	hugetlb pages thp share share_thp beside killed robust signals timers fatal alarm \
-	stopped groups tty rseq rollback rollback_lost fuzz; do
+parts='one phases threads regs restarts files locks layout many mempolicy exec_key aio large
+	hugetlb pages thp share share_thp beside killed robust signals timers fatal alarm
+	stopped groups tty rseq rollback rollback_lost fuzz'
+# shellcheck disable=SC2086
+for part in $(share $parts); do
 	ok_vm "$part" "$top/$program" "$part"
 	grep -E '^(not ok|# )' <<<"$out" | sed 's/^/# /'
 done
