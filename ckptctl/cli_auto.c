@@ -7,6 +7,7 @@
  */
 #include "ckptctl/cli_auto.h"
 
+#include <stdint.h>
 #include <stdio.h>
 
 #include "base/duration.h"
@@ -39,7 +40,14 @@ int cli_auto_option(struct cli *cli, json_t *settings, int c)
 int cli_auto_run_option(struct cli *cli, json_t *args, int c)
 {
 	json_t *settings = json_object_get(args, "auto");
+	long long keep;
 
+	if (c == CLI_AUTO_RETAIN) {
+		if (!cli_number(cli, optarg, "--keep", 1, UINT32_MAX, &keep))
+			return CLI_USAGE;
+		json_object_set_new(args, "keep", json_integer(keep));
+		return 0;
+	}
 	if (c < CLI_AUTO || c > CLI_AUTO_NODE_MTBF)
 		return -1;
 	if (!settings) {

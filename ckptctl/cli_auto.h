@@ -7,7 +7,8 @@
 
 #include "ckptctl/cli.h"
 
-enum cli_auto_option { CLI_AUTO = 900, CLI_AUTO_EVERY, CLI_AUTO_MTBF, CLI_AUTO_NODE_MTBF };
+enum cli_auto_option { CLI_AUTO = 900, CLI_AUTO_EVERY, CLI_AUTO_MTBF, CLI_AUTO_NODE_MTBF,
+	CLI_AUTO_RETAIN };
 
 #define CLI_AUTO_LONGS \
 	{ "mtbf", required_argument, NULL, CLI_AUTO_MTBF }, \
@@ -25,19 +26,24 @@ enum cli_auto_option { CLI_AUTO = 900, CLI_AUTO_EVERY, CLI_AUTO_MTBF, CLI_AUTO_N
  */
 int cli_auto_option(struct cli *cli, json_t *settings, int c);
 
-/* As cli_auto_option(), for starting a job: --auto and its options, as "auto" into @args. */
+/*
+ * As cli_auto_option(), for starting a job: --auto and its options, as "auto" into @args, and
+ * --keep as "keep", which also holds for checkpoints that somebody asks for.
+ */
 int cli_auto_run_option(struct cli *cli, json_t *args, int c);
 
 #define CLI_AUTO_RUN_LONGS \
 	{ "auto", no_argument, NULL, CLI_AUTO }, \
 	{ "every", required_argument, NULL, CLI_AUTO_EVERY }, \
+	{ "keep", required_argument, NULL, CLI_AUTO_RETAIN }, \
 	CLI_AUTO_LONGS
 
 #define CLI_AUTO_RUN_HELP \
 	"      --auto          ckptd takes checkpoints by itself, as often as their cost and\n" \
 	"                      failures make it worth while (ckptctl interval)\n" \
 	"      --every DURATION      so often instead, as 30s, 15m\n" \
-	CLI_AUTO_HELP
+	CLI_AUTO_HELP \
+	"      --keep N        no more than the newest N checkpoints; the site may keep fewer\n"
 
 /* Print ckptd's settings, such as "next in 12 min, every 2 h 3 min". */
 void cli_auto_print(json_t *settings);

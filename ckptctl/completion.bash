@@ -300,7 +300,7 @@ _ckptrun_value()
 	--hosts)
 		_ckptctl_reply "$(_ckptctl_nodes "$2")" ;;
 	-n | --ranks | --ppn | -N | --name | --map | --every | --mtbf | --node-mtbf | \
-	--max-recoveries | --spares | --replicas)
+	--keep | --max-recoveries | --spares | --replicas)
 		COMPREPLY=() ;;
 	--recover)
 		_ckptctl_reply 'auto oversubscribe off' ;;

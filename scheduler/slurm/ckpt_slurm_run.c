@@ -157,7 +157,8 @@ static int run_identify(struct run *run, char **argv)
 static char **run_script_words(const struct run *run, int argc, char **argv)
 {
 	char *every = getenv("STILLPOINT_CKPT_INTERVAL");
-	char **words = calloc((size_t)argc + 7, sizeof(*words));
+	char *keep = getenv("STILLPOINT_CKPT_KEEP");
+	char **words = calloc((size_t)argc + 9, sizeof(*words));
 	int n = 0;
 
 	if (!words)
@@ -167,6 +168,10 @@ static char **run_script_words(const struct run *run, int argc, char **argv)
 	if (every && *every) {
 		words[n++] = (char *)"--every";
 		words[n++] = every;
+	}
+	if (keep && *keep) {
+		words[n++] = (char *)"--keep";
+		words[n++] = keep;
 	}
 	words[n++] = (char *)"--";
 	words[n++] = (char *)run->made.copy;

@@ -2,10 +2,10 @@
 /*
  * Slurm's side of `sbatch --ckpt`: a SPANK plugin.
  *
- * The plugin gives sbatch, salloc and srun the options --ckpt, --ckpt-interval and --ckpt-hook. For
- * a job that wants checkpoints it puts the directory of the fronts (mpirun, mpiexec, srun) first in
- * PATH of each task, has bash know them as functions, and tells the fronts by STILLPOINT_CKPT,
- * STILLPOINT_CKPT_INTERVAL and STILLPOINT_CKPT_HOOK. With --ckpt=script Slurm is made to start the
+ * The plugin gives sbatch, salloc and srun the options --ckpt, --ckpt-interval, --ckpt-keep and
+ * --ckpt-hook. For a job that wants checkpoints it puts the directory of the fronts (mpirun,
+ * mpiexec, srun) first in PATH of each task, has bash know them as functions, and tells the fronts
+ * by variables of such names (STILLPOINT_CKPT...). With --ckpt=script Slurm is made to start the
  * front "script" in place of the batch script, whose path is in STILLPOINT_BATCH_SCRIPT. On the
  * node of a step it makes the directory of the user's launches, as root (launch.h). The plugin
  * starts, signals and watches nothing itself.
@@ -45,11 +45,12 @@ SPANK_PLUGIN(stillpoint, 1)
 static const char *const functions[] = { "mpirun", "mpiexec", "srun" };
 #define FUNCTIONS	(sizeof(functions) / sizeof(functions[0]))
 
-enum { OPTION_CKPT, OPTION_INTERVAL, OPTION_HOOK };
+enum { OPTION_CKPT, OPTION_INTERVAL, OPTION_KEEP, OPTION_HOOK };
 
 static struct spank_ckpt {
 	char mode[8];		/* yes, no, auto, script */
 	char interval[32];	/* as the user wrote it; empty: only before the job has to leave */
+	char keep[16];		/* the number of checkpoints; empty: the site's */
 	char hook[PATH_MAX];	/* the user's program; empty: none */
 	char front[PATH_MAX];
 } wanted = { .mode = "no", .front = SPANK_CKPT_FRONT };
@@ -74,6 +75,16 @@ static bool spank_interval_set(const char *interval)
 	return true;
 }
 
+static bool spank_keep_set(const char *keep)
+{
+	size_t digits = keep ? strspn(keep, "0123456789") : 0;
+
+	if (!digits || keep[digits] || digits > 9 || !strtol(keep, NULL, 10))
+		return false;
+	strcpy(wanted.keep, keep);
+	return true;
+}
+
 static bool spank_hook_set(const char *hook)
 {
 	if (!hook || *hook != '/' || strlen(hook) >= sizeof(wanted.hook))
@@ -92,6 +103,10 @@ static int spank_take_option(int value, const char *argument, int remote)
 		slurm_error("--ckpt-interval is a duration, as 30m or 2h, not %s", argument);
 		return -1;
 	}
+	if (value == OPTION_KEEP && !spank_keep_set(argument)) {
+		slurm_error("--ckpt-keep is a number of checkpoints, 1 or more, not %s", argument);
+		return -1;
+	}
 	if (value == OPTION_HOOK && !spank_hook_set(argument)) {
 		slurm_error("--ckpt-hook is the path of a program, not %s", argument);
 		return -1;
@@ -106,6 +121,9 @@ static struct spank_option options[] = {
 	  1, OPTION_CKPT, spank_take_option },
 	{ (char *)"ckpt-interval", (char *)"DURATION",
 	  (char *)"also checkpoint it so often, as 30m or 2h", 1, OPTION_INTERVAL,
+	  spank_take_option },
+	{ (char *)"ckpt-keep", (char *)"N",
+	  (char *)"keep no more than the newest N checkpoints of each launch", 1, OPTION_KEEP,
 	  spank_take_option },
 	{ (char *)"ckpt-hook", (char *)"PROGRAM",
 	  (char *)"call it before the job is requeued (save) and goes on (restart)", 1,
@@ -244,7 +262,8 @@ static bool spank_is_batch(spank_t spank)
 static void spank_forget(spank_t spank)
 {
 	static const char *const ours[] = { "STILLPOINT_SCRIPT", "STILLPOINT_JOB",
-		"STILLPOINT_CKPT", "STILLPOINT_CKPT_INTERVAL", "STILLPOINT_CKPT_HOOK" };
+		"STILLPOINT_CKPT", "STILLPOINT_CKPT_INTERVAL", "STILLPOINT_CKPT_KEEP",
+		"STILLPOINT_CKPT_HOOK" };
 	static const char end[] = ".script/env";
 	char file[PATH_MAX];
 	size_t i, len;
@@ -288,6 +307,8 @@ int slurm_spank_task_init(spank_t spank, int argc, char **argv)
 	spank_setenv(spank, "STILLPOINT_CKPT", wanted.mode, 1);
 	if (*wanted.interval)
 		spank_setenv(spank, "STILLPOINT_CKPT_INTERVAL", wanted.interval, 1);
+	if (*wanted.keep)
+		spank_setenv(spank, "STILLPOINT_CKPT_KEEP", wanted.keep, 1);
 	if (*wanted.hook)
 		spank_setenv(spank, "STILLPOINT_CKPT_HOOK", wanted.hook, 1);
 	return batch && !strcmp(wanted.mode, "script") ? spank_exchange(spank) : 0;

@@ -311,13 +311,13 @@ void pruner_prune(struct pruner *pruner, struct request *request, json_t *target
 
 static void pruner_after_commit(struct pruner *pruner, const struct job *job)
 {
-	const struct retention_rule *rule;
+	struct retention_rule rule = retention_of_owner(&pruner->common->config.retain,
+							job->record.keep);
 	struct pruner_run *run;
 	json_t *targets;
 	int err;
 
-	rule = &pruner->common->config.retain;
-	if (!retention_is_rule(rule))
+	if (!retention_is_rule(&rule))
 		return;
 	for (run = pruner->runs; run; run = run->next) {
 		if (!run->request && is_about(run, job->id)) {
@@ -330,7 +330,7 @@ static void pruner_after_commit(struct pruner *pruner, const struct job *job)
 		return;
 	targets = json_array();
 	pruner_add(job, targets);
-	err = pruner_start(pruner, NULL, targets, rule, false);
+	err = pruner_start(pruner, NULL, targets, &rule, false);
 	if (err)
 		log_warning(&pruner->common->log, "job %lld: not pruned: %s", (long long)job->id,
 			    strerror(-err));

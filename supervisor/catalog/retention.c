@@ -8,6 +8,8 @@
  */
 #include "supervisor/catalog/retention.h"
 
+#include <limits.h>
+
 static bool retention_is_good(const struct retention_item *item)
 {
 	return (item->flags & (RETENTION_GOOD | RETENTION_UNDECIDED)) == RETENTION_GOOD;
@@ -103,6 +105,16 @@ static void by_size(uint64_t max_size, struct retention_item *items, size_t nr, 
 		items[i].verdict = RETENTION_GOES_SIZE;
 		total -= items[i].bytes;
 	}
+}
+
+struct retention_rule retention_of_owner(const struct retention_rule *site, int64_t keep)
+{
+	const unsigned int most = site->keep || site->keep_every ? retention_newest(site) : UINT_MAX;
+	struct retention_rule rule = *site;
+
+	if (keep > 0 && keep < most)
+		rule.keep = (unsigned int)keep;
+	return rule;
 }
 
 void retention_decide(const struct retention_rule *rule, struct retention_item *items, size_t nr)

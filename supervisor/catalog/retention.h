@@ -80,6 +80,12 @@ struct retention_item {
 	enum retention_verdict verdict;
 };
 
+/*
+ * The rule of a job whose owner wants no more than @keep of the newest generations: that of the
+ * site, unless it keeps more. @keep: 0 and below: the owner has said nothing.
+ */
+struct retention_rule retention_of_owner(const struct retention_rule *site, int64_t keep);
+
 /* Set the verdicts of @items, which are ascending by generation. */
 void retention_decide(const struct retention_rule *rule, struct retention_item *items, size_t nr);
 

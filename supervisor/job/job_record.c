@@ -56,6 +56,7 @@ static const struct {
 	{ "generation", offsetof(struct job_record, generation) },
 	{ "tainted", offsetof(struct job_record, tainted) },
 	{ "run", offsetof(struct job_record, run) },
+	{ "keep", offsetof(struct job_record, keep) },
 };
 
 /* Integers of a smaller range, each with a case of its own. */

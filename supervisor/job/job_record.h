@@ -90,6 +90,8 @@ struct job_automatic {
  * @generation: the job was restarted from; 0: none
  * @tainted: since this generation the job's memory is known to be wrong, or since it was restarted
  *	from this one, which is doubted (checkpoint/scrub.h); 0: it is not
+ * @keep: the owner wants no more than so many of the newest generations; 0: as many as the site's
+ *	rule keeps (auto/pruner.h)
  * @run: how often it was restarted; orders the runs of one job (restart.c); 0: never
  * @hidden: argv, env and cwd are encrypted, and the secret is not here (catalog/private.h)
  * @launch: object of argv, env, cwd, umask, limits, groups, stdio, window and sched, each with the
@@ -113,6 +115,7 @@ struct job_record {
 	int64_t floor;
 	int64_t generation;
 	int64_t tainted;
+	int64_t keep;
 	int64_t run;
 	bool hidden;
 	json_t *launch;

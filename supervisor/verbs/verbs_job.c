@@ -110,17 +110,18 @@ static json_t *parse_run(struct request *request, bool *ret_attach, json_t **ret
 	const char *err = SPEC_PIPE;
 	int host_ns = 0, tty = 0, window = 0, mask = 022, attach = 0;
 	json_t *argv, *env, *record, *ranks = NULL, *settings = NULL, *mempolicy = NULL;
+	json_int_t keep = 0;
 	const char *credential = NULL;	/* goes to other nodes, and not into the record */
 	json_error_t why;
 
 	if (json_unpack_ex(request->args, &why, 0,
 			   "{s:o, s:o, s:s, s?s, s?b, s?b, s?s, s?s, s?s, s?i, s?i, s?b, s?o, s?o, "
-			   "s?o, s?s !}",
+			   "s?o, s?I, s?s !}",
 			   "argv", &argv, "env", &env, "cwd", &cwd, "name", &name, "host_ns",
 			   &host_ns, "tty", &tty, "stdin", &in, "stdout", &out, "stderr", &err,
 			   "window", &window, "umask", &mask, "attach", &attach, "ranks", &ranks,
-			   "auto", &settings, "mempolicy", &mempolicy, "credential",
-			   &credential)) {
+			   "auto", &settings, "mempolicy", &mempolicy, "keep", &keep,
+			   "credential", &credential)) {
 		*ret_outcome = verb_job_bad(why.text);
 		return NULL;
 	}
@@ -138,6 +139,8 @@ static json_t *parse_run(struct request *request, bool *ret_attach, json_t **ret
 		*ret_outcome = verb_job_bad("the working directory is an absolute path");
 	else if (!stream_ok(in) || !stream_ok(out) || !stream_ok(err))
 		*ret_outcome = verb_job_bad("files for input and output are absolute paths");
+	else if (keep < 0 || keep > UINT32_MAX)
+		*ret_outcome = verb_job_bad("that many generations cannot be kept");
 	else if (settings)
 		*ret_outcome = schedule_parse(settings, NULL);
 	if (*ret_outcome)
@@ -152,6 +155,8 @@ static json_t *parse_run(struct request *request, bool *ret_attach, json_t **ret
 			   "env", env, "cwd", cwd, "umask", mask & 0777,
 			   "host_ns", host_ns, "stdio", in, out, err,
 			   "window", window, "created", (json_int_t)time(NULL));
+	if (record && keep)
+		json_object_set_new(record, "keep", json_integer(keep));
 	if (record && settings)
 		json_object_set(record, "auto", settings);
 	*ret_outcome = record ? confines_take(request) : NULL;

@@ -25,7 +25,7 @@ static const char whole[] =
 	" \"window\": 5, \"created\": 1700000000, \"state\": \"saved\", \"status\": 9,"
 	" \"since\": 1700000001, \"node\": \"a\", \"boot\": \"b-1\", \"failed_rank\": 0,"
 	" \"ranks\": {\"map\": [0, 0]}, \"floor\": 7, \"generation\": 6, \"run\": 1700000002,"
-	" \"tainted\": 5,"
+	" \"tainted\": 5, \"keep\": 3,"
 	" \"auto\": {\"every_ms\": 60000}, \"unwanted\": {\"l2\": [1, {\"to\": 3}]}}";
 
 static json_t *json_of(const char *text)
@@ -84,6 +84,7 @@ static void every_field_has_its_member(void **state)
 	assert_int_equal(record.floor, 7);
 	assert_int_equal(record.generation, 6);
 	assert_int_equal(record.tainted, 5);
+	assert_int_equal(record.keep, 3);
 	assert_int_equal(record.run, 1700000002);
 	assert_false(record.hidden);
 	assert_int_equal(json_object_size(record.launch), 9);

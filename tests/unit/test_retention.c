@@ -273,6 +273,30 @@ static void test_random(void **state)
 	}
 }
 
+static void test_of_owner(void **state)
+{
+	static const struct {
+		struct retention_rule site;
+		int64_t keep;
+		unsigned int wanted;
+	} rows[] = {
+		{ { 0, 0, 0 }, 0, 0 }, { { 0, 0, 0 }, 3, 3 }, { { 0, 0, 100 }, 3, 3 },
+		{ { 5, 0, 0 }, 0, 5 }, { { 5, 0, 0 }, 3, 3 }, { { 5, 2, 0 }, 5, 5 },
+		{ { 5, 0, 0 }, 9, 5 },
+		{ { 0, 4, 0 }, 3, 0 },	/* one and each fourth, which is fewer */
+		{ { 2, 0, 0 }, -1, 2 }, { { 0, 0, 0 }, INT64_MAX, 0 },
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct retention_rule rule = retention_of_owner(&rows[i].site, rows[i].keep);
+
+		assert_int_equal(rule.keep, rows[i].wanted);
+		assert_int_equal(rule.keep_every, rows[i].site.keep_every);
+		assert_int_equal(rule.max_size, rows[i].site.max_size);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -280,6 +304,7 @@ int main(void)
 		cmocka_unit_test(test_protected),
 		cmocka_unit_test(test_trust),
 		cmocka_unit_test(test_random),
+		cmocka_unit_test(test_of_owner),
 	};
 
 	return cmocka_run_group_tests_name("retention", tests, NULL, NULL);

@@ -121,6 +121,31 @@ def retained_as_configured(node):
 
 
 @test
+def kept_as_the_owner_wants(node):
+    """run --keep: fewer than the site keeps, and never more, also after a restart"""
+    name = 'kept-by-owner'
+    job = int(node.ctl('run', '--keep', '2', '--detach', '--name', name, '--', 'sleep', '1000')
+              .stdout)
+    for _ in range(4):
+        node.ctl('checkpoint', str(job))
+    wait_for('pruning', 20, lambda: numbers(node, job) == [3, 4])
+    node.ctl('checkpoint', '--kill', str(job))
+    node.ctl('restart', str(job))
+    node.ctl('checkpoint', str(job))
+    wait_for('pruning', 20, lambda: numbers(node, job) == [5, 6])
+    node.ctl('kill', str(job), 'KILL')
+    node.fails(2, '--keep', 'run', '--keep', '0', '--', 'true')
+    node.kill()
+    node.settings = {'retain_keep': '1'}
+    node.start()
+    job = int(node.ctl('run', '--keep', '3', '--detach', '--', 'sleep', '1000').stdout)
+    for _ in range(3):
+        node.ctl('checkpoint', str(job))
+    wait_for('pruning', 20, lambda: numbers(node, job) == [3])
+    equal(node.ctl('fsck').returncode, 0, 'fsck')
+
+
+@test
 def list_by_index(node):
     """list: the index is used, and gone, garbage, of a newer version it costs nothing but time"""
     job = job_with(node, 3)
