@@ -332,6 +332,9 @@ int ckpt_aios_destroy(void)
 		regs.di = kioctx->user_id;
 		ckpt_aio_put(kioctx);
 		err = ckpt_k(__x64_sys_io_destroy)(&regs);
+		/* another thread of the process, which does the same, was first */
+		if (err == -EINVAL)
+			err = 0;
 	}
 	return err;
 }

@@ -7,6 +7,7 @@
  */
 #include "mpi-glue/own.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
 #include <pthread.h>
@@ -91,9 +92,23 @@ void own_begin(void)
 	own_add(&errno, sizeof(errno));
 }
 
+/*
+ * Is malloc() that of the C library? Before a block of another one, as jemalloc's, is no header,
+ * and maybe no memory.
+ */
+static bool own_is_glibc(void)
+{
+	Dl_info of_malloc, of_library;
+
+	return dladdr((void *)(uintptr_t)malloc, &of_malloc) &&
+	       dladdr((void *)(uintptr_t)pthread_create, &of_library) &&
+	       of_malloc.dli_fbase == of_library.dli_fbase;
+}
+
 void own_thread(void)
 {
-	void *block = malloc(2048);	/* more than what is kept for each thread */
+	/* more than what is kept for each thread */
+	void *block = own_is_glibc() ? malloc(2048) : NULL;
 	pthread_attr_t attr;
 	void *stack;
 	size_t size;
