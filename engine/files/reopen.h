@@ -199,11 +199,12 @@ int reopen_gone(struct reopen *r, const struct state_file *file, int flags);
 int reopen_gone_directory(struct reopen *r, const struct state_file *file, int flags);
 int reopen_gone_fifo(struct reopen *r, const struct state_file *file, int flags);
 int reopen_gone_seal(struct reopen *r);
-
 /* reopen_put.c: contents of existing files, to be put back last */
 int reopen_put_cut(struct reopen *r, const struct state_file *file, uint64_t len);
 int reopen_put_content(struct reopen *r, const char *path, int fd, bool raised,
 		       const struct engine_rec_blob *blob);	/* takes over @fd */
+int reopen_put_closed(struct reopen *r, const struct state_file *file, int fd,
+		      const struct engine_rec_blob *blob);
 void reopen_put_undo(struct reopen *r);
 void reopen_put_done(struct reopen *r);
 /* Write the content of a new file at once; @more: mode bits beyond the recorded ones, for now */
@@ -228,8 +229,8 @@ int reopen_closed_aside(struct reopen *r, int dir, const char *name, const struc
 /*
  * reopen_since.c: names that the tree first changed after the dump.
  *
- * reopen_since_check() refuses files that are not what they were before, and tells what is not
- * known. reopen_since_put() frees names that nothing had; reopen_undo() takes that back.
+ * reopen_since_check() refuses files that are not what they were, and tells what is not known.
+ * reopen_since_put() frees names that nothing had; reopen_undo() takes that back.
  */
 int reopen_since_check(struct reopen *r);
 int reopen_since_put(struct reopen *r);

@@ -11,7 +11,8 @@
  *
  * If the job is on several nodes, each node puts back what its own part knew, and two may
  * give one name at the same moment. All recorded the same of it: whoever finds that another one
- * came first looks again, and takes what that one has made.
+ * came first looks again, and takes what that one has made. A rank of another node may have the
+ * file open: as long as the name leads to the recorded inode, the content is put back into that.
  *
  * Nothing here has more rights than the owner.
  */
@@ -38,6 +39,7 @@
 struct reopen_closed {
 	struct ckpt_rec_file rec;
 	struct state_file file;
+	struct engine_rec_blob blob;	/* to be put back in place */
 };
 
 static bool closed_is_wanted(const struct reopen *r)
@@ -331,6 +333,48 @@ static int closed_give(struct reopen *r, const struct state_closed *c, int base)
 	return ret ? ret : reopen_names_do(r, dir, NULL, dir, name, base);
 }
 
+/*
+ * Put the content back into the recorded inode, if the name of @c leads to it: a rank of another
+ * node may have that open. *@ret_fd is the file; -1: the name leads elsewhere, or the owner may not
+ * write to the file.
+ */
+static int closed_put_in_place(struct reopen *r, const struct state_closed *c, int *ret_fd)
+{
+	struct reopen_closed *closed = &r->closed[c - r->state->closed];
+	const struct timespec times[] = {
+		{ .tv_nsec = UTIME_OMIT },
+		{ .tv_sec = (time_t)(c->rec->mtime_ns / 1000000000ULL),
+		  .tv_nsec = (long)(c->rec->mtime_ns % 1000000000ULL) },
+	};
+	_cleanup_fd_ int fd = reopen_open(c->path, O_RDWR | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW |
+					  O_CLOEXEC, 0);
+	struct engine_rec_blob now;
+	struct stat st;
+	int put, same;
+
+	*ret_fd = -1;
+	if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_ino != c->rec->ino)
+		return 0;
+	closed->blob = closed_blob(c);
+	now = closed->blob;
+	now.mtime_ns = (uint64_t)st.st_mtim.tv_sec * 1000000000ULL + (uint64_t)st.st_mtim.tv_nsec;
+	same = reopen_same_content(r, fd, &now, false);
+	if (same < 0)
+		return same;
+	if (same) {	/* another node has cut it back; the time only helps somebody who looks */
+		futimens(fd, times);
+	} else {
+		put = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+		if (put < 0)
+			return -errno;
+		same = reopen_put_closed(r, closed_file(r, c), put, &closed->blob);
+		if (same)
+			return same;
+	}
+	*ret_fd = take_fd(&fd);
+	return 0;
+}
+
 /* Has somebody else changed the directory between two steps of ours? */
 static bool closed_raced(int err)
 {
@@ -377,6 +421,8 @@ static int closed_put_inode(struct reopen *r, const struct state_closed *c, unsi
 	}
 	for (unsigned int i = 0; i < nr && base < 0 && !ret; i++)
 		ret = closed_as_it_was(r, c + i, nr == 1 && reopen_is_of_nodes(r), &base);
+	for (unsigned int i = 0; i < nr && base < 0 && !ret && reopen_is_of_nodes(r); i++)
+		ret = closed_put_in_place(r, c + i, &base);
 	if (ret)
 		return ret;
 	if (base < 0)

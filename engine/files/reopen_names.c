@@ -22,11 +22,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 
 #define NAMES		10000	/* names tried for a file that is kept */
+#define UNDO_TRIES	20	/* … to give a name back that another node has taken meanwhile */
+#define UNDO_PAUSE_NS	100000000
 
 /* One step that was done: a name was moved, or added. */
 struct reopen_rename {
@@ -301,13 +304,33 @@ static bool reopen_names_is_ours(const struct reopen_rename *step)
 	       st.st_dev == step->dev && st.st_ino == step->ino;
 }
 
+/* Give a file its name back. Another node may have the name until it has undone its own steps. */
+static void reopen_names_move_back(const struct reopen *r, const struct reopen_rename *step)
+{
+	const struct timespec pause = { .tv_nsec = UNDO_PAUSE_NS };
+	char text[2 * NAME_MAX + 64];
+	int ret = -EEXIST;
+
+	for (unsigned int i = 0; i < UNDO_TRIES && ret == -EEXIST; i++) {
+		ret = reopen_names_move(step->to, step->to_name, step->from, step->from_name);
+		if (ret != -EEXIST || !reopen_is_of_nodes(r))
+			break;
+		nanosleep(&pause, NULL);
+	}
+	if (ret != -EEXIST || !r->options->note)
+		return;
+	snprintf(text, sizeof(text), "%s stays as %s: another file has its name now",
+		 step->from_name, step->to_name);
+	r->options->note(text, r->options->note_arg);
+}
+
 void reopen_names_undo(struct reopen *r)
 {
 	for (unsigned int i = r->nr_renames; i-- > 0;) {
 		const struct reopen_rename *step = &r->renames[i];
 
 		if (step->from_name[0])
-			reopen_names_move(step->to, step->to_name, step->from, step->from_name);
+			reopen_names_move_back(r, step);
 		else if (step->to_name[0] && reopen_names_is_ours(step))
 			unlinkat(step->to, step->to_name, 0);
 	}

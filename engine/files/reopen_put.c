@@ -166,6 +166,16 @@ int reopen_put_content(struct reopen *r, const char *path, int fd, bool raised,
 	return ftruncate(fd, (off_t)blob->size) ? put_failed(r, put, -errno, "size") : 0;
 }
 
+int reopen_put_closed(struct reopen *r, const struct state_file *file, int fd,
+		      const struct engine_rec_blob *blob)
+{
+	int ret = reopen_put_content(r, file->path, fd, false, blob);
+
+	if (!ret && r->options->files == ENGINE_FILES_KEEP)
+		r->puts[r->nr_puts - 1].newer = file;
+	return ret;
+}
+
 /* ---------------------------------------------------------------- bytes */
 
 static bool reopen_put_has_nothing(int fd)

@@ -14,7 +14,8 @@
  * grown by the dump, of which nothing but its end is known, must not have been written in place.
  *
  * A job over several nodes has a journal for each, and the other nodes are restarted meanwhile: a
- * file that one of them has just put back is told by its time, which is of before the checkpoint.
+ * file that one of them has just put back is told by its time, which is of before the checkpoint. A
+ * file that was younger than the checkpoint when this node first changed it is another node's.
  *
  * Nothing here has more rights than the owner.
  */
@@ -34,6 +35,8 @@
 #include "engine/core/kdev.h"
 #include "engine/core/write_journal.h"
 #include "engine/core/write_log.h"
+
+#define CLOCK_SLACK	2	/* seconds between the clocks of nodes and file servers */
 
 /* Paths that the image knows, sorted. */
 struct since_known {
@@ -146,7 +149,20 @@ static void since_refuse(struct reopen *r, const struct write_log_name *name, ui
 	reopen_check_refuse(r, &file, reason, what);
 }
 
-/* The name had a file, or a directory, at the dump. */
+/*
+ * Had another node changed the file before, or made it? Then the image or the journal of that node
+ * says what the file was at the dump: the file is put back, moved aside or refused there.
+ */
+static bool since_is_of_another(const struct reopen *r, const struct write_log_name *name)
+{
+	const uint64_t dump_ns = r->state->system->realtime_ns;
+
+	return reopen_is_of_nodes(r) && name->flags & CKPT_WRITE_STATE &&
+	       !(name->flags & CKPT_WRITE_DIR) &&
+	       name->mtime_ns > dump_ns + CLOCK_SLACK * 1000000000ULL;
+}
+
+/* The name had a file, or a directory, when the tree first changed it. */
 static void since_check(struct reopen *r, const struct write_log_name *name)
 {
 	bool dir = name->flags & CKPT_WRITE_DIR;
@@ -154,7 +170,8 @@ static void since_check(struct reopen *r, const struct write_log_name *name)
 	int ret = since_look(name->path, &st);
 
 	if (r->options->accept_changed || (!ret && since_is_as_before(name, &st)) ||
-	    (ret == -ENOENT && since_was_removed(r->options->since, name)))
+	    (ret == -ENOENT && since_was_removed(r->options->since, name)) ||
+	    since_is_of_another(r, name))
 		return;
 	if (ret)
 		since_refuse(r, name, CKPT_R_FILE_MISSING, dir ?
@@ -257,8 +274,6 @@ int reopen_since_check(struct reopen *r)
 }
 
 /* ---------------------------------------------------------------- putting */
-
-#define CLOCK_SLACK	2	/* seconds between the clocks of nodes and file servers */
 
 /*
  * Has another node put the file back? At the checkpoint the name was taken, that node removed the

@@ -24,8 +24,11 @@ PROGRAMS = {
     'mpiio': ['{bin}/mpiio'],
     'ranks-closed': ['{bin}/ranks', 'closed'],
     'ranks-inputs': ['{bin}/ranks', 'inputs'],
+    'ranks-held': ['{bin}/ranks', 'held'],
+    'ranks-output': ['{bin}/ranks', 'output'],
 }
-MPI = ('mpiio', 'ranks-closed', 'ranks-inputs')        # four ranks over two nodes
+# four ranks over two nodes
+MPI = ('mpiio', 'ranks-closed', 'ranks-inputs', 'ranks-held', 'ranks-output')
 BINARIES = ('inplace', 'mapping', 'holes', 'regrow', 'replace', 'links', 'latest', 'sparse', 'pair',
             'logs', 'direct', 'mpiio', 'ranks')
 SCRIPTS = ('memmap.py', 'database.py', 'steps.sh', 'inputs.sh')

@@ -5,6 +5,9 @@
  *
  *	ranks closed	files of the ranks' own making
  *	ranks inputs	files that were there before the program, each used up in its own way
+ *	ranks held	a log that the first rank has open all along, the others only to add a line
+ *	ranks output	a new file in each step, which one rank makes and all write, as parallel
+ *			libraries do
  */
 #include <mpi.h>
 
@@ -127,31 +130,103 @@ static uint64_t ranks_input(int step, uint64_t chain)
 	return chain;
 }
 
+static int held = -1;
+
+/* The last rank reads what all have added, the first one by a descriptor of the first step. */
+static uint64_t ranks_held(int step, uint64_t chain)
+{
+	char line[64];
+	int turn, len, fd;
+
+	for (turn = 0; turn < size; turn++) {
+		if (turn == rank) {
+			len = snprintf(line, sizeof(line), "%d %d %016llx\n", step, rank,
+				       (unsigned long long)chain);
+			if (!rank && held < 0)
+				held = step_open("log", O_WRONLY | O_CREAT | O_APPEND);
+			fd = rank ? step_open("log", O_WRONLY | O_APPEND) : held;
+			step_call(write(fd, line, (size_t)len), "write");
+			step_call(rank ? close(fd) : fsync(fd), "close");
+		}
+		step_nap();
+		MPI_Barrier(MPI_COMM_WORLD);
+	}
+	chain = rank == size - 1 ? ranks_mix(chain, "log") : chain;
+	MPI_Barrier(MPI_COMM_WORLD);
+	return chain;
+}
+
+static uint64_t ranks_output(int step, uint64_t chain)
+{
+	static uint64_t block[SIZE / 8];
+	char name[32], older[32];
+	int fd = -1;
+
+	snprintf(name, sizeof(name), "out.%d", step);
+	snprintf(older, sizeof(older), "out.%d", step - KEPT);
+	if (step % size == rank)
+		fd = step_open(name, O_RDWR | O_CREAT | O_EXCL);
+	MPI_Barrier(MPI_COMM_WORLD);
+	if (fd < 0)
+		fd = step_open(name, O_RDWR);
+	step_nap();
+	step_fill(chain, block, SIZE);
+	step_write(fd, block, SIZE, (off_t)rank * SIZE);
+	step_nap();
+	step_call(fsync(fd), "fsync");
+	step_call(close(fd), "close");
+	MPI_Barrier(MPI_COMM_WORLD);
+	if ((step + 1) % size == rank)
+		chain = ranks_mix(chain, name);
+	if ((step + 2) % size == rank && step >= KEPT)
+		step_call(unlink(older), "unlink");
+	step_nap();
+	MPI_Barrier(MPI_COMM_WORLD);
+	return chain;
+}
+
+static uint64_t ranks_closed(int step, uint64_t chain)
+{
+	chain = ranks_own(chain);
+	ranks_log(step, chain);
+	chain = ranks_shared(step, chain);
+	return ranks_passed(step, chain);
+}
+
+static const struct ranks_way {
+	const char *name;
+	int steps;
+	uint64_t (*step)(int step, uint64_t chain);
+	const char *last;	/* mixed into the result; NULL: no file */
+} ways[] = {
+	{ "closed", STEPS, ranks_closed, "log" },
+	{ "inputs", INPUTS, ranks_input, "journal" },
+	{ "held", STEPS, ranks_held, "log" },
+	{ "output", 2 * STEPS, ranks_output, NULL },
+};
+
 int main(int argc, char **argv)
 {
-	int inputs = argc > 1 && !strcmp(argv[1], "inputs"), step;
-	uint64_t chain, all;
+	const struct ranks_way *way = ways;
+	uint64_t chain, all = 0;
+	int step;
 
+	while (argc > 1 && way < ways + sizeof(ways) / sizeof(ways[0]) - 1 &&
+	       strcmp(argv[1], way->name))
+		way++;
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &size);
 	chain = (uint64_t)rank + 1;
-	for (step = 0; step < (inputs ? INPUTS : STEPS); step++) {
-		if (inputs) {
-			chain = ranks_input(step, chain);
-		} else {
-			chain = ranks_own(chain);
-			ranks_log(step, chain);
-			chain = ranks_shared(step, chain);
-			chain = ranks_passed(step, chain);
-		}
+	for (step = 0; step < way->steps; step++) {
+		chain = way->step(step, chain);
 		MPI_Allreduce(&chain, &all, 1, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
 		chain = step_mix(chain, all);
 		if (!rank && step % 4 == 0)
 			step_say((unsigned int)step, all);
 	}
 	if (!rank)
-		step_say((unsigned int)step, ranks_mix(chain, inputs ? "journal" : "log"));
+		step_say((unsigned int)step, way->last ? ranks_mix(chain, way->last) : all);
 	MPI_Finalize();
 	return 0;
 }
