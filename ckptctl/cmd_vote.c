@@ -54,34 +54,44 @@ static int cmd_vote_replace(struct cli *cli, const struct replica_group *group, 
 
 /*
  * The minority begins again with what the member @from has. MPI jobs begin again all, as each
- * restart leaves traces in a rank: only members that were restored as often are equal. 0 or an exit
- * status.
+ * restart leaves traces in a rank: only members that were restored as often are equal. Those that
+ * are right begin again also if the minority cannot. 0 or the first exit status of a failure.
  */
 static int cmd_vote_repair(struct cli *cli, const struct replica_group *group, unsigned int from,
 			   unsigned int to, const int64_t *generations)
 {
-	int status = 0;
+	bool ended[REPLICAS_MAX] = { false };
+	int status = 0, again;
 
-	for (unsigned int i = 0; i < group->nr && !status; i++)
-		if (i == to || group->ranks)
-			status = replica_end(cli, group->members[i].job);
+	for (unsigned int i = 0; i < group->nr && !status; i++) {
+		if (i != to && !group->ranks)
+			continue;
+		status = replica_end(cli, group->members[i].job);
+		ended[i] = !status;
+	}
 	if (!status)
 		status = cmd_vote_replace(cli, group, from, to, generations[from]);
-	for (unsigned int i = 0; i < group->nr && !status && group->ranks; i++)
-		if (i != to)
-			status = replica_restart(cli, group, i, generations[i]);
+	for (unsigned int i = 0; i < group->nr; i++) {
+		again = i == to || !ended[i] ? 0 : replica_restart(cli, group, i, generations[i]);
+		status = status ? status : again;
+	}
 	return status;
 }
 
-/* All go back to what ckptd trusts most. 0 or an exit status. */
+/* All go back to what ckptd trusts most. 0 or the first exit status of a failure. */
 static int cmd_vote_back(struct cli *cli, const struct replica_group *group)
 {
-	int status = 0;
+	bool ended[REPLICAS_MAX] = { false };
+	int status = 0, again;
 
-	for (unsigned int i = 0; i < group->nr && !status; i++)
+	for (unsigned int i = 0; i < group->nr && !status; i++) {
 		status = replica_end(cli, group->members[i].job);
-	for (unsigned int i = 0; i < group->nr && !status; i++)
-		status = replica_restart(cli, group, i, 0);
+		ended[i] = !status;
+	}
+	for (unsigned int i = 0; i < group->nr; i++) {
+		again = ended[i] ? replica_restart(cli, group, i, 0) : 0;
+		status = status ? status : again;
+	}
 	return status;
 }
 

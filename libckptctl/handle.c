@@ -379,7 +379,7 @@ API const char *ckpt_error_text(const struct ckpt *ckpt)
 
 static const json_t *handle_refusals(const struct ckpt *ckpt)
 {
-	return json_object_get(json_object_get(ckpt->answer, "error"), "refusals");
+	return ckpt ? json_object_get(json_object_get(ckpt->answer, "error"), "refusals") : NULL;
 }
 
 API unsigned int ckpt_refusal_count(const struct ckpt *ckpt)

@@ -42,8 +42,8 @@ static void child_plan(struct child *child, struct child_how *how)
 			 (long long)before->job);
 	if (!how->generation && (killed || (how->rerun && !stopped)))
 		how->anew = true;
-	/* ckptd chooses in the same way, and takes a doubted one if there is no other. */
-	child->generation = how->generation ?: !stopped ? 0 : before->best ?: before->newest;
+	/* ckptd chooses in the same way, and takes the oldest if all are doubted. */
+	child->generation = how->generation ?: !stopped ? 0 : before->best ?: before->oldest;
 	child->restarted = child->generation != 0;
 }
 
@@ -157,14 +157,19 @@ static int child_facts(const struct child *child, struct policy_facts *facts)
 {
 	struct saver_job now = { 0 };
 	int err = saver_find_patiently(child->name, child->generation, &now);
+	bool same;
 
 	if (err)
 		return err;
+	same = now.job == child->before.job;
 	facts->saved = now.saved;
+	/* A restart that was refused: the job has the end that it had, and ckptctl its own. */
+	if (child->restarted && same && child_was_killed(&now) && now.status != facts->status)
+		facts->saved = true;
 	facts->lost = now.lost || now.runs;
 	facts->newest = now.newest;
 	/* Generations of a job that was started since then begin anew. */
-	facts->before = now.job == child->before.job ? child->before.newest : 0;
+	facts->before = same ? child->before.newest : 0;
 	facts->older = now.older;
 	return 0;
 }

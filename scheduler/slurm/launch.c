@@ -4,24 +4,28 @@
  *
  * Byte LOCK_LIST is locked while the lines are read and written, byte LOCK_UNSAVED for reading by
  * each launch that is not saved. Both are locks of the open file, so they end with this process
- * however it ends. The bytes are far behind the lines. The file is never removed by a launch: the
- * next one of the same run would count from the start.
+ * however it ends. The bytes are far behind the lines. The file is not removed when a launch ends:
+ * the next one of the same run would count from the start. What nobody has touched for TIDY_S is.
  */
 #include "scheduler/slurm/launch.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #define LOCK_LIST	(1LL << 40)
 #define LOCK_UNSAVED	(LOCK_LIST + 1)
 #define LIST_MAX	(1 << 20)	/* bytes of the file */
 #define DEMAND		"save"
+#define TIDY_S		(30 * 86400LL)
 
 static int launch_lock(const struct launch *launch, off_t byte, short type, int how)
 {
@@ -67,6 +71,40 @@ int launch_directory(char *path, size_t size)
 	return launch_directory_below(LAUNCH_GIVEN, path, size);
 }
 
+/* Does a launch, or a program that srun's front has started, hold the file? */
+static bool launch_is_held(int fd)
+{
+	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+
+	return flock(fd, LOCK_EX | LOCK_NB) || fcntl(fd, F_OFD_GETLK, &lock) ||
+	       lock.l_type != F_UNLCK;
+}
+
+/* Remove files of batch jobs that are over long since: ID.RESTARTS, and ID-N.slot of the front. */
+static void launch_tidy(const char *directory)
+{
+	DIR *dir = opendir(directory);
+	struct dirent *entry;
+	struct stat st;
+	int fd;
+
+	while (dir && (entry = readdir(dir))) {
+		size_t digits = strspn(entry->d_name, "0123456789");
+
+		if (!digits || (entry->d_name[digits] != '.' && entry->d_name[digits] != '-') ||
+		    fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) ||
+		    !S_ISREG(st.st_mode) || st.st_mtime > time(NULL) - TIDY_S)
+			continue;
+		fd = openat(dirfd(dir), entry->d_name, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+		if (fd >= 0 && !launch_is_held(fd))
+			unlinkat(dirfd(dir), entry->d_name, 0);
+		if (fd >= 0)
+			close(fd);
+	}
+	if (dir)
+		closedir(dir);
+}
+
 int launch_open(struct launch *launch, uint32_t id, unsigned int restarts)
 {
 	size_t len;
@@ -76,6 +114,7 @@ int launch_open(struct launch *launch, uint32_t id, unsigned int restarts)
 	err = launch_directory(launch->path, sizeof(launch->path));
 	if (err)
 		return err;
+	launch_tidy(launch->path);
 	len = strlen(launch->path);
 	if ((size_t)snprintf(launch->path + len, sizeof(launch->path) - len, "/%u.%u", id,
 			     restarts) >= sizeof(launch->path) - len)

@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #define LAUNCH_STEP_MAX	64
-#define LAUNCH_GIVEN	"/run/stillpoint-slurm"	/* also in the front srun */
+#define LAUNCH_GIVEN	"/var/spool/stillpoint-slurm"	/* also in the front srun */
 
 struct launch {
 	int fd;			/* of the shared file; -1: not open */

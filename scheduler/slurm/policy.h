@@ -18,7 +18,7 @@
  * @ran_ms: for how long the launch ran
  * @tries: restarts that have failed before in this run of the script
  * @unknown: ckptd does not say what became of the job; the facts from here on are not known
- * @saved: ckptd calls the job saved
+ * @saved: ckptd calls the job saved, or its restart was refused
  * @lost: ckptd calls the job lost: it was ended, and did not come to its own end
  * @before: the job's newest generation when it was started or restarted; 0: none
  * @newest: the same now

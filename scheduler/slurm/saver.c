@@ -89,13 +89,34 @@ static int saver_trust(const json_t *row)
 	return trust && (!strcmp(trust, "verified") || !strcmp(trust, "repaired")) ? 2 : 1;
 }
 
-/*
- * Take the rows of a job, ascending by generation. What ckptd prefers by itself is preferred
- * (trust_prefer()), but nobody has said that a doubted one will do.
- */
+/* The rows so far: the newest, how much it is trusted, and the newest of each trust. */
+struct saver_choice {
+	int64_t newest;
+	int trust;
+	int64_t right;		/* trust 2 */
+	int64_t undoubted;	/* trust 1 or 2 */
+};
+
+static void saver_consider(struct saver_choice *choice, int64_t number, int trust)
+{
+	choice->newest = number;
+	choice->trust = trust;
+	if (trust)
+		choice->undoubted = number;
+	if (trust == 2)
+		choice->right = number;
+}
+
+/* As ckptd prefers by itself (trust_prefer()), but nobody has said that a doubted one will do. */
+static int64_t saver_choose(const struct saver_choice *choice)
+{
+	return choice->trust ? choice->newest : choice->right ?: choice->undoubted;
+}
+
+/* Take the rows of a job, ascending by generation. */
 static void saver_take_rows(struct saver_job *job, int64_t than, const json_t *generations)
 {
-	int best = 0, older = 0;
+	struct saver_choice all = { 0 }, older = { 0 };
 	json_t *row;
 	size_t i;
 
@@ -105,16 +126,14 @@ static void saver_take_rows(struct saver_job *job, int64_t than, const json_t *g
 
 		if (json_object_get(row, "error"))
 			continue;
-		job->newest = number;
-		if (trust && trust >= best) {
-			best = trust;
-			job->best = number;
-		}
-		if (trust && trust >= older && number < than) {
-			older = trust;
-			job->older = number;
-		}
+		job->oldest = job->oldest ?: number;
+		saver_consider(&all, number, trust);
+		if (number < than)
+			saver_consider(&older, number, trust);
 	}
+	job->newest = all.newest;
+	job->best = saver_choose(&all);
+	job->older = saver_choose(&older);
 }
 
 /* Find the generations of @ret->job that a restart may use. */

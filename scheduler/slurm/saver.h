@@ -14,8 +14,9 @@
  * struct saver_job - a job of ckptd
  * @job: its number; 0: there is none
  * @newest: its newest generation that can be read; 0: none
- * @best: the one to go on from: the newest that a vote found right, else the newest that is neither
- *	suspect nor rejected; 0: none
+ * @oldest: the oldest such; 0: none
+ * @best: the one to go on from: the newest, unless that is suspect or rejected; then the newest
+ *	that a vote found right, else the newest that is neither; 0: none
  * @older: the same of those that are older than the one that was asked about
  * @state: as `ckptctl ps` calls it
  * @runs: the job runs, or begins, or ends
@@ -27,6 +28,7 @@
 struct saver_job {
 	int64_t job;
 	int64_t newest;
+	int64_t oldest;
 	int64_t best;
 	int64_t older;
 	char state[24];

@@ -109,7 +109,8 @@ static void by_size(uint64_t max_size, struct retention_item *items, size_t nr, 
 
 struct retention_rule retention_of_owner(const struct retention_rule *site, int64_t keep)
 {
-	const unsigned int most = site->keep || site->keep_every ? retention_newest(site) : UINT_MAX;
+	const bool bounded = site->keep || site->keep_every;
+	const unsigned int most = bounded ? retention_newest(site) : UINT_MAX;
 	struct retention_rule rule = *site;
 
 	if (keep > 0 && keep < most)

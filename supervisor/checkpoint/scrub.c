@@ -118,8 +118,14 @@ void scrub_begin_from(struct job *job, int64_t generation)
 {
 	const struct catalog *catalog = &jobs_common(job->jobs)->catalog;
 	enum trust trust = trust_get(catalog, job->id, generation, NULL);
+	bool best = trust_choose(catalog, job->id) == generation;
 
-	job->record.tainted = trust_is_doubted(trust) ? generation : 0;
+	job->record.tainted = trust_is_doubted(trust) && !best ? generation : 0;
+	if (trust_is_doubted(trust) && best)
+		log_warning(&jobs_common(job->jobs)->log,
+			    "job %lld: each of its generations is in doubt: it goes on from %lld, "
+			    "the oldest; check its result", (long long)job->id,
+			    (long long)generation);
 }
 
 bool scrub_settle(struct job *job, int64_t generation, const struct scrub *scrub, json_t *result)

@@ -48,8 +48,9 @@ void scrub_ask(const struct scrub *scrub, json_t *args);
 bool scrub_settle(struct job *job, int64_t generation, const struct scrub *scrub, json_t *result);
 
 /*
- * The job runs from @generation now: it is tainted from the beginning if that is doubted, else it
- * is not any more. Changes the record in memory; the caller saves it.
+ * The job runs from @generation now: it is tainted from the beginning if that is doubted and there
+ * was a better one, else it is not any more: a job must not go back to one generation again and
+ * again. Changes the record in memory; the caller saves it.
  */
 void scrub_begin_from(struct job *job, int64_t generation);
 

@@ -13,7 +13,7 @@ front=$work/front/srun
 slots=$work/tmp/stillpoint-slurm-$(id -u)
 given=$work/run/$(id -u)
 mkdir "$work/bin" "$work/tmp" "$work/front" "$work/run"
-sed "s|/run/stillpoint-slurm/|$work/run/|" "$top/scheduler/slurm/srun" >"$front"
+sed "s|/var/spool/stillpoint-slurm/|$work/run/|" "$top/scheduler/slurm/srun" >"$front"
 chmod 755 "$front"
 printf '#!/bin/sh\necho "started: $*"\n' >"$work/bin/ckpt-slurm-run"
 chmod 755 "$work/bin/ckpt-slurm-run"

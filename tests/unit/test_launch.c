@@ -11,11 +11,14 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "scheduler/slurm/launch.h"
@@ -70,6 +73,48 @@ static void test_step(void **state)
 	assert_memory_not_equal(step, first, 8);
 	launch_close(&run);
 	launch_close(&again);
+}
+
+/* A file of the user's directory that was last touched so many days ago. */
+static void make_old(const char *name, int days, char path[256])
+{
+	const time_t then = time(NULL) - days * 86400LL;
+	const struct timespec times[2] = { { .tv_sec = then }, { .tv_sec = then } };
+	int fd;
+
+	assert_int_equal(launch_directory(path, 256), 0);
+	strcat(strcat(path, "/"), name);
+	fd = open(path, O_RDWR | O_CREAT, 0600);
+	assert_true(fd >= 0);
+	assert_int_equal(futimens(fd, times), 0);
+	close(fd);
+}
+
+static void test_tidy(void **state)
+{
+	char old[256], slot[256], young[256], used[256], held[256], other[256];
+	struct launch launch, next;
+	int fd;
+
+	make_old("70.0", 31, old);
+	make_old("70-1.slot", 31, slot);
+	make_old("71.0", 29, young);
+	make_old("notes", 99, other);
+	make_old("72-1.slot", 99, held);
+	fd = open(held, O_RDWR);
+	assert_int_equal(flock(fd, LOCK_EX), 0);
+	assert_int_equal(launch_open(&launch, 73, 0), 0);
+	make_old("73.0", 99, used);
+	assert_int_equal(launch_open(&next, 74, 0), 0);
+	launch_close(&next);
+	assert_int_equal(access(old, F_OK), -1);
+	assert_int_equal(access(slot, F_OK), -1);
+	assert_int_equal(access(young, F_OK), 0);
+	assert_int_equal(access(other, F_OK), 0);
+	assert_int_equal(access(held, F_OK), 0);
+	assert_int_equal(access(used, F_OK), 0);
+	launch_close(&launch);
+	close(fd);
 }
 
 /* Slurm has forgotten a start, and starts the script again as the same run. */
@@ -168,6 +213,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_step),
+		cmocka_unit_test(test_tidy),
 		cmocka_unit_test(test_started_twice),
 		cmocka_unit_test(test_saved),
 		cmocka_unit_test(test_directory),

@@ -149,6 +149,14 @@ static void test_until_it_begins_again(void **state)
 				   &box->error), 0);
 	scrub_begin_from(box->job, 1);
 	assert_int_equal(box->job->record.tainted, 1);
+	/* if all are doubted, who begins with the best there is goes forward from there */
+	assert_int_equal(trust_set(&box->common.catalog, 1, 4, TRUST_SUSPECT, NULL, "n",
+				   &box->error), 0);
+	scrub_begin_from(box->job, trust_choose(&box->common.catalog, 1));
+	assert_int_equal(box->job->record.tainted, 0);
+	json_decref(take(box, 0, "report", 1));
+	assert_string_equal(trusts(box), "rsssu");
+	assert_int_equal(trust_choose(&box->common.catalog, 1), 5);
 }
 
 /* All that there are are suspect: the oldest is least so, never that with the finding. */

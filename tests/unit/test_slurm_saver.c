@@ -151,6 +151,9 @@ static void test_doubted(void **state)
 		"{\"generation\": 1, \"trust\": \"verified\"},"
 		"{\"generation\": 2, \"trust\": \"repaired\"},"
 		"{\"generation\": 3, \"trust\": \"unverified\"}";
+	static const char right[] =
+		"{\"generation\": 1}, {\"generation\": 2, \"trust\": \"verified\"},"
+		"{\"generation\": 3}, {\"generation\": 4, \"trust\": \"suspect\"}";
 	struct saver_job job = found_of(some, 3);
 
 	assert_int_equal(job.newest, 4);
@@ -158,10 +161,14 @@ static void test_doubted(void **state)
 	assert_int_equal(job.older, 1);
 	job = found_of(voted, 2);
 	assert_int_equal(job.newest, 3);
-	assert_int_equal(job.best, 2);
+	assert_int_equal(job.best, 3);	/* a vote long ago does not cost what came after it */
 	assert_int_equal(job.older, 1);
+	job = found_of(right, 4);
+	assert_int_equal(job.best, 2);
+	assert_int_equal(job.older, 3);
 	job = found_of("{\"generation\": 1, \"trust\": \"suspect\"}", 2);
 	assert_int_equal(job.newest, 1);
+	assert_int_equal(job.oldest, 1);
 	assert_int_equal(job.best, 0);
 	assert_int_equal(job.older, 0);
 }
@@ -232,6 +239,27 @@ static void test_judge(void **state)
 	daemon_end();
 	assert_int_equal(status, 3);
 	assert_int_equal(older, 3);
+}
+
+/* The job had been killed, its restart is refused, and ckptd has it as killed still. */
+static void test_judge_refused(void **state)
+{
+	const struct answer answers[] = {
+		{ "\"verb\":\"ps\"", jobs("ended") }, { "\"verb\":\"list\"", three }, { NULL },
+	};
+	struct child child = restarted_child();
+	int64_t older = 0;
+	int status;
+
+	daemon_start(answers);
+	assert_int_equal(child_judge(&child, EXITED(3), &status, &older), POLICY_OLDER);
+	daemon_end();
+	assert_int_equal(older, 3);
+	/* it was restarted, and was killed once more */
+	child = restarted_child();
+	daemon_start(answers);
+	assert_int_equal(child_judge(&child, EXITED(137), &status, &older), POLICY_DONE);
+	daemon_end();
 }
 
 static void test_judge_unanswered(void **state)
@@ -369,6 +397,7 @@ int main(void)
 		cmocka_unit_test(test_generations_unknown),
 		cmocka_unit_test(test_save_waits),
 		cmocka_unit_test(test_judge),
+		cmocka_unit_test(test_judge_refused),
 		cmocka_unit_test(test_judge_unanswered),
 		cmocka_unit_test(test_judge_other_job),
 		cmocka_unit_test(test_port_name_waits),

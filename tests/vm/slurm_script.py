@@ -39,7 +39,7 @@ class Script(Batch):
 
     def ended(self, job, state='COMPLETED'):
         self.wait_state(job, state, seconds=300)
-        left = os.listdir(f'/run/stillpoint-slurm/{slurm.ALICE}')
+        left = os.listdir(f'/var/spool/stillpoint-slurm/{slurm.ALICE}')
         equal([f for f in left if '.script' in f], [], 'directories of scripts that are over')
 
 
