@@ -27,6 +27,8 @@
 
 /* glibc's own signal for setuid(), which glibc leaves unblocked in every thread */
 #define SIGNAL_END	33
+#define HIDDEN_TRIES	400	/* for a thread that may be of the lower half to show its stack */
+#define HIDDEN_PAUSE_NS	1000000
 #define ANSWER_SECONDS	30
 #define END_TRIES	2000
 
@@ -246,6 +248,32 @@ static unsigned long stack_of(int tid)
 	return sp ? strtoul(sp, NULL, 16) : 0;
 }
 
+/* the signals that a thread can block and the C library blocks in threads of its own */
+#define ALL_SIGNALS	(-1UL & ~(1UL << (SIGKILL - 1) | 1UL << (SIGSTOP - 1) | 3UL << 31))
+
+/*
+ * true if the thread may be one of the lower C library's own, which nobody can tell now: it is on a
+ * processor, or would like to be, so its stack is not told, and it blocks all signals. The threads
+ * of aio_write() are such, and Open MPI writes files with that. They wait again in a moment.
+ */
+static bool is_hidden(int tid)
+{
+	char path[64], line[256];
+	unsigned long blocked = 0;
+	FILE *f;
+
+	if (tid == gettid() || stack_of(tid))
+		return false;
+	snprintf(path, sizeof(path), "/proc/self/task/%d/status", tid);
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "SigBlk: %lx", &blocked) == 1)
+			break;
+	if (f)
+		fclose(f);
+	return (blocked & ALL_SIGNALS) == ALL_SIGNALS;
+}
+
 /* true if the thread has ended: its id may belong to a new thread of the application by now */
 static bool has_ended(int pid, int tid)
 {
@@ -301,16 +329,23 @@ static int next_task(DIR *dir)
 	return 0;
 }
 
-/* end threads made without pthread_create(), which are known by the place of their stack */
-static unsigned int end_unrecorded(int pid)
+/*
+ * End threads made without pthread_create(), which are known by the place of their stack.
+ * @hidden: those that may be some count, too: one that was sent the signal has its stack till it
+ * has ended
+ */
+static unsigned int end_unrecorded(int pid, bool hidden)
 {
 	DIR *dir = opendir("/proc/self/task");
 	unsigned int alive = 0;
 	int tid;
 
-	while ((tid = next_task(dir)))
+	while ((tid = next_task(dir))) {
 		if (lower_in_range(stack_of(tid)))
 			alive += send_end(pid, tid);
+		else if (hidden && is_hidden(tid))
+			alive++;
+	}
 	if (dir)
 		closedir(dir);
 	return alive;
@@ -326,12 +361,18 @@ static bool is_among(int tid, const int *tids, size_t nr)
 
 size_t lower_pool_unrecorded(int *tids, size_t nr, size_t max)
 {
+	const struct timespec pause = { .tv_nsec = HIDDEN_PAUSE_NS };
+	unsigned int tries = HIDDEN_TRIES;
 	size_t recorded = nr < max ? nr : max;
 	DIR *dir = opendir("/proc/self/task");
 	int tid;
 
 	while ((tid = next_task(dir))) {
-		if (is_among(tid, tids, recorded) || !lower_in_range(stack_of(tid)))
+		if (is_among(tid, tids, recorded))
+			continue;
+		for (; tries && is_hidden(tid); tries--)
+			nanosleep(&pause, NULL);
+		if (!lower_in_range(stack_of(tid)))
 			continue;
 		if (nr < max)
 			tids[nr] = tid;
@@ -360,7 +401,7 @@ int lower_pool_kill(struct lower_boot *boot)
 	do {
 		alive = end_recorded(boot, pid);
 		if (!alive)
-			alive = end_unrecorded(pid);
+			alive = end_unrecorded(pid, tries < HIDDEN_TRIES);
 		if (alive)
 			nanosleep(&pause, NULL);
 		if (tries == 50)

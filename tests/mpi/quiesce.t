@@ -157,15 +157,6 @@ free_late() {
 	cuts[restart]=${CUTS:-2}
 }
 
-# KI-215: a rank of Open MPI in collective I/O may end by SIGSEGV after a restart
-cut_again() {
-	for _ in 1 2 3; do
-		cut "$@" && return
-		grep -q '^# ended by signal 11' "$work/err" || break
-	done
-	return 1
-}
-
 # all that a restart of Open MPI can be tried with here
 ompi_alone() {
 	local name
@@ -174,7 +165,7 @@ ompi_alone() {
 	for name in drained persists type_freed; do
 		some_ok "ompi: restart: $name, alone" cut ompi restart 1 "$name"
 	done
-	some_ok 'ompi: restart: io_collective, alone' cut_again ompi restart 1 io_collective
+	some_ok 'ompi: restart: io_collective, alone' cut ompi restart 1 io_collective
 	cuts[restart]=100000
 	INTERVAL=50 CUT_ROUNDS=50 some_ok 'ompi: restart: long_name, alone' \
 		cut ompi restart 1 long_name
