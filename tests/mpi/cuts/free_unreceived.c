@@ -13,12 +13,32 @@
 #include "cut.h"
 
 #define UNRECEIVED	5
+#define MEET_TAG	6
 
 static void send_all(int *token, MPI_Comm comm, MPI_Comm self)
 {
 	MPI_Send(token, 2, MPI_INT, 0, UNRECEIVED, self);
 	for (int to = 0; to < mt_size; to++)
 		MPI_Send(token, 2, MPI_INT, to, UNRECEIVED, comm);
+}
+
+/*
+ * All have sent. Where MPICH waits for a receive a cut lets the sender go on, and no cut comes while
+ * another rank is in a collective that the sender has not begun: so this is no barrier.
+ */
+static void meet(int round)
+{
+	int token = round;
+
+	for (int other = 1; !mt_rank && other < mt_size; other++)
+		MPI_Recv(&token, 1, MPI_INT, other, MEET_TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	for (int other = 1; !mt_rank && other < mt_size; other++)
+		MPI_Send(&token, 1, MPI_INT, other, MEET_TAG, MPI_COMM_WORLD);
+	if (mt_rank) {
+		MPI_Send(&token, 1, MPI_INT, 0, MEET_TAG, MPI_COMM_WORLD);
+		MPI_Recv(&token, 1, MPI_INT, 0, MEET_TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	}
+	CHECK(token == round);
 }
 
 static void one(int round, bool sends)
@@ -33,6 +53,7 @@ static void one(int round, bool sends)
 		send_all(token, comm, self);
 		MPI_Send(token, 2, MPI_INT, 0, UNRECEIVED, other);
 	}
+	meet(round);
 	MPI_Comm_free(&self);
 	MPI_Comm_disconnect(&other);
 	if (mt_rank != late) {
