@@ -11,5 +11,6 @@ score=$(cd build/gen && systemd-analyze security --offline=true --no-pager ./ckp
 ok "systemd-analyze security says OK or better of ckptd.service (exposure $score)" \
 	test -n "$score"
 vm_ready
+unset VM_SLICE	# all tests in the one machine
 vm_program unit security
 finish
