@@ -75,8 +75,10 @@ int replica_group_find(struct cli *cli, int64_t job, struct replica_group *ret_g
 	}
 	/* jobs are listed by number, so the leader is the first */
 	json_array_foreach(json_object_get(result, "jobs"), i, row) {
-		if (replica_leader(row) == leader)
-			replica_group_add(ret_group, row);
+		if (replica_leader(row) != leader)
+			continue;
+		replica_group_add(ret_group, row);
+		ret_group->batch |= !strncmp(cli_str(row, "name"), "slurm-", 6);
 	}
 	json_decref(result);
 	return 0;

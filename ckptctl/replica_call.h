@@ -22,6 +22,7 @@ struct replica_group {
 	unsigned int nr;
 	uid_t uid;		/* whose jobs they are */
 	bool ranks;		/* they are MPI jobs */
+	bool batch;		/* a launch of ckpt-slurm-run waits for the leader */
 	struct replica_member members[REPLICAS_MAX];	/* the leader first */
 };
 

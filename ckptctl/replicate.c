@@ -203,6 +203,12 @@ int replicate_job(struct cli *cli, int64_t job, unsigned int nr, const json_t *f
 			  "job %lld does not run", (long long)job);
 		status = CLI_FAILED;
 	}
+	/* ckptrun stays with the leader, which is ended and begins again; a launch would be over */
+	if (!status && group.batch && group.ranks && !seconds) {
+		cli_wrong(cli, 0, "job %lld is the launch of a batch job, which would end with it: "
+			  "start it with ckptrun --replicas in the script", (long long)job);
+		status = CLI_FAILED;
+	}
 	if (!status && seconds)
 		status = replicate_await(cli, &group, seconds);
 	if (!status)
