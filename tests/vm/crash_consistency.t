@@ -25,7 +25,8 @@ slice() {
 }
 # a part of an export, as homes are: the files are closed, and known by their paths alone
 part() {
-	run --fs nfs --programs "$(some inplace-closed replace log-rotate)" --runs "${CRASH_RUNS:-1}"
+	run --fs nfs --programs "$(some inplace-closed replace log-rotate)" \
+		--runs "${CRASH_RUNS:-1}"
 }
 # four ranks over two nodes; on one tmpfs of both nodes the file would not be of one moment
 nodes() {

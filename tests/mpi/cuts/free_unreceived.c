@@ -23,8 +23,8 @@ static void send_all(int *token, MPI_Comm comm, MPI_Comm self)
 }
 
 /*
- * All have sent. Where MPICH waits for a receive a cut lets the sender go on, and no cut comes while
- * another rank is in a collective that the sender has not begun: so this is no barrier.
+ * All have sent. Where MPICH waits for a receive a cut lets the sender go on, and no cut comes
+ * while another rank is in a collective that the sender has not begun: so this is no barrier.
  */
 static void meet(int round)
 {
