@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ckptctl dev: the block devices of the node and how busy they are.
+ * ckptctl dev: the block devices of the node and how busy they are, and how fast generations were
+ * written to the node's levels.
  *
- * Prints rates that the daemon has measured between two looks; needs no rights, as
- * /proc/diskstats does not.
+ * Prints rates that the daemon has measured; needs no rights, as /proc/diskstats does not. To
+ * forget what the daemon knows of a level is root's.
  */
 #include "ckptctl/cli.h"
 
@@ -28,9 +29,51 @@ static const struct cli_column columns[] = {
 	{ .name = "WAITING", .right = true }, { .name = "BUSY", .right = true }, { .name = NULL }
 };
 
+static const struct cli_column level_columns[] = {
+	{ .name = "LEVEL" }, { .name = "DISK" }, { .name = "STATE" }, { .name = "SINCE" },
+	{ .name = "WRITTEN/s", .right = true }, { .name = "USUAL", .right = true },
+	{ .name = "GENERATIONS", .right = true }, { .name = "NOTE", .cut = true },
+	{ .name = NULL }
+};
+
 static double dev_real(const json_t *row, const char *name)
 {
 	return json_number_value(json_object_get(row, name));
+}
+
+static void dev_print_rate(struct cli_table *table, const json_t *row, const char *name)
+{
+	char text[32];
+
+	if (dev_real(row, name) > 0)
+		cli_table_cell(table, "%s", cli_bytes((uint64_t)dev_real(row, name), text));
+	else
+		cli_table_cell(table, "-");
+}
+
+/* The levels of the node, with the state of their devices. */
+static void dev_print_levels(const json_t *levels)
+{
+	struct cli_table *table = cli_table_new(level_columns);
+	const json_t *row;
+	char when[32];
+	size_t i;
+
+	json_array_foreach(levels, i, row) {
+		const int64_t since = cli_int(row, "since");
+		const char *disk = json_string_value(json_object_get(row, "disk"));
+
+		cli_table_row(table);
+		cli_table_cell(table, "%s", cli_str(row, "level"));
+		cli_table_cell(table, "%s", disk && *disk ? disk : "-");
+		cli_table_cell(table, "%s", cli_str(row, "state"));
+		cli_table_cell(table, "%s", since ? cli_time(since, when) : "-");
+		dev_print_rate(table, row, "rate");
+		dev_print_rate(table, row, "usual");
+		cli_table_cell(table, "%lld", (long long)cli_int(row, "probes"));
+		cli_table_cell(table, "%s", cli_str(row, "note"));
+	}
+	cli_table_end(table);
 }
 
 static void dev_print(struct cli *cli, json_t *result)
@@ -57,11 +100,21 @@ static void dev_print(struct cli *cli, json_t *result)
 		cli_table_cell(table, "%.0f %%", dev_real(row, "busy_percent"));
 	}
 	cli_table_end(table);
+	if (json_object_get(result, "remark"))
+		printf("%s\n", cli_str(result, "remark"));
+	printf("\n");
+	dev_print_levels(json_object_get(result, "levels"));
+}
+
+static void dev_print_forgotten(struct cli *cli, json_t *result)
+{
+	printf("forgotten: the level's next generations are the first\n");
 }
 
 static int cmd_dev_run(struct cli *cli, int argc, char **argv)
 {
 	json_t *args = json_object();
+	bool forget = false;
 	int status = 0, c;
 	int64_t ms;
 
@@ -73,20 +126,26 @@ static int cmd_dev_run(struct cli *cli, int argc, char **argv)
 		else
 			json_object_set_new(args, "interval_ms", json_integer(ms));
 	}
-	if (!status && (optind + 1 != argc || strcmp(argv[optind], "list")))
-		status = cli_usage(cli, "say what: list");
+	forget = optind < argc && !strcmp(argv[optind], "forget");
+	if (!status && forget && (optind + 2 != argc || json_object_size(args)))
+		status = cli_usage(cli, "dev forget takes the name of one level");
+	else if (!status && !forget && (optind + 1 != argc || strcmp(argv[optind], "list")))
+		status = cli_usage(cli, "say what: list, or forget LEVEL");
 	if (status) {
 		json_decref(args);
 		return status;
 	}
-	return cli_finish(cli, cli_call(cli, "devices", args), dev_print);
+	if (!forget)
+		return cli_finish(cli, cli_call(cli, "devices", args), dev_print);
+	json_object_set_new(args, "level", json_string(argv[optind + 1]));
+	return cli_finish(cli, cli_call(cli, "device_forget", args), dev_print_forgotten);
 }
 
 const struct cli_verb cmd_dev = {
 	.name = "dev",
 	.run = cmd_dev_run,
-	.args = "list [--interval DURATION]",
-	.help = "how busy the node's block devices are",
+	.args = "list [--interval DURATION] | forget LEVEL",
+	.help = "how busy the node's block devices are, and which level's device got slow",
 	.options =
 	"      --interval DURATION   between the two looks; 100ms to 10s, default 1s\n",
 };

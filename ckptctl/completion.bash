@@ -46,6 +46,13 @@ _ckptctl_nodes()
 		awk -v before="$before" 'NR > 1 && index("," before, "," $1 ",") == 0 { print before $1 }'
 }
 
+# Levels of this node.
+_ckptctl_levels()
+{
+	timeout 2 "$1" dev list --interval 100ms --json 2>/dev/null </dev/null |
+		grep -o '"level": *"[^"]*"' | cut -d '"' -f 4
+}
+
 # The words up to the cursor, as the program would get them: readline cuts at = and :, too.
 _ckptctl_words()
 {
@@ -240,7 +247,11 @@ _ckptctl_operand()
 			_ckptctl_reply 'on off'
 		fi ;;
 	dev)
-		((cword == at + 1)) && _ckptctl_reply 'list' ;;
+		if ((cword == at + 1)); then
+			_ckptctl_reply 'list forget'
+		elif ((cword == at + 2)) && [[ ${words[at + 1]} == forget ]]; then
+			_ckptctl_reply "$(_ckptctl_levels "$1")"
+		fi ;;
 	list | wait | prune | fsck | interval | stats | recover)
 		_ckptctl_reply "$(_ckptctl_jobs "$1" all)" ;;
 	restart | rollback | rm | pin | unpin | merge)

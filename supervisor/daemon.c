@@ -39,6 +39,7 @@
 #include "supervisor/checkpoint/ranks_up.h"
 #include "supervisor/diagnose/diagnose.h"
 #include "supervisor/diagnose/hang_watch.h"
+#include "supervisor/iotrace/device_watch.h"
 #include "supervisor/iotrace/io_watch.h"
 #include "supervisor/parts/may_run.h"
 #include "supervisor/parts/parts.h"
@@ -337,6 +338,8 @@ static int open_jobs(struct daemon *daemon, bool keyless)
 	if (!err)
 		err = io_watch_open(daemon->services.jobs, &daemon->services.io_watch);
 	if (!err)
+		err = device_watch_open(daemon->services.jobs, &daemon->services.devices);
+	if (!err)
 		jobs_find_again(daemon->services.jobs);
 	return err;
 }
@@ -402,7 +405,8 @@ int daemon_start(struct daemon *daemon)
 		err = diagnose_register(daemon->services.jobs);
 	/* The first flush asks other nodes: its delay begins when all else is open. */
 	if (!err)
-		err = flusher_open(daemon->services.jobs, &daemon->services.flusher);
+		err = flusher_open(daemon->services.jobs, daemon->services.devices,
+				   &daemon->services.flusher);
 	if (!err)
 		err = merger_open(daemon->services.jobs, daemon->services.flusher,
 				  &daemon->services.merger);
@@ -437,6 +441,8 @@ void daemon_stop(struct daemon *daemon)
 	daemon->services.merger = NULL;
 	pruner_close(daemon->services.pruner);
 	daemon->services.pruner = NULL;
+	device_watch_close(daemon->services.devices);
+	daemon->services.devices = NULL;
 	stale_run_close(daemon->stale_run);
 	jobs_close(daemon->services.jobs);
 	parts_fetch_close(daemon->fetches);

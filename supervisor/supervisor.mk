@@ -140,6 +140,12 @@ $(call unit_test,tests/unit/test_group_level,tests/unit/test_group_level.c \
 $(call unit_test,tests/unit/test_level_config_group,\
 	tests/unit/test_level_config_group.c,$(CKPTD_LIBS))
 # what jobs read and write: pure parts, and the store
+$(call unit_test,tests/unit/test_device_health,tests/unit/test_device_health.c \
+	supervisor/iotrace/device_health.c,-lm)
+$(call unit_test,tests/unit/test_device_store,tests/unit/test_device_store.c,$(CKPTD_LIBS))
+$(call unit_test,tests/unit/test_device_peers,tests/unit/test_device_peers.c \
+	tests/unit/peer_fixture.c,$(CKPTD_LIBS) $(foreach f,nodes_peer nodes_asks nodes_list,\
+		-Wl$(comma)--wrap=$(f)))
 $(call unit_test,tests/unit/test_iotrace,tests/unit/test_iotrace.c,$(CKPTD_LIBS))
 # which rank hangs, and why: pure
 $(call unit_test,tests/unit/test_hardware,tests/unit/test_hardware.c \

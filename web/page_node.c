@@ -90,6 +90,46 @@ static void page_devices_busy(struct page *page, double percent)
 		  percent, percent);
 }
 
+static void page_devices_level_rate(struct page *page, const json_t *row, const char *name)
+{
+	if (page_real(row, name) > 0)
+		page_devices_rate(page, row, name, true);
+	else
+		html_raw(&page->html, "<td class=\"n\">–</td>");
+}
+
+/* The levels of the node, and whether their devices got slow. */
+static void page_devices_levels(struct page *page, const json_t *levels)
+{
+	static const char *const headings[] = {
+		"Level", "Disk", "State", "Since", "#Written", "#Usual", "#Generations", "Note",
+		NULL
+	};
+	const json_t *row;
+	size_t i;
+
+	page_table(page, "Levels: how fast generations were written", headings);
+	json_array_foreach(levels, i, row) {
+		const char *state = page_str(row, "state");
+
+		html_raw(&page->html, "<tr><th scope=\"row\"><bdi>");
+		html_text(&page->html, page_str(row, "level"));
+		html_raw(&page->html, "</bdi></th>");
+		page_cell(page, page_str(row, "disk"));
+		html_raw(&page->html,
+			 strcmp(state, "degraded") ? "<td>" : "<td class=\"bad\">");
+		html_text(&page->html, state);
+		html_raw(&page->html, "</td>");
+		page_cell_time(page, row, "since");
+		page_devices_level_rate(page, row, "rate");
+		page_devices_level_rate(page, row, "usual");
+		page_cell_int(page, row, "probes");
+		page_cell(page, page_str(row, "note"));
+		html_raw(&page->html, "</tr>\n");
+	}
+	page_table_end(page);
+}
+
 void page_devices(struct page *page)
 {
 	static const char *const headings[] = {
@@ -124,6 +164,12 @@ void page_devices(struct page *page)
 			html_raw(&page->html, "</tr>\n");
 		}
 		page_table_end(page);
+		if (json_object_get(result, "remark")) {
+			html_raw(&page->html, "<p>");
+			html_text(&page->html, page_str(result, "remark"));
+			html_raw(&page->html, "</p>\n");
+		}
+		page_devices_levels(page, json_object_get(result, "levels"));
 		page_json_link(page, "/api/dev/list", 0);
 	}
 	json_decref(outcome);

@@ -25,6 +25,8 @@
 #include "supervisor/job/jobs_read.h"
 #include "supervisor/auto/flush_event.h"
 #include "supervisor/auto/put_off.h"
+#include "supervisor/iotrace/device_judge.h"
+#include "supervisor/iotrace/device_watch.h"
 #include "base/clock.h"
 #include "base/outcome.h"
 #include "supervisor/job/rank_record.h"
@@ -62,6 +64,7 @@ struct flusher {
 	json_int_t left;	/* copies still missing after the last worker */
 	json_t *now;		/* progress of the copy under way; NULL: none */
 	struct put_off put_off;
+	struct device_watch *devices;	/* NULL: not watched */
 };
 
 static void look_at(struct flusher *p, int64_t ms);
@@ -170,10 +173,10 @@ static json_t *flusher_run(struct channel_reporter *reporter, void *arg)
 	const struct jobs_wanted everybody = { .everybody = true };
 	const struct flusher *p = arg;
 	struct flusher_targets found = { .flusher = p, .list = json_incref(p->targets) };
+	struct level_configs levels = *levels_of(p);
 	const struct flush flush = {
 		.catalog = &p->common->catalog,
-		.levels = levels_of(p),
-
+		.levels = &levels,
 		.node = p->common->config.node,
 		.state_dir = p->common->config.state_dir,
 		.targets = found.list,
@@ -191,6 +194,7 @@ static json_t *flusher_run(struct channel_reporter *reporter, void *arg)
 
 	worker_hold_sigterm();
 	worker_step_back();
+	device_report_avoid(p->common, &levels);
 	if (p->all)
 		jobs_read_all(p->jobs, &everybody, flusher_add_target, &found);
 	outcome = flush_run(&flush);
@@ -211,6 +215,13 @@ static void flusher_on_progress(json_t *progress, void *arg)
 		return;
 	}
 	flush_event_take(p->jobs, progress);
+	if (json_object_get(progress, "copied"))
+		device_watch_copied(p->devices,
+				    json_integer_value(json_object_get(progress, "job")),
+				    json_integer_value(json_object_get(progress, "generation")),
+				    json_string_value(json_object_get(progress, "level")),
+				    json_integer_value(json_object_get(progress, "bytes")),
+				    json_integer_value(json_object_get(progress, "total_ns")));
 }
 
 static void flusher_put_off(struct flusher *p, unsigned int t, const json_t *why)
@@ -539,7 +550,7 @@ static const struct job_events flusher_events = {
 	.committed = flusher_on_committed, .tombstoned = flusher_on_tombstoned,
 };
 
-int flusher_open(struct jobs *jobs, struct flusher **ret_flusher)
+int flusher_open(struct jobs *jobs, struct device_watch *devices, struct flusher **ret_flusher)
 {
 	struct flusher *p = calloc(1, sizeof(*p));
 
@@ -547,6 +558,7 @@ int flusher_open(struct jobs *jobs, struct flusher **ret_flusher)
 		return -ENOMEM;
 	p->common = jobs_common(jobs);
 	p->jobs = jobs;
+	p->devices = devices;
 	p->bad = json_object();
 	p->subscriber.events = &flusher_events;
 	p->subscriber.arg = p;

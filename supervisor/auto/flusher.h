@@ -13,11 +13,13 @@
 #include <jansson.h>
 #include <stdbool.h>
 
+struct device_watch;
 struct job;
 struct jobs;
 struct flusher;
 
-int flusher_open(struct jobs *jobs, struct flusher **ret_flusher);
+/* @devices: is told each copy; stays the caller's; NULL: devices are not watched */
+int flusher_open(struct jobs *jobs, struct device_watch *devices, struct flusher **ret_flusher);
 void flusher_close(struct flusher *flusher);		/* NULL is fine */
 
 /*

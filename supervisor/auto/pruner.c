@@ -21,6 +21,7 @@
 #include "supervisor/job/jobs.h"
 #include "supervisor/job/rank_record.h"
 #include "supervisor/catalog/listing.h"
+#include "supervisor/iotrace/device_judge.h"
 #include "base/outcome.h"
 #include "supervisor/storage/prune.h"
 #include "supervisor/control/worker.h"
@@ -48,7 +49,7 @@ static void pruner_after_commit(struct pruner *pruner, const struct job *job);
 /* ---------------------------------------------------------- in the worker */
 
 static json_t *prune_target(const struct pruner_run *run, const struct listing *listing,
-			    const json_t *target)
+			    const struct level_configs *levels, const json_t *target)
 {
 	struct prune prune = {
 		.listing = *listing, .rule = run->rule, .dry_run = run->dry_run,
@@ -56,7 +57,7 @@ static json_t *prune_target(const struct pruner_run *run, const struct listing *
 		.state_dir = run->pruner->common->config.state_dir,
 		.generations = json_object_get(target, "generations"),
 		.undecided = json_integer_value(json_object_get(target, "undecided")),
-		.levels = &run->pruner->common->config.levels,
+		.levels = levels,
 		.tombstones = json_object_get(target, "unwanted"),
 	};
 	json_t *entry;
@@ -83,12 +84,14 @@ static json_t *prune_run(struct channel_reporter *reporter, void *arg)
 		.index = listing_index_open(common->config.state_dir, &common->catalog,
 					    &common->log),
 	};
+	struct level_configs levels = common->config.levels;
 	json_t *jobs = json_array(), *target;
 	json_int_t freed = 0;
 	size_t i;
 
+	device_report_avoid(common, &levels);
 	json_array_foreach(run->targets, i, target) {
-		json_t *entry = prune_target(run, &listing, target);
+		json_t *entry = prune_target(run, &listing, &levels, target);
 
 		freed += json_integer_value(json_object_get(entry, "freed"));
 		json_array_append_new(jobs, entry);

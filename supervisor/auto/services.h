@@ -9,6 +9,7 @@
 #ifndef STILLPOINT_SERVICES_H
 #define STILLPOINT_SERVICES_H
 
+struct device_watch;
 struct flusher;
 struct io_watch;
 struct jobs;
@@ -23,6 +24,7 @@ struct services {
 	struct flusher *flusher;
 	struct merger *merger;
 	struct io_watch *io_watch;
+	struct device_watch *devices;	/* NULL: degraded_devices = off */
 };
 
 #endif /* STILLPOINT_SERVICES_H */

@@ -20,6 +20,7 @@
 #include "base/outcome.h"
 #include "libckptctl/version.h"
 #include "supervisor/iotrace/collect_priv.h"
+#include "supervisor/iotrace/device_judge.h"
 
 #define TICK_MS		1000
 #define IDLE_MS		5000	/* without jobs */
@@ -117,8 +118,12 @@ static void collect_on_tick(void *arg)
 	c->metrics.rows = (uint64_t)io_store_rows(c->store);
 	c->metrics.failing = c->failing;
 	if (path && ++c->ticks % METRICS_TICKS == 1) {
-		int err = io_metrics_write(&c->metrics, path);
+		int err;
 
+		/* what ckptd's workers have written down */
+		json_decref(c->metrics.devices);
+		c->metrics.devices = device_report(c->common);
+		err = io_metrics_write(&c->metrics, path);
 		if (err && !c->metrics_failing)
 			log_warning(&c->common->log, "%s cannot be written: %s", path,
 				    strerror(-err));
@@ -137,22 +142,15 @@ static json_t *collect_run(struct channel_reporter *reporter, void *arg)
 /* Open the store; a damaged one is put aside. */
 static int collect_open_store(struct collector *c)
 {
-	char path[PATH_MAX], aside[PATH_MAX + 16];
+	char path[PATH_MAX];
 	struct ckpt_error error;
 	int err;
 
 	snprintf(path, sizeof(path), "%s/" IO_STORE_FILE, c->common->config.state_dir);
-	snprintf(aside, sizeof(aside), "%s.damaged", path);
 	err = io_store_open(path, true, &c->store, &error);
-	if (err == -EUCLEAN && !rename(path, aside)) {
-		/* a log of the old file would be put into the new one */
-		snprintf(aside, sizeof(aside), "%s-wal", path);
-		unlink(aside);
-		snprintf(aside, sizeof(aside), "%s-shm", path);
-		unlink(aside);
-		snprintf(aside, sizeof(aside), "%s.damaged", path);
-		log_error(&c->common->log, "%s is damaged (%s), and is %s now; a new one is begun",
-			  path, error.text, aside);
+	if (err == -EUCLEAN && !io_store_put_aside(path)) {
+		log_error(&c->common->log, "%s is damaged (%s), and is %s.damaged now; a new one "
+			  "is begun", path, error.text, path);
 		err = io_store_open(path, true, &c->store, &error);
 	}
 	if (err)
@@ -190,6 +188,7 @@ static int collect_stay(void *arg)
 	io_bpf_close(c.bpf);
 	io_store_close(c.store);
 	free(c.metrics_path);
+	json_decref(c.metrics.devices);
 	return err ? 1 : 0;
 }
 

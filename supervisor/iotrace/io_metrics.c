@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "libckptctl/version.h"
+#include "supervisor/iotrace/device_health.h"
 
 #define FIRST_BUCKET	11	/* below 2^11 ns */
 #define LAST_BUCKET	37	/* below 2^37 ns, two minutes */
@@ -89,6 +90,51 @@ static uint64_t io_metrics_meta_ns(const struct io_metrics *m)
 	return sum;
 }
 
+/* One value of each device. */
+static void io_metrics_device(const struct io_metrics *m, FILE *f, const char *name,
+			      const char *type, const char *help, const char *field)
+{
+	const json_t *row;
+	size_t i;
+
+	io_metrics_head(f, name, type, help);
+	json_array_foreach(m->devices, i, row)
+		fprintf(f, "%s{level=\"%s\"} %.15g\n", name,
+			json_string_value(json_object_get(row, "level")),
+			json_number_value(json_object_get(row, field)));
+}
+
+static void io_metrics_devices(const struct io_metrics *m, FILE *f)
+{
+	const json_t *row;
+	size_t i;
+	int k;
+
+	io_metrics_head(f, "ckpt_device_state", "gauge",
+			"1 for the state of the device that a level is on.");
+	json_array_foreach(m->devices, i, row) {
+		const char *state = json_string_value(json_object_get(row, "state"));
+
+		for (k = 0; k < DEVICE_STATES; k++) {
+			const char *one = device_state_name((enum device_state)k);
+
+			fprintf(f, "ckpt_device_state{level=\"%s\",state=\"%s\"} %d\n",
+				json_string_value(json_object_get(row, "level")), one,
+				!strcmp(state, one));
+		}
+	}
+	io_metrics_device(m, f, "ckpt_device_probes_total", "counter",
+			  "Generations whose writing to the level was measured.", "probes");
+	io_metrics_device(m, f, "ckpt_device_last_probe_timestamp_seconds", "gauge",
+			  "When the last of them was written.", "time");
+	io_metrics_device(m, f, "ckpt_device_write_bytes_per_second", "gauge",
+			  "The rate at which it was written.", "rate");
+	io_metrics_device(m, f, "ckpt_device_usual_bytes_per_second", "gauge",
+			  "The usual rate then; 0: too little history.", "usual");
+	io_metrics_device(m, f, "ckpt_device_slow_in_row", "gauge",
+			  "Slow ones, one after the other, up to the last.", "in_row");
+}
+
 int io_metrics_print(const struct io_metrics *m, FILE *f)
 {
 	io_metrics_head(f, "ckpt_build_info", "gauge", "The version of ckptd.");
@@ -113,6 +159,7 @@ int io_metrics_print(const struct io_metrics *m, FILE *f)
 	fprintf(f, "ckpt_io_lost_total{kind=\"name\"} %llu\n", m->sum.names_lost);
 	fprintf(f, "ckpt_io_lost_total{kind=\"file\"} %llu\n", m->sum.files_lost);
 	fprintf(f, "ckpt_io_lost_total{kind=\"operation\"} %llu\n", (unsigned long long)m->missed);
+	io_metrics_devices(m, f);
 	return ferror(f) ? -EIO : 0;
 }
 

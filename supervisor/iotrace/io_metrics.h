@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The node's I/O of jobs as text for Prometheus: the file that node_exporter's textfile collector
- * reads (setting metrics_file). Sums over all watched jobs, without a job's number, user or path.
+ * reads (setting metrics_file). Sums over all watched jobs, without a job's number, user or path;
+ * and the devices of levels, by the names that the configuration gives to levels.
  */
 #ifndef STILLPOINT_IO_METRICS_H
 #define STILLPOINT_IO_METRICS_H
 
+#include <jansson.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -17,6 +19,7 @@ struct io_metrics {
 	uint64_t missed;
 	uint64_t rows;		/* written into the store */
 	unsigned int failing;	/* 1: the last record could not be written */
+	json_t *devices;	/* device_report(); NULL: not known */
 };
 
 /* Add what came between @before and @now. */

@@ -9,6 +9,7 @@
 #include "supervisor/iotrace/io_store.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -146,6 +147,23 @@ int io_store_open(const char *path, bool writer, struct io_store **ret_store,
 		return err;
 	}
 	*ret_store = s;
+	return 0;
+}
+
+int io_store_put_aside(const char *path)
+{
+	/* a log of the old file would be put into the new one */
+	static const char *const logs[] = { "-wal", "-shm" };
+	char name[PATH_MAX + 16];
+	size_t i;
+
+	snprintf(name, sizeof(name), "%s.damaged", path);
+	if (rename(path, name))
+		return -errno;
+	for (i = 0; i < 2; i++) {
+		snprintf(name, sizeof(name), "%s%s", path, logs[i]);
+		unlink(name);
+	}
 	return 0;
 }
 

@@ -30,6 +30,11 @@ struct io_store;
 /* @writer: make what is missing. -ENOENT: there is no record yet. -EUCLEAN: it is damaged. */
 int io_store_open(const char *path, bool writer, struct io_store **ret_store,
 		  struct ckpt_error *error);
+/*
+ * io_store_put_aside() - rename a damaged file (-EUCLEAN) to PATH.damaged, so that a new one can be
+ *	begun; 0 or negative errno
+ */
+int io_store_put_aside(const char *path);
 void io_store_close(struct io_store *store);	/* NULL is fine */
 
 /* ------------------------------------------------------ the collector's */

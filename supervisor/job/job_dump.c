@@ -28,6 +28,7 @@
 #include "supervisor/job/coord_record.h"
 #include "supervisor/job/job_namespaces.h"
 #include "supervisor/job/job_externals.h"
+#include "supervisor/job/job_events.h"
 #include "supervisor/job/job_exclude.h"
 #include "supervisor/job/job_writes.h"
 #include "supervisor/job/rank_record.h"
@@ -347,6 +348,10 @@ static void job_dump_on_outcome(json_t *outcome, void *arg)
 
 	if (d->aborted)
 		job_dump_remove_image(d);
+	else if (outcome_is_ok(outcome) && !json_is_true(json_object_get(d->args, "dry_run")))
+		job_events_dumped(d->job, json_integer_value(json_object_get(d->args,
+									    "generation")),
+				  json_object_get(outcome, "result"));
 	free_dump(d);
 	ops->ended(outcome, ops_arg);
 }

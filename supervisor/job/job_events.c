@@ -56,6 +56,16 @@ void job_events_claimed(struct job *job)
 	}
 }
 
+void job_events_dumped(struct job *job, int64_t generation, const json_t *result)
+{
+	const struct job_events_subscriber *s;
+
+	for (s = job_events_first(job); s; s = s->next) {
+		if (s->events->dumped)
+			s->events->dumped(job, generation, result, s->arg);
+	}
+}
+
 void job_events_committed(struct job *job, const struct job_commit *commit)
 {
 	const struct job_events_subscriber *s;

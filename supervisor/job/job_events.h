@@ -38,6 +38,11 @@ struct job_events {
 	 * images ends now; a request that waits for that work is answered.
 	 */
 	void (*claimed)(struct job *job, void *arg);
+	/*
+	 * This node's processes of @job were dumped, and their image counts. @result: what the dump
+	 * has cost, of this node alone
+	 */
+	void (*dumped)(struct job *job, int64_t generation, const json_t *result, void *arg);
 	/* A generation of @job was committed; this node may have only a part of it. */
 	void (*committed)(const struct job_commit *commit, struct job *job, void *arg);
 	/* @job was read from the catalog, or its state has changed. */
@@ -61,6 +66,7 @@ void job_events_unsubscribe(struct jobs *jobs, struct job_events_subscriber *sub
 
 void job_events_checkpoint(struct job *job);
 void job_events_claimed(struct job *job);
+void job_events_dumped(struct job *job, int64_t generation, const json_t *result);
 void job_events_committed(struct job *job, const struct job_commit *commit);
 void job_events_changed(struct job *job);
 void job_events_tombstoned(struct job *job);

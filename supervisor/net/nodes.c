@@ -37,6 +37,7 @@ struct health {
 	char version[32];
 	char key[NODES_KEY_NAME];
 	uint32_t api, module;
+	char degraded[NODES_DEGRADED];	/* levels, "" : none */
 };
 
 struct probe {
@@ -59,6 +60,7 @@ struct nodes {
 	struct levels_node *list;	/* the same, for levels */
 	struct probe *probes;
 	uint64_t last_probe;
+	char degraded[NODES_DEGRADED];	/* of this node */
 	struct ckpt_error problem;	/* its text is empty: none */
 };
 
@@ -137,7 +139,7 @@ static void on_probe(const struct peer_msg *msg, void *arg)
 		.node = msg->node, .type = PEER_PROBE_BACK, .number = msg->number,
 	};
 	char key[NODES_KEY_NAME], no_key[] = "-";
-	uint8_t bytes[256];
+	uint8_t bytes[256 + NODES_DEGRADED];
 
 	nodes->options.key_name(nodes->options.arg, key);
 	health.key = key[0] ? key : no_key;
@@ -145,6 +147,7 @@ static void on_probe(const struct peer_msg *msg, void *arg)
 	health.version = CKPT_VERSION;
 	health.api = CKPT_API;
 	health.module_api = module_api();
+	health.degraded = nodes->degraded;
 	back.len = stillpoint__health__pack(&health, bytes);
 	back.data = bytes;
 	peer_send(nodes->peer, &back);
@@ -172,6 +175,7 @@ static void on_probe_back(const struct peer_msg *msg, void *arg)
 	snprintf(h->key, sizeof(h->key), "%s", health->key);
 	h->api = health->api;
 	h->module = health->module_api;
+	snprintf(h->degraded, sizeof(h->degraded), "%s", health->degraded);
 	stillpoint__health__free_unpacked(health, NULL);
 	if (!--(*p)->missing)
 		probe_end(p);
@@ -236,6 +240,28 @@ static json_t *nodes_advice(const struct nodes *nodes, const struct peer_node *n
 	return NULL;
 }
 
+void nodes_set_degraded(struct nodes *nodes, const char *levels)
+{
+	snprintf(nodes->degraded, sizeof(nodes->degraded), "%s", levels);
+}
+
+/* Add the node's degraded levels; the remark has them if there is nothing worse to say. */
+static void nodes_describe_degraded(const char *levels, json_t *json)
+{
+	json_t *list = json_array();
+	const char *at = levels;
+	size_t n;
+
+	for (; *at; at += n + strspn(at + n, ", ")) {
+		n = strcspn(at, ",");
+		json_array_append_new(list, json_stringn(at, n));
+	}
+	json_object_set_new(json, "degraded", list);
+	if (*levels && !json_object_get(json, "remark"))
+		json_object_set_new(json, "remark", json_sprintf(
+			"degraded device of level %s: ckptctl dev list there", levels));
+}
+
 static bool is_fresh(const struct nodes *nodes, unsigned int i)
 {
 	const struct health *h = &nodes->health[i];
@@ -269,6 +295,9 @@ static json_t *nodes_describe_node(const struct nodes *nodes, unsigned int i)
 	remark = nodes_advice(nodes, &node, h, is_fresh(nodes, i));
 	if (remark)
 		json_object_set_new(json, "remark", remark);
+	if (node.state == PEER_SELF || h->probe)
+		nodes_describe_degraded(node.state == PEER_SELF ? nodes->degraded : h->degraded,
+					json);
 	return json;
 }
 

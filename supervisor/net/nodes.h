@@ -58,6 +58,10 @@ json_t *nodes_names(struct nodes *nodes);
 const struct levels_node *nodes_list(const struct nodes *nodes, unsigned int *ret_nr);
 const char *nodes_problem(const struct nodes *nodes);	/* NULL: none */
 
+#define NODES_DEGRADED	256
+/* Levels of this node whose devices are degraded, as "L1, pfs", for all nodes to see; "": none. */
+void nodes_set_degraded(struct nodes *nodes, const char *levels);
+
 /* Ask all nodes for their health; @fn is called once, after all answers or the timeout. */
 typedef void (*nodes_fn)(void *arg);
 int nodes_probe(struct nodes *nodes, nodes_fn fn, void *arg);
@@ -65,7 +69,8 @@ int nodes_probe(struct nodes *nodes, nodes_fn fn, void *arg);
 /*
  * The result of the last probe: {"node": name, "nodes": [{"name", "address", "state",
  * "since", "heard", "rtt_ns", "clock_ns", "ckptd", "api", "module", "remark",
- * "domain"}...], "partner": the node that keeps copies of this node's images}
+ * "domain", "degraded": [LEVEL, ...]}...], "partner": the node that keeps copies of this node's
+ * images}
  */
 json_t *nodes_describe(const struct nodes *nodes);
 /*

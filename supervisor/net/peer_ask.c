@@ -18,7 +18,7 @@
 #include "base/clock.h"
 #include "base/outcome.h"
 
-#define VERBS_MAX 16
+#define VERBS_MAX 24
 #define BUCKETS 1024		/* cookies are consecutive */
 
 struct ask {			/* a question of this node */

@@ -40,9 +40,9 @@
 
 /* Kinds whose values are strings come first: config_done() frees all below NUMBER. */
 enum kind {
-	PATH, NAME, ADDRESS, KEY, USERS, GROUPS, GROUP, SOCKETS, SCRUB, NUMBER, MILLISECONDS, BASES,
-	PERCENT, EVERY, LEVEL, SECONDS, INTERVAL, LEASE, SIZE, MEMORY, PORT, SWITCH, MODE, NOTIFY,
-	ONOFF
+	PATH, NAME, ADDRESS, KEY, USERS, GROUPS, GROUP, SOCKETS, SCRUB, DEVICES, NUMBER,
+	MILLISECONDS, BASES, PERCENT, EVERY, LEVEL, SECONDS, INTERVAL, LEASE, SIZE, MEMORY, PORT,
+	SWITCH, MODE, NOTIFY, ONOFF
 };
 
 static const struct setting {
@@ -84,6 +84,7 @@ static const struct setting {
 	{ "diagnose_patience", SECONDS, offsetof(struct config, diagnose_patience_s), "10m" },
 	{ "io_trace", ONOFF, offsetof(struct config, io_trace), "off" },
 	{ "metrics_file", PATH, offsetof(struct config, metrics_file), NULL },
+	{ "degraded_devices", DEVICES, offsetof(struct config, degraded_devices), "notify" },
 	{ "pipeline_memory", MEMORY, offsetof(struct config, pipeline_memory), "64M" },
 	{ "files_max", SIZE, offsetof(struct config, files_max), "1G" },
 	{ "incremental", BASES, offsetof(struct config, incremental), "0" },
@@ -115,6 +116,7 @@ static const char *const allowed[] = {
 	[GROUP] = "a group of this machine, or its number",
 	[SOCKETS] = SOCK_RULES_SYNTAX,
 	[SCRUB] = "off, report or stop",
+	[DEVICES] = "off, notify or avoid",
 	[NUMBER] = "a number, at most 4294967295",
 	[MILLISECONDS] = "milliseconds, at most 3600000",
 	[BASES] = "a number, at most 15",
@@ -234,11 +236,11 @@ static int set_key(char **field, const char *value)
 	return set_string(field, value);
 }
 
-static int set_scrub(char **field, const char *value)
+/* Set one of three words. */
+static int set_choice(char **field, const char *value, const char *a, const char *b, const char *c)
 {
-	if (strcmp(value, "off") && strcmp(value, "report") && strcmp(value, "stop"))
-		return -EINVAL;
-	return set_string(field, value);
+	return strcmp(value, a) && strcmp(value, b) && strcmp(value, c) ? -EINVAL :
+	       set_string(field, value);
 }
 
 static int set_every(unsigned int *field, const char *value)
@@ -314,7 +316,9 @@ int config_set(struct config *config, const char *name, const char *value)
 	case SOCKETS:
 		return sock_rules_valid(value) ? set_string(field, value) : -EINVAL;
 	case SCRUB:
-		return set_scrub(field, value);
+		return set_choice(field, value, "off", "report", "stop");
+	case DEVICES:
+		return set_choice(field, value, "off", "notify", "avoid");
 	case EVERY:
 		return set_every(field, value);
 	case NUMBER:

@@ -45,6 +45,8 @@
  *	diagnose_patience = DURATION		shorter waits may be work; 10m
  *	io_trace = on | off			count the I/O of all jobs: iotrace/collect.h; off
  *	metrics_file = PATH			for node_exporter: iotrace/io_metrics.h
+ *	degraded_devices = off | notify | avoid	of devices that got slow: iotrace/device_health.h;
+ *						notify
  *	pipeline_memory = SIZE			buffers of a dump that writes its image; 64M
  *	files_max = SIZE			kept of files that are written in place; 1G
  *	incremental = N				most bases that a generation may have; 0: full
@@ -110,6 +112,7 @@ struct config {
 	unsigned int diagnose_patience_s;
 	bool io_trace;
 	char *metrics_file;		/* NULL: none */
+	char *degraded_devices;		/* "off", "notify", "avoid" */
 	uint64_t pipeline_memory;
 	uint64_t files_max;
 	unsigned int incremental;

@@ -425,8 +425,8 @@ static void copy_all(struct flush_run *r)
 	for (;;) {
 		struct flush_choice next = flush_plan_next(r->items, r->nr, r->usable);
 		struct ckpt_error error = {};
-		int64_t began = clock_monotonic_ms();
 		uint64_t bytes = 0;
+		int64_t began;
 		int err;
 
 		if (next.item == FLUSH_NONE || (r->tried && r->p->stop && r->p->stop(r->p->arg)))
@@ -434,6 +434,7 @@ static void copy_all(struct flush_run *r)
 		r->tried = true;
 		if (r->places[next.item].unmerged && !flush_merge(r, next.item))
 			continue;
+		began = clock_monotonic_ms();
 		err = flush_open(r, next.level_nr, &error);
 		if (!err)
 			err = flush_copy(r, next.item, next.level_nr, &bytes, &error);

@@ -22,18 +22,21 @@ static unsigned int flags_of(const struct flush_item *item, unsigned int bit, bo
 	       (item->counts & bit ? RETENTION_COUNTS : 0);
 }
 
-static bool is_due(const struct level_config *conf, const struct flush_item *item)
+static bool is_due(const struct level_configs *levels, unsigned int t,
+		   const struct flush_item *item)
 {
-	return item->source && level_config_takes(conf, item->generation);
+	return item->source && level_configs_takes(levels, t, item->generation);
 }
 
 /*
  * Apply the level's rule as if all images due there had been copied; mark those that would
  * stay.
  */
-static int want_on(const struct level_config *conf, unsigned int bit, struct flush_item *items,
+static int want_on(const struct level_configs *levels, unsigned int t, struct flush_item *items,
 		   size_t nr)
 {
+	const struct retention_rule *rule = &levels->conf[t].retain;
+	const unsigned int bit = 1u << t;
 	_cleanup_free_ struct retention_item *there = calloc(nr + 1, sizeof(*there));
 	_cleanup_free_ size_t *index = calloc(nr + 1, sizeof(*index));
 	size_t i, n = 0;
@@ -41,7 +44,7 @@ static int want_on(const struct level_config *conf, unsigned int bit, struct flu
 	if (!there || !index)
 		return -ENOMEM;
 	for (i = 0; i < nr; i++) {
-		bool due = is_due(conf, &items[i]);
+		bool due = is_due(levels, t, &items[i]);
 
 		if (!due && !(items[i].here & bit))
 			continue;
@@ -51,12 +54,12 @@ static int want_on(const struct level_config *conf, unsigned int bit, struct flu
 		};
 		index[n++] = i;
 	}
-	if (retention_is_rule(&conf->retain))
-		retention_decide(&conf->retain, there, n);
+	if (retention_is_rule(rule))
+		retention_decide(rule, there, n);
 	while (n--) {
 		struct flush_item *item = &items[index[n]];
 
-		if (!retention_goes(&there[n]) && is_due(conf, item))
+		if (!retention_goes(&there[n]) && is_due(levels, t, item))
 			item->wanted |= bit;
 	}
 	return 0;
@@ -71,7 +74,7 @@ int flush_plan_want(const struct level_configs *levels, struct flush_item *items
 	for (i = 0; i < nr; i++)
 		items[i].wanted = 0;
 	for (t = 0; t < levels->nr && !err; t++)
-		err = want_on(&levels->conf[t], 1u << t, items, nr);
+		err = want_on(levels, t, items, nr);
 	return err;
 }
 
@@ -184,7 +187,7 @@ void flush_plan_look(const struct level_configs *levels, unsigned int level_nr,
 		item->whole &= ~bit;
 		if (!ask || (good && counted >= retention_newest(&of->retain)))
 			continue;
-		counts = due && is_due(of, item);
+		counts = due && is_due(levels, level_nr, item);
 		if (!counts && item->here & bit && is_whole(i, level_nr, arg)) {
 			item->whole |= bit;
 			counts = true;

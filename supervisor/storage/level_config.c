@@ -71,6 +71,38 @@ int level_configs_find(const struct level_configs *levels, const char *name)
 	return -1;
 }
 
+int level_configs_instead(const struct level_configs *levels)
+{
+	unsigned int t;
+
+	for (t = 0; t < levels->nr; t++) {
+		if (!(levels->avoid & 1u << t))
+			return (int)t;
+	}
+	return -1;
+}
+
+bool level_configs_takes(const struct level_configs *levels, unsigned int t, int64_t generation)
+{
+	const struct level_config *conf = &levels->conf[t];
+	const int64_t every = conf->every ? conf->every : 1;
+	const int instead = levels->avoid || levels->avoid_l1 ? level_configs_instead(levels) : -1;
+	const bool takes = level_config_takes(conf, generation);
+	unsigned int i;
+
+	if (instead < 0)
+		return takes;
+	if (levels->avoid & 1u << t)
+		return takes && generation / every % LEVEL_TRIAL == 0;
+	if (takes || t != (unsigned int)instead)
+		return takes;
+	for (i = 0; i < levels->nr && !levels->avoid_l1; i++) {
+		if (levels->avoid & 1u << i && level_config_takes(&levels->conf[i], generation))
+			return true;
+	}
+	return levels->avoid_l1;
+}
+
 static bool good_name(const char *name)
 {
 	size_t len = strlen(name);

@@ -68,7 +68,12 @@ struct level_config {
 struct level_configs {
 	struct level_config conf[LEVEL_CONFIGS_MAX];
 	unsigned int nr;
+	/* to be avoided, as their devices are degraded: bit i is conf[i]; and L1's */
+	unsigned int avoid;
+	bool avoid_l1;
 };
+
+#define LEVEL_TRIAL	8	/* an avoided level gets one of so many, to be found well again */
 
 void level_configs_done(struct level_configs *levels);
 
@@ -92,6 +97,17 @@ static inline bool level_config_takes(const struct level_config *conf, int64_t g
 {
 	return generation % (conf->every ? conf->every : 1) == 0;
 }
+
+/*
+ * level_configs_takes() - does level @t take a generation of that number, before retention?
+ *
+ * As level_config_takes(), but where levels are to be avoided: those take one of LEVEL_TRIAL that
+ * they would take, and level_configs_instead() takes all of theirs; all generations if L1 is to be
+ * avoided, which has them all the same. If all levels are to be avoided, none is.
+ */
+bool level_configs_takes(const struct level_configs *levels, unsigned int t, int64_t generation);
+/* The level that takes what those to be avoided do not: the cheapest of the others; -1: none. */
+int level_configs_instead(const struct level_configs *levels);
 
 /*
  * True if the level is a directory, which a process may hold open as long as it likes.

@@ -40,7 +40,7 @@ static bool is_taken(const struct ask *ask, unsigned int t, const struct retenti
 
 	/* parity only protects the images of L1; it is no place of its own */
 	return !level_config_is_group(conf) && prune_levels_is_good(item) &&
-	       level_config_takes(conf, item->generation) &&
+	       level_configs_takes(ask->prune->levels, t, item->generation) &&
 	       !tombstone_has(ask->prune->tombstones, conf->name, item->generation);
 }
 

@@ -52,6 +52,7 @@ static const struct {
 	{ "io_report", verb_io_report, 0 },
 	{ "io_top", verb_io_top, 0 },
 	{ "devices", verb_devices, 0 },
+	{ "device_forget", verb_device_forget, 0 },
 	{ "section", verb_section, 0 },
 	{ "vote", verb_vote, 0 },
 	{ "replica", verb_replica, 64u << 10 },

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The requests io_watch, io_report, io_top and devices: what jobs read and write, and how the
- * node's block devices do.
+ * The requests io_watch, io_report, io_top, devices and device_forget: what jobs read and write,
+ * and how the node's block devices and the devices of its levels do.
  *
  * A job's report is for its owner and root; the devices' figures, as /proc/diskstats, are for all.
  * Reports are read by a worker with a deadline: the record is on a disk.
@@ -15,6 +15,8 @@
 #include "base/outcome.h"
 #include "supervisor/auto/services.h"
 #include "supervisor/control/worker.h"
+#include "supervisor/iotrace/device_judge.h"
+#include "supervisor/iotrace/device_watch.h"
 #include "supervisor/iotrace/devices.h"
 #include "supervisor/iotrace/io_report.h"
 #include "supervisor/iotrace/io_watch.h"
@@ -52,11 +54,14 @@ static json_t *io_look_devices(struct channel_reporter *reporter, void *arg)
 {
 	const struct io_look *look = arg;
 	json_t *rows = devices_watch(look->ms);
+	json_t *result = json_pack("{s:s, s:o, s:o}", "node", look->request->common->config.node,
+				   "devices", rows ? rows : json_array(), "levels",
+				   device_report(look->request->common));
 
 	if (!rows)
-		return outcome_error(-EIO, "/proc/diskstats cannot be read, or names no device");
-	return outcome_ok(json_pack("{s:s, s:o}", "node", look->request->common->config.node,
-				    "devices", rows));
+		json_object_set_new(result, "remark", json_string(
+			"/proc/diskstats cannot be read, or names no device"));
+	return outcome_ok(result);
 }
 
 static const struct worker_kind report_work = {
@@ -159,4 +164,21 @@ void verb_devices(struct request *request)
 						      "10 s"));
 	else
 		io_look_start(request, &devices_work, 0, (unsigned int)ms);
+}
+
+void verb_device_forget(struct request *request)
+{
+	const struct config *config = &request->common->config;
+	const char *level;
+
+	if (json_unpack(request->args, "{s:s !}", "level", &level))
+		request_answer(request, outcome_usage("device_forget: say which level"));
+	else if (request->uid)
+		request_answer(request, outcome_error(-EPERM, "only root may forget how fast a "
+						      "device was"));
+	else if (strcmp(level, LEVEL_CONFIG_L1) && level_configs_find(&config->levels, level) < 0)
+		request_answer(request, outcome_error(-ENOENT, "this node has no level %.64s: see "
+						      "ckptctl dev list", level));
+	else
+		device_watch_forget(request->services->devices, level, request);
 }

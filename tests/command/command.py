@@ -18,6 +18,7 @@ import shlex
 import shutil
 import signal
 import socket
+import sqlite3
 import struct
 import subprocess
 import sys
@@ -1748,6 +1749,94 @@ def started_again_at_once(node):
             timer.join()
     nodes = json.loads(ends(0, '', command(node, 'nodes', '--json')).stdout)
     equal([n['name'] for n in nodes['result']['nodes']], [node.name], nodes)
+
+
+def with_hosts(*nodes):
+    """Make the nodes know each other; start each with its settings afterwards."""
+    lines = b''
+    for n in nodes:
+        with socket.create_server(('127.0.0.1', 0)) as s:
+            port = s.getsockname()[1]
+        lines += ends(0, '', command(n, 'keygen', '--dir', n.base, '--node', n.name, '--address',
+                                     f'127.0.0.1:{port}')).stdout
+    for n in nodes:
+        with open(f'{n.base}/hosts', 'wb') as f:
+            f.write(lines)
+        n.settings = {**n.settings, 'hosts': f'{n.base}/hosts', 'listen': '127.0.0.1',
+                      'node_key': f'{n.base}/node.key'}
+
+
+def put_degraded(node, level):
+    """Write into the node's history that the level's device is degraded, as ckptd does."""
+    with sqlite3.connect(f'{node.base}/jobs/io.db') as db:
+        db.executescript('''
+            CREATE TABLE device (level TEXT, id TEXT, state INTEGER, since INTEGER, seen INTEGER,
+                probes INTEGER DEFAULT 0, disk TEXT, PRIMARY KEY (level, id)) WITHOUT ROWID;
+            CREATE TABLE device_probe (number INTEGER PRIMARY KEY, level TEXT, id TEXT,
+                time INTEGER, series INTEGER, job INTEGER, generation INTEGER, bytes REAL,
+                seconds REAL, speed INTEGER, usual REAL, peers INTEGER, peer_rate REAL);''')
+        db.execute('INSERT INTO device VALUES (?, "x", 3, 1700000000, 1700000000, 12, "sdz")',
+                   (level,))
+        db.execute('INSERT INTO device_probe VALUES (1, ?, "x", 1700000000, 7, 7, 12, 1e8, 10, 2, '
+                   '4e7, 0, 0)', (level,))
+    db.close()
+
+
+def degraded_of(node):
+    """{NODE: levels} as ckptctl nodes has them; other nodes may not answer yet."""
+    done = command(node, 'nodes', '--json')
+    return {n['name']: n['degraded'] for n in json.loads(done.stdout)['result']['nodes']
+            if 'degraded' in n}
+
+
+@test
+def degraded_devices(node):
+    """dev list and nodes say which device got slow, as an earlier ckptd found it, also to other
+    nodes; dev forget forgets it"""
+    def levels(**kwargs):
+        done = ends(0, '', command(node, 'dev', 'list', '--interval', '100ms', '--json', **kwargs))
+        return {row['level']: row for row in json.loads(done.stdout)['result']['levels']}
+
+    row = levels()['L1']
+    equal((row['state'], row['probes'], row['note'], row['place']),
+          ('unknown', 0, 'too little history', node.images), 'at first')
+    two = daemon.Node(node.base.rsplit('/', 1)[0], 'node2', images=f'{node.images}2')
+    os.makedirs(two.base, exist_ok=True)
+    node.leave()
+    with_hosts(node, two)
+    os.makedirs(f'{node.base}/b', mode=0o700)
+    node.settings.update({'image_dir_shared': 'no', 'level.b': f'posix:{node.base}/b'})
+    two.settings['image_dir_shared'] = 'no'
+    put_degraded(node, 'L1')
+    node.start()
+    two.start()
+    try:
+        row = levels(user=USER)['L1']
+        equal((row['state'], row['disk'], row['rate'], row['usual'], row['avoided'], row['note']),
+              ('degraded', 'sdz', 1e7, 4e7, False,
+               'degraded_devices = avoid would copy every generation to level b'), 'dev list')
+        text = ends(0, '', command(node, 'dev', 'list')).stdout.decode()
+        check(re.search(r'(?m)^L1 +sdz +degraded +2023-11-1', text), text)
+        want = {node.name: ['L1'], two.name: []}
+        for n in (node, two):
+            wait_for(f'what {n.name} says of the nodes', 30, lambda n=n: degraded_of(n) == want)
+        check('degraded device of level L1: ckptctl dev list there' in
+              ends(0, '', command(node, 'nodes')).stdout.decode(), 'the remark')
+        usage(node, 'forget LEVEL', 'dev')
+        usage(node, 'one level', 'dev', 'forget')
+        usage(node, 'one level', 'dev', 'forget', 'L1', 'b')
+        usage(node, 'one level', 'dev', 'forget', '--interval', '1s', 'L1')
+        ends(1, 'no level x', command(node, 'dev', 'forget', 'x'))
+        ends(1, 'only root', command(node, 'dev', 'forget', 'L1', user=USER))
+        ends(0, '', command(node, 'dev', 'forget', 'L1'))
+        equal(levels()['L1']['state'], 'unknown', 'forgotten')
+        equal(degraded_of(node)[node.name], [], 'and said so')
+        two.leave()
+        two.settings['degraded_devices'] = 'off'
+        two.start()
+        ends(1, 'degraded_devices = off', command(two, 'dev', 'forget', 'L1'))
+    finally:
+        two.stop()
 
 
 def refuses_to_start(node, text, **settings):

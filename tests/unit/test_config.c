@@ -37,6 +37,7 @@ static void test_defaults(void **state)
 	assert_false(config.diagnose);
 	assert_false(config.io_trace);
 	assert_null(config.metrics_file);
+	assert_string_equal(config.degraded_devices, "notify");
 	assert_int_equal(config.diagnose_every_s, 60);
 	assert_int_equal(config.diagnose_patience_s, 600);
 	assert_false(retention_is_rule(&config.retain));
@@ -75,6 +76,7 @@ static void test_good(void **state)
 			       "diagnose = notify\ndiagnose_every = 5m\n"
 			       "diagnose_patience = 1h\n"
 			       "io_trace = on\nmetrics_file = /x.prom\n"
+			       "degraded_devices = avoid\n"
 			       "pipeline_memory = 48M\nincremental = 6\nmerge_after = "
 			       "0\nmerge_limit = 1G\nscrub = stop\nscrub_every = 1\n"
 			       "retain_keep = 3\nretain_keep_every=10\nretain_max_size = 2T\n"
@@ -114,6 +116,7 @@ static void test_good(void **state)
 	assert_true(config.diagnose);
 	assert_true(config.io_trace);
 	assert_string_equal(config.metrics_file, "/x.prom");
+	assert_string_equal(config.degraded_devices, "avoid");
 	assert_int_equal(config.diagnose_every_s, 300);
 	assert_int_equal(config.diagnose_patience_s, 3600);
 	assert_string_equal(config.node, "n-1.x");
@@ -178,6 +181,7 @@ static void test_bad(void **state)
 		{ "diagnose = recover\n", -EINVAL, 1 },
 		{ "io_trace = yes\n", -EINVAL, 1 },
 		{ "metrics_file = x.prom\n", -EINVAL, 1 },
+		{ "degraded_devices = on\n", -EINVAL, 1 },
 		{ "diagnose_every = 0\n", -EINVAL, 1 },
 		{ "node_mtbf = -3d\n", -EINVAL, 1 },
 		{ "node_mtbf = nan\n", -EINVAL, 1 },

@@ -271,6 +271,72 @@ static void test_jobs(void **state)
 	level_configs_done(&levels);
 }
 
+/* Which of the first 16 generations level @t takes, as bits. */
+static unsigned int taken(const struct level_configs *levels, unsigned int t)
+{
+	unsigned int bits = 0;
+	int i;
+
+	for (i = 1; i <= 16; i++)
+		bits |= level_configs_takes(levels, t, i) ? 1u << i : 0;
+	return bits;
+}
+
+/*
+ * Levels to be avoided: the cheapest of the others takes their generations, and one in eight stays
+ * for each of them. Every generation that some level took is taken by some level all the same.
+ */
+static void test_avoid(void **state)
+{
+	static const unsigned int every = 0x1fffe, second = 0x15554, fourth = 0x11110;
+	static const struct {
+		unsigned int avoid;
+		bool l1;
+		unsigned int want[3];
+	} rows[] = {
+		{ 0, false, { every, fourth, second } },
+		{ 1, false, { 1u << 8 | 1u << 16, every, second } },
+		{ 2, false, { every, 0, second } },
+		{ 1 | 2, false, { 1u << 8 | 1u << 16, 0, every } },
+		{ 4, false, { every, fourth, 1u << 16 } },
+		{ 2 | 4, false, { every, 0, 1u << 16 } },
+		/* there is no other place */
+		{ 1 | 2 | 4, false, { every, fourth, second } },
+		{ 0, true, { every, fourth, second } },
+		{ 1, true, { 1u << 8 | 1u << 16, every, second } },
+		{ 1 | 2 | 4, true, { every, fourth, second } },
+	};
+	struct level_configs levels = { .nr = 0 };
+	struct flush_item items[] = { item(1), item(2), item(3), item(4) };
+	unsigned int t, i;
+
+	assert_int_equal(level_configs_instead(&levels), -1);
+	set(&levels, "a", "posix:/a");
+	set(&levels, "b", "posix:/b");
+	set(&levels, "b.every", "4");
+	set(&levels, "c", "posix:/c");
+	set(&levels, "c.every", "2");
+	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		levels.avoid = rows[i].avoid;
+		levels.avoid_l1 = rows[i].l1;
+		for (t = 0; t < 3; t++)
+			assert_int_equal(taken(&levels, t), rows[i].want[t]);
+	}
+	/* L1 is degraded, and the cheapest level took one in four: now every one */
+	set(&levels, "a.every", "4");
+	levels.avoid = 0;
+	levels.avoid_l1 = true;
+	assert_int_equal(taken(&levels, 0), every);
+	levels.avoid = 1;
+	levels.avoid_l1 = false;
+	assert_int_equal(taken(&levels, 0), 0);
+	assert_int_equal(taken(&levels, 1), fourth);
+	assert_int_equal(flush_plan_want(&levels, items, 4), 0);
+	assert_int_equal(items[3].wanted, 2 | 4);
+	assert_int_equal(items[1].wanted, 4);
+	level_configs_done(&levels);
+}
+
 /* What the rule would remove at once is not copied. */
 static void test_not_in_vain(void **state)
 {
@@ -467,6 +533,7 @@ int main(void)
 		cmocka_unit_test(test_place_not_noted),
 		cmocka_unit_test(test_order),
 		cmocka_unit_test(test_jobs),
+		cmocka_unit_test(test_avoid),
 		cmocka_unit_test(test_not_in_vain),
 		cmocka_unit_test(test_random),
 		cmocka_unit_test(test_look),

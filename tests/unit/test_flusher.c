@@ -30,6 +30,8 @@
 #include "supervisor/storage/flush.h"
 #include "supervisor/auto/schedule.h"
 #include "supervisor/control/worker.h"
+#include "supervisor/iotrace/device_judge.h"
+#include "supervisor/iotrace/device_watch.h"
 
 #define JOBS	3
 
@@ -208,6 +210,15 @@ void flush_forget(json_t *bad, const char *label)
 {
 }
 
+void device_report_avoid(const struct common *common, struct level_configs *levels)
+{
+}
+
+void device_watch_copied(struct device_watch *watch, int64_t job, int64_t generation,
+			 const char *level, int64_t bytes, int64_t ns)
+{
+}
+
 void log_line(const struct log *log, enum log_level level, const char *format, ...)
 {
 }
@@ -244,7 +255,7 @@ static struct flusher *make(void)
 	for (i = 0; i < JOBS; i++)
 		job[i] = (struct job) { .id = i + 1, .uuid = uuid };
 	started = 0;
-	assert_int_equal(flusher_open(NULL, &p), 0);
+	assert_int_equal(flusher_open(NULL, NULL, &p), 0);
 	/* at first all of them are looked at */
 	fire();
 	assert_int_equal(started, 1);

@@ -324,8 +324,12 @@ static void test_metrics(void **state)
 	before = now;
 	now.op[IO_WRITE].count = 6;
 	io_metrics_add(&m, &now, &before);
+	m.devices = json_pack("[{s:s, s:s, s:i, s:I, s:f, s:i}]", "level", "L1", "state",
+			      "degraded", "probes", 12, "time", (json_int_t)1764444444, "rate",
+			      12.5e6, "in_row", 3);
 	f = open_memstream(&text, &size);
 	assert_int_equal(io_metrics_print(&m, f), 0);
+	json_decref(m.devices);
 	fclose(f);
 	assert_non_null(strstr(text, "\nckpt_io_operations_total{op=\"write\"} 6\n"));
 	assert_non_null(strstr(text, "\nckpt_io_bytes_total{op=\"write\"} 700\n"));
@@ -334,6 +338,10 @@ static void test_metrics(void **state)
 	assert_non_null(strstr(text, "_bucket{op=\"write\",le=\"+Inf\"} 5\n"));
 	assert_non_null(strstr(text, "_sum{op=\"write\"} 3.000000000\n"));
 	assert_non_null(strstr(text, "\nckpt_io_jobs 2\n"));
+	assert_non_null(strstr(text, "_state{level=\"L1\",state=\"degraded\"} 1\n"));
+	assert_non_null(strstr(text, "_state{level=\"L1\",state=\"healthy\"} 0\n"));
+	assert_non_null(strstr(text, "_timestamp_seconds{level=\"L1\"} 1764444444\n"));
+	assert_non_null(strstr(text, "_usual_bytes_per_second{level=\"L1\"} 0\n"));
 	assert_non_null(strstr(text, "\nckpt_io_rows_total 31\n"));
 	free(text);
 }

@@ -586,7 +586,7 @@ def metrics(node):
           'jobs')
     with open(path) as f:
         text = f.read()
-    check(str(job.job) + '"' not in text and job.dir not in text, 'a job or a path is in it')
+    check(f'"{job.job}"' not in text and job.dir not in text, 'a job or a path is in it')
     check_format(text)
     tool = os.path.join(os.path.dirname(__file__), '../../build/slurm/usr/bin/promtool')
     tool = tool if os.access(tool, os.X_OK) else shutil.which('promtool')
