@@ -39,7 +39,8 @@ $(call program,ckptd,supervisor/ckptd.c,$(CKPTD_LIBS))
 INSTALL_SBIN += $(BIN)/ckptd
 INSTALL_UNIT += $(B)/gen/ckptd.service $(B)/gen/ckpt-launch.service packaging/ckpt-launch.socket
 # an example: what is in /etc is the administrator's
-INSTALL_SHARE += packaging/ckptd.conf
+INSTALL_SHARE += packaging/ckptd.conf $(addprefix packaging/monitoring/,prometheus-rules.yml \
+	grafana-dashboard.json)
 
 user: $(B)/gen/ckptd.service $(B)/gen/ckpt-launch.service
 $(B)/gen/%.service: packaging/%.service FORCE
@@ -134,6 +135,7 @@ $(call unit_test,tests/unit/test_levels_remove,tests/unit/test_levels_remove.c \
 # for tests that move images about
 $(call program,tests/tools/mkjobs,tests/tools/mkjobs.c,$(CKPTD_LIBS))
 $(call program,tests/tools/mkgenerations,tests/tools/mkgenerations.c,$(CKPTD_LIBS))
+$(call program,tests/tools/printmetrics,tests/tools/printmetrics.c,$(CKPTD_LIBS))
 $(call program,tests/tools/mkparts,tests/tools/mkparts.c,$(CKPTD_LIBS))
 $(call unit_test,tests/unit/test_group_level,tests/unit/test_group_level.c \
 	tests/unit/image_fixture.c,$(CKPTD_LIBS))
