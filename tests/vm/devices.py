@@ -1,0 +1,218 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""A disk that gets slow is found by the generations that are written to it; runs in a test VM.
+
+Options as of daemon.py, whose ckptd (Node) each test gets. The disk is a device of dm-delay, which
+holds each write for some time, on a loop device with a file system of its own.
+"""
+import contextlib
+import os
+import subprocess
+import sys
+
+import daemon
+from daemon import USER, check, equal, test, wait_for
+
+daemon.TESTS.clear()
+
+SIZE = 1024     # MiB
+MEMORY = 16     # MiB that do not compress, of the job
+SLOW_MS = 500
+NEEDED = 9      # generations until one can be judged
+FEW = 20        # in which a change has to be found
+
+PROGRAM = f'''
+import os, time
+b = os.urandom({MEMORY} << 20)
+print('up', flush=True)
+time.sleep(9999)
+'''
+
+
+def sh(*argv):
+    return subprocess.run(argv, check=True, capture_output=True, text=True).stdout.strip()
+
+
+class Disk:
+    """A disk whose writes can be delayed; its file system is mounted at self.mount."""
+
+    def __init__(self, base, name):
+        self.name = f'{name}-{os.path.basename(os.path.dirname(base))}'
+        self.mount = f'{base}/{name}'
+        self.file = f'{base}/{name}.img'
+
+    def __enter__(self):
+        sh('modprobe', '-a', 'loop', 'dm-mod', 'dm-delay')
+        sh('truncate', '-s', f'{SIZE}M', self.file)
+        sh('/sbin/mke2fs', '-q', '-F', '-t', 'ext4', self.file)
+        self.loop = sh('losetup', '--find', '--show', self.file)
+        sh('dmsetup', 'create', self.name, '--table', self.table(0))
+        os.makedirs(self.mount)
+        sh('mount', f'/dev/mapper/{self.name}', self.mount)
+        os.chmod(self.mount, 0o711)
+        return self
+
+    def table(self, ms):
+        return f'0 {SIZE << 11} delay {self.loop} 0 0 {self.loop} 0 {ms}'
+
+    def slow(self, ms):
+        """Hold each write from now on for so many milliseconds."""
+        sh('dmsetup', 'load', self.name, '--table', self.table(ms))
+        sh('dmsetup', 'resume', self.name)
+
+    def __exit__(self, *_):
+        self.slow(0)
+        for argv in (('umount', '-l', self.mount), ('dmsetup', 'remove', '--retry', self.name),
+                     ('losetup', '-d', self.loop)):
+            subprocess.run(argv, capture_output=True)
+
+
+class Job:
+    """A job of which checkpoints are taken, one after the other."""
+
+    def __init__(self, node):
+        self.node = node
+        self.number = node.run('python3', '-B', '-c', PROGRAM)
+        node.lines(self.number, 1)
+        self.last = 0
+
+    def states(self):
+        """Where the last generation is: {LEVEL: STATE}."""
+        for g in self.node.generations(self.number):
+            if g['generation'] == self.last:
+                return {level['level']: level['state'] for level in g['levels']}
+        return {}
+
+    def checkpoint(self, level):
+        """Take one; wait until it is on the level, and for a while until it was measured there: a
+        copy is not, while the disk that it was read from is slow, as any is now and then here."""
+        before = devices(self.node)[level]['probes']
+        self.node.ctl('checkpoint', str(self.number), timeout=120)
+        self.last += 1
+        wait_for(f'{self.last} on {level}', 120, lambda: self.states().get(level) == 'here')
+        with contextlib.suppress(daemon.Failure):
+            wait_for('the measure', 5, lambda: devices(self.node)[level]['probes'] > before)
+        row = devices(self.node)[level]
+        print(f'# {self.last} on {level}: {row["rate"] / 1e6:.1f} MB/s, usual '
+              f'{row["usual"] / 1e6:.1f}, {row["in_row"]} slow: {row["state"]}', flush=True)
+        return row
+
+    def end(self):
+        """End it, and ckptd: what they have open keeps the disk busy."""
+        self.node.ctl('kill', str(self.number), 'KILL')
+        self.node.wait(self.number)
+        self.node.leave()
+
+    def until(self, level, state):
+        """The row of the level when its device is found to be in that state."""
+        for _ in range(FEW):
+            row = self.checkpoint(level)
+            if row['state'] == state:
+                return row
+        raise daemon.Failure(f'level {level} is not {state}: {row}')
+
+
+def devices(node):
+    return {row['level']: row for row in node.json('dev', 'list', '--interval', '100ms')['levels']}
+
+
+def log_of(node):
+    with open(node.log.name, errors='replace') as f:
+        return f.read()
+
+
+def again(node, **settings):
+    """Start ckptd anew with other settings."""
+    node.leave()
+    node.settings.update(settings)
+    node.start()
+
+
+def metrics(path):
+    try:
+        with open(path) as f:
+            return f.read()
+    except FileNotFoundError:
+        return ''
+
+
+@test
+def slow_level(node):
+    """a level's disk gets slow: degraded, said everywhere, avoided if wanted, and well again"""
+    with Disk(node.base, 'slow') as disk:
+        for place in (f'{disk.mount}/a', f'{node.base}/b'):
+            os.makedirs(place, mode=0o700)
+        prom = f'{node.base}/ckpt.prom'
+        again(node, **{'level.a': f'posix:{disk.mount}/a', 'level.a.limit': '0',
+                       'level.a.keep': '2', 'level.b': f'posix:{node.base}/b',
+                       'level.b.limit': '0', 'level.b.every': '4', 'level.b.keep': '2',
+                       'retain_keep': '2', 'metrics_file': prom})
+        equal({row['state'] for row in devices(node).values()}, {'unknown'}, 'at first')
+        job = Job(node)
+        for _ in range(NEEDED):
+            job.checkpoint('a')
+        row = job.until('a', 'healthy')
+        check(row['disk'].startswith('dm-'), f'its disk: {row}')
+        disk.slow(SLOW_MS)
+        row = job.until('a', 'degraded')
+        check(row['in_row'] >= 3 and row['rate'] < row['usual'], row)
+        equal((row['avoided'], row['note']),
+              (False, 'degraded_devices = avoid would have level b take its generations'), 'notify')
+        check('level a (posix:' in log_of(node) and 'its device is degraded' in log_of(node),
+              'the log')
+        text = node.ctl('dev', 'list').stdout.decode()
+        check('degraded' in text and 'LEVEL' in text, text)
+        wait_for('the metrics', 30,
+                 lambda: 'ckpt_device_state{level="a",state="degraded"} 1\n' in metrics(prom))
+        # the next ckptd knows it, and its generations go elsewhere
+        again(node, degraded_devices='avoid')
+        row = devices(node)['a']
+        equal((row['state'], row['avoided'], row['note']),
+              ('degraded', True, 'new generations go to level b'), 'after a restart of ckptd')
+        while (job.last + 1) % 4 == 0:
+            again(node, degraded_devices='notify')
+            job.checkpoint('a')
+            again(node, degraded_devices='avoid')
+        job.checkpoint('b')
+        equal(job.states(), {'L1': 'here', 'a': 'missing', 'b': 'here'},
+              f'generation {job.last}, which b would not take by its own rule')
+        # well again
+        disk.slow(0)
+        again(node, degraded_devices='notify')
+        job.until('a', 'healthy')
+        check('its device is as fast as usual again' in log_of(node), 'the log')
+        node.fails(1, 'only root', 'dev', 'forget', 'a', user=USER)
+        node.fails(1, 'no level c', 'dev', 'forget', 'c')
+        node.ctl('dev', 'forget', 'a')
+        equal((devices(node)['a']['state'], devices(node)['a']['probes']), ('unknown', 0),
+              'forgotten')
+        job.end()
+
+
+@test
+def slow_l1(node):
+    """the image directory's disk gets slow: said, and another level gets every generation"""
+    with Disk(node.base, 'slow') as disk:
+        os.makedirs(f'{node.base}/b', mode=0o700)
+        node.images = f'{disk.mount}/images'
+        again(node, **{'level.b': f'posix:{node.base}/b', 'level.b.limit': '0',
+                       'level.b.every': '16', 'level.b.keep': '2', 'retain_keep': '2',
+                       'degraded_devices': 'avoid'})
+        job = Job(node)
+        for _ in range(NEEDED):
+            job.checkpoint('L1')
+        job.until('L1', 'healthy')
+        disk.slow(SLOW_MS)
+        row = job.until('L1', 'degraded')
+        equal((row['avoided'], row['note']), (False, 'level b gets every generation, too'), 'L1')
+        if (job.last + 1) % 16 == 0:
+            job.checkpoint('L1')
+        job.checkpoint('L1')
+        wait_for('the copy', 60, lambda: job.states() == {'L1': 'here', 'b': 'here'})
+        disk.slow(0)
+        job.end()
+
+
+if __name__ == '__main__':
+    os.environ['DM_DISABLE_UDEV'] = '1'     # nobody else would make its nodes
+    sys.exit(daemon.main())
