@@ -1563,7 +1563,8 @@ def options_in_manual(node):
                    or (verb, o[1]) == ('keygen', '--encryption-key')]
         source = 'pin' if verb == 'unpin' else verb
         has = taken(f'ckptctl/cmd_{source}.c') | \
-            (auto if verb == 'run' else auto - {'--auto'} if verb == 'auto' else set())
+            (auto if verb == 'run' else
+             auto - {'--auto', '--keep'} if verb == 'auto' else set())
         lack[verb] = lacking(options, text.get(verb, '')) + \
             [f'{o}: not in --help' for o in has - {long for _, long, _ in helped('ckptctl', verb)}]
     lack['every verb'] = lacking(helped('ckptctl', 'ps')[-5:], page('ckptctl.1'))
@@ -1652,8 +1653,8 @@ def completed_behind_cuts(node):
                         str(generation), '1'], check=True)
     for program, text, offered in (
             ('ckptrun', '--map 0:n1 -- ls --ke', ''),
-            ('ckptrun', '--map 0:n1 --ke', '--keep-going'),
-            ('ckptrun', '--map=0-1:n1 --ke', '--keep-going'), ('ckptrun', '-n 2 ls --ke', ''),
+            ('ckptrun', '--map 0:n1 --keep-', '--keep-going'),
+            ('ckptrun', '--map=0-1:n1 --keep-', '--keep-going'), ('ckptrun', '-n 2 ls --ke', ''),
             ('ckptrun', '--mpi=mp', 'mpich'), ('ckptrun', '--mpi mp', 'mpich'),
             ('ckptrun', '--mpi=', 'mpich ompi none'),
             ('ckptrun', '--name=a:b --mpi om', 'ompi'),
