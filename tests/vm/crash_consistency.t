@@ -45,8 +45,7 @@ if [ "${CRASH_CONSISTENCY:-on}" = off ]; then
 	skip "jobs restarted after a kill end as undisturbed ones" "CRASH_CONSISTENCY=off"
 	echo "1..$n"
 	exit 0
-elif [ "$KERNEL" != 6.1 ] && [ -z "${VM_SLICE:-}" ] && [ "${CR_SUBSET:-ci}" != long ] &&
-	[ -z "${CRASH_CONSISTENCY:-}" ]; then
+elif [ "$KERNEL" != 6.1 ] && [ "${CR_SUBSET:-ci}" != long ] && [ -z "${CRASH_CONSISTENCY:-}" ]; then
 	skip "jobs restarted after a kill end as undisturbed ones" \
 		"on 6.1 alone; CRASH_CONSISTENCY=on tries it here"
 	echo "1..$n"
