@@ -5,7 +5,8 @@
  * Byte LOCK_LIST is locked while the lines are read and written, byte LOCK_UNSAVED for reading by
  * each launch that is not saved. Both are locks of the open file, so they end with this process
  * however it ends. The bytes are far behind the lines. The file is not removed when a launch ends:
- * the next one of the same run would count from the start. What nobody has touched for TIDY_S is.
+ * the next one of the same run would count from the start. A later launch removes files that
+ * nobody has touched for TIDY_S.
  */
 #include "scheduler/slurm/launch.h"
 
