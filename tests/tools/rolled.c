@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A program for tests of rollbacks: rolled DIR ROUNDS LATER [thread|child|shm]
+ * A program for tests of rollbacks: rolled DIR ROUNDS LATER [thread|child|shm|large]
  *
  * It has four threads, timers, a pending signal and files in DIR, and prints a line for each round.
  * In round LATER it changes all of that: signal actions and masks, memory, descriptors, timers.
@@ -10,7 +10,8 @@
  *
  * While there is a file DIR/stop.N, the program waits in round N.
  *
- * The last argument adds in round LATER what a rollback in place cannot take back.
+ * The last argument adds in round LATER what a rollback in place cannot take back; "large" gives
+ * the program 64 MiB from the start, so that a rollback takes its time.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -30,6 +31,7 @@
 
 #define THREADS		3
 #define BYTES		(1UL << 20)
+#define LARGE_BYTES	(64UL << 20)
 #define PENDING_FROM	5
 #define LATER_FD	77
 #define LOCK_START	100
@@ -39,6 +41,7 @@ static struct {
 	unsigned int rounds, later, round;
 	uint64_t chain[THREADS + 1];
 	uint8_t *memory, *more;
+	uint64_t *large;
 	int log, table;
 	timer_t timer;
 	volatile sig_atomic_t ticks, alarms;
@@ -328,6 +331,30 @@ static void add_extra(void)
 	}
 }
 
+/* A word of all.large: no two are the same, so no page of it is compressed to nothing. */
+static uint64_t large_word(size_t i)
+{
+	return (i + 1) * 0x9e3779b97f4a7c15;
+}
+
+static void make_large(void)
+{
+	size_t i;
+
+	all.large = malloc(LARGE_BYTES);
+	must(all.large, "malloc");
+	for (i = 0; i < LARGE_BYTES / sizeof(*all.large); i++)
+		all.large[i] = large_word(i);
+}
+
+static void check_large(void)
+{
+	size_t i;
+
+	for (i = 0; i < LARGE_BYTES / sizeof(*all.large); i++)
+		must(all.large[i] == large_word(i), "word %zu of the large memory", i);
+}
+
 /* The test holds the program in a round while there is DIR/stop.ROUND. */
 static bool is_held(void)
 {
@@ -368,11 +395,15 @@ int main(int argc, char **argv)
 	all.later = (unsigned int)atoi(argv[3]);
 	all.extra = argc > 4 ? argv[4] : "";
 	all.memory = map();
+	if (!strcmp(all.extra, "large"))
+		make_large();
 	begin_threads();
 	begin_signals();
 	begin_files();
 	for (all.round = 1; all.round <= all.rounds; all.round++)
 		run_round();
+	if (all.large)
+		check_large();
 	printf("result %016llx\n", (unsigned long long)all.chain[THREADS]);
 	return 0;
 }

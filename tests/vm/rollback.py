@@ -225,7 +225,7 @@ def killed_rollback(node, whom):
     want = undisturbed(node)
     lost = 0
     for n, delay in enumerate((0, 0.02, 0.05, 0.1, 0.2, 0.4)):
-        run = Rolled(node, f'run{n}')
+        run = Rolled(node, f'run{n}', 'large')
         run.saved_and_later()
         p = subprocess.Popen(node.argv('rollback', '--json', str(run.job)),
                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
