@@ -328,7 +328,8 @@ def inner():
     sys.argv.remove('--inner')
     daemon.Node = UnitNode
     daemon.TESTS += OTHERS
-    return daemon.main()
+    with daemon.khugepaged_rests():
+        return daemon.main()
 
 
 if __name__ == '__main__':

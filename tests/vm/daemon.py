@@ -29,6 +29,7 @@ import traceback
 ARGS = None
 TESTS = []
 USER = 65534
+KHUGEPAGED = '/sys/kernel/mm/transparent_hugepage/khugepaged/scan_sleep_millisecs'
 
 COUNTER = 'i=0; while [ $i -lt {n} ]; do echo n$i; i=$((i+1)); sleep 0.1; done; exit 9'
 
@@ -78,6 +79,24 @@ def wait_for(what, seconds, f):
         if time.monotonic() > end:
             raise Failure(f'{what}: not within {seconds} s')
         time.sleep(0.05)
+
+
+def write_pause(milliseconds):
+    with open(KHUGEPAGED, 'w') as f:
+        f.write(milliseconds)
+
+
+@contextlib.contextmanager
+def khugepaged_rests():
+    """khugepaged does not run meanwhile: it writes what it collapses, so a job of eight MiB is as
+    good as written anew at its next round."""
+    with open(KHUGEPAGED) as f:
+        pause = f.read()
+    try:
+        write_pause('3600000')
+        yield
+    finally:
+        write_pause(pause)
 
 
 def alive(pid):

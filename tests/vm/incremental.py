@@ -14,9 +14,6 @@ import daemon
 from daemon import check, equal, test, wait_for
 
 daemon.TESTS.clear()
-# khugepaged writes what it collapses, so a job of eight MiB is as good as written anew at its
-# next round
-KHUGEPAGED = '/sys/kernel/mm/transparent_hugepage/khugepaged/scan_sleep_millisecs'
 STEPS = os.path.abspath(f'{__file__}/../../../build/bin/tests/crash/steps')
 
 
@@ -49,11 +46,6 @@ def checkpoint(node, job, *opts):
 def bases(node, job, generation):
     top = f'{node.images}/{job}/gen-{generation}'
     return sum(n.startswith('base') for n in os.listdir(top))
-
-
-def rest_khugepaged(milliseconds):
-    with open(KHUGEPAGED, 'w') as f:
-        f.write(milliseconds)
 
 
 def log_of(node):
@@ -130,12 +122,7 @@ def damaged_base(node):
 
 if __name__ == '__main__':
     began = time.monotonic()
-    with open(KHUGEPAGED) as f:
-        pause = f.read()
-    try:
-        rest_khugepaged('3600000')
+    with daemon.khugepaged_rests():
         status = daemon.main()
-    finally:
-        rest_khugepaged(pause)
     print(f'# {time.monotonic() - began:.0f} s')
     sys.exit(status)

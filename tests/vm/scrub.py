@@ -14,8 +14,6 @@ import daemon
 from daemon import check, equal, test, wait_for
 
 daemon.TESTS.clear()
-# what khugepaged collapses counts as written
-KHUGEPAGED = '/sys/kernel/mm/transparent_hugepage/khugepaged/scan_sleep_millisecs'
 SUMS = os.path.abspath(f'{__file__}/../../../build/bin/tests/vote/sums')
 PAGE = 4096
 PAGES = 4096
@@ -255,19 +253,9 @@ def refused(node):
     node.fails(2, '--scrub-every', 'checkpoint', '--scrub-every=0', str(job))
 
 
-def rest_khugepaged(milliseconds):
-    with open(KHUGEPAGED, 'w') as f:
-        f.write(milliseconds)
-
-
 if __name__ == '__main__':
     began = time.monotonic()
-    with open(KHUGEPAGED) as f:
-        pause = f.read()
-    try:
-        rest_khugepaged('3600000')
+    with daemon.khugepaged_rests():
         status = daemon.main()
-    finally:
-        rest_khugepaged(pause)
     print(f'# {time.monotonic() - began:.0f} s')
     sys.exit(status)
