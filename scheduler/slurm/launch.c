@@ -39,6 +39,8 @@ static int launch_lock(const struct launch *launch, off_t byte, short type, int 
 	return 0;
 }
 
+const char *launch_given = LAUNCH_GIVEN;
+
 /* Is it a directory that nobody but this user may use? */
 static int launch_check(const char *path)
 {
@@ -49,12 +51,12 @@ static int launch_check(const char *path)
 	return S_ISDIR(st.st_mode) && st.st_uid == geteuid() && !(st.st_mode & 077) ? 0 : -EPERM;
 }
 
-int launch_directory_below(const char *given, char *path, size_t size)
+int launch_directory(char *path, size_t size)
 {
 	const char *tmp = getenv("TMPDIR");
 	int err;
 
-	if ((size_t)snprintf(path, size, "%s/%u", given, geteuid()) >= size)
+	if ((size_t)snprintf(path, size, "%s/%u", launch_given, geteuid()) >= size)
 		return -ENAMETOOLONG;
 	err = launch_check(path);
 	if (err != -ENOENT)
@@ -65,11 +67,6 @@ int launch_directory_below(const char *given, char *path, size_t size)
 	if (mkdir(path, 0700) && errno != EEXIST)
 		return -errno;
 	return launch_check(path);
-}
-
-int launch_directory(char *path, size_t size)
-{
-	return launch_directory_below(LAUNCH_GIVEN, path, size);
 }
 
 /* Does a launch, or a program that srun's front has started, hold the file? */

@@ -94,7 +94,8 @@ node_make() {
 	on "$k" ip link set eth0 up
 	on "$k" ip link set lo up
 	on "$k" hostname "n$k"
-	for path in /run /var/log /var/lib/munge /var/lib/stillpoint /var/tmp /etc/stillpoint; do
+	for path in /run /var/log /var/lib/munge /var/lib/stillpoint /var/spool /var/tmp \
+		/etc/stillpoint; do
 		mkdir -p "$own/n$k/root$path" $path
 		on "$k" mount --bind "$own/n$k/root$path" $path
 	done

@@ -24,10 +24,15 @@
 #include "scheduler/slurm/launch.h"
 
 static char directory[] = "/tmp/test_launch-XXXXXX";
+static char given[64];
 
 static int make_directory(void **state)
 {
-	return mkdtemp(directory) && !setenv("TMPDIR", directory, 1) ? 0 : -1;
+	if (!mkdtemp(directory) || setenv("TMPDIR", directory, 1))
+		return -1;
+	snprintf(given, sizeof(given), "%s/given", directory);
+	launch_given = given;
+	return 0;
 }
 
 static int remove_directory(void **state)
@@ -194,18 +199,17 @@ static void test_directory(void **state)
 /* Root has made a directory: nobody could have taken the name, and no other one is looked at. */
 static void test_given_directory(void **state)
 {
-	char given[64], own[80], path[PATH_MAX];
+	char own[80], path[PATH_MAX];
 
 	assert_int_equal(setenv("TMPDIR", directory, 1), 0);
-	snprintf(given, sizeof(given), "%s/given", directory);
 	snprintf(own, sizeof(own), "%s/%u", given, geteuid());
 	assert_int_equal(mkdir(given, 0755), 0);
-	assert_int_equal(launch_directory_below(given, path, sizeof(path)), -EPERM);
+	assert_int_equal(launch_directory(path, sizeof(path)), -EPERM);
 	assert_int_equal(mkdir(own, 0700), 0);
-	assert_int_equal(launch_directory_below(given, path, sizeof(path)), 0);
+	assert_int_equal(launch_directory(path, sizeof(path)), 0);
 	assert_string_equal(path, own);
 	assert_int_equal(chmod(own, 0750), 0);
-	assert_int_equal(launch_directory_below(given, path, sizeof(path)), -EPERM);
+	assert_int_equal(launch_directory(path, sizeof(path)), -EPERM);
 	assert_string_equal(path, own);
 }
 
