@@ -44,7 +44,8 @@ enum hold_byte {
 };
 
 struct job_dump {
-	struct job *job;	/* do not use after an abort: the job may have been freed */
+	struct job *job;	/* for the worker; ckptd may have forgotten it meanwhile */
+	struct jobs *jobs;
 	struct common *common;
 	int64_t id;		/* of the job */
 	int node;		/* index of the job's part here; -1: it is on one node */
@@ -345,12 +346,13 @@ static void job_dump_on_outcome(json_t *outcome, void *arg)
 	struct job_dump *d = arg;
 	const struct job_dump_ops *ops = d->ops;
 	void *ops_arg = d->arg;
+	struct job *job = jobs_lookup(d->jobs, d->id);	/* NULL: a part that is over */
 
 	if (d->aborted)
 		job_dump_remove_image(d);
-	else if (outcome_is_ok(outcome) && !json_is_true(json_object_get(d->args, "dry_run")))
-		job_events_dumped(d->job, json_integer_value(json_object_get(d->args,
-									    "generation")),
+	else if (job && outcome_is_ok(outcome) &&
+		 !json_is_true(json_object_get(d->args, "dry_run")))
+		job_events_dumped(job, json_integer_value(json_object_get(d->args, "generation")),
 				  json_object_get(outcome, "result"));
 	free_dump(d);
 	ops->ended(outcome, ops_arg);
@@ -423,6 +425,7 @@ int job_dump_start(struct job *job, const struct job_dump_options *options,
 	if (!d)
 		return -ENOMEM;
 	d->job = job;
+	d->jobs = job->jobs;
 	d->common = common;
 	d->id = job->id;
 	d->node = job->parts ? (int)job->node_index : -1;
