@@ -195,6 +195,7 @@ static json_t *flusher_run(struct channel_reporter *reporter, void *arg)
 	worker_hold_sigterm();
 	worker_step_back();
 	device_report_avoid(p->common, &levels);
+	levels.silent = ~p->usable;
 	if (p->all)
 		jobs_read_all(p->jobs, &everybody, flusher_add_target, &found);
 	outcome = flush_run(&flush);

@@ -76,7 +76,9 @@ int level_configs_instead(const struct level_configs *levels)
 	unsigned int t;
 
 	for (t = 0; t < levels->nr; t++) {
-		if (!(levels->avoid & 1u << t))
+		/* parity is no copy, and a level that does not work takes nothing */
+		if (!((levels->avoid | levels->silent) & 1u << t) &&
+		    !level_config_is_group(&levels->conf[t]))
 			return (int)t;
 	}
 	return -1;

@@ -71,6 +71,7 @@ struct level_configs {
 	/* to be avoided, as their devices are degraded: bit i is conf[i]; and L1's */
 	unsigned int avoid;
 	bool avoid_l1;
+	unsigned int silent;	/* bit i: conf[i] does not work now, and stands in for none */
 };
 
 #define LEVEL_TRIAL	8	/* an avoided level gets one of so many, to be found well again */
@@ -106,7 +107,10 @@ static inline bool level_config_takes(const struct level_config *conf, int64_t g
  * avoided, which has them all the same. If all levels are to be avoided, none is.
  */
 bool level_configs_takes(const struct level_configs *levels, unsigned int t, int64_t generation);
-/* The level that takes what those to be avoided do not: the cheapest of the others; -1: none. */
+/*
+ * The level that takes what those to be avoided do not: the cheapest of the others that works and
+ * keeps whole images, which an erasure group does not; -1: none.
+ */
 int level_configs_instead(const struct level_configs *levels);
 
 /*

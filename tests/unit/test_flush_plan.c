@@ -337,6 +337,25 @@ static void test_avoid(void **state)
 	level_configs_done(&levels);
 }
 
+/* Neither parity nor a level that does not work stands in for one that is avoided. */
+static void test_no_stand_in(void **state)
+{
+	static const unsigned int every = 0x1fffe;
+	struct level_configs levels = { .avoid = 1 };
+
+	set(&levels, "a", "posix:/a");
+	set(&levels, "group", "erasure:4+2");
+	assert_int_equal(level_configs_instead(&levels), -1);
+	assert_int_equal(taken(&levels, 0), every);
+	set(&levels, "c", "posix:/c");
+	set(&levels, "c.every", "4");
+	assert_int_equal(level_configs_instead(&levels), 2);
+	levels.silent = 4;
+	assert_int_equal(level_configs_instead(&levels), -1);
+	assert_int_equal(taken(&levels, 0), every);
+	level_configs_done(&levels);
+}
+
 /* What the rule would remove at once is not copied. */
 static void test_not_in_vain(void **state)
 {
@@ -534,6 +553,7 @@ int main(void)
 		cmocka_unit_test(test_order),
 		cmocka_unit_test(test_jobs),
 		cmocka_unit_test(test_avoid),
+		cmocka_unit_test(test_no_stand_in),
 		cmocka_unit_test(test_not_in_vain),
 		cmocka_unit_test(test_random),
 		cmocka_unit_test(test_look),
