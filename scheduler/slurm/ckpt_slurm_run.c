@@ -153,8 +153,11 @@ static int run_identify(struct run *run, char **argv)
 	return 0;
 }
 
-/* The command that runs the copy of the script with @argv, to be freed. */
-static char **run_script_words(const struct run *run, int argc, char **argv)
+/*
+ * The command that makes a job of @script (NULL: none) and @argv, with what sbatch was told; to be
+ * freed.
+ */
+static char **run_words(char *script, int argc, char **argv)
 {
 	char *every = getenv("STILLPOINT_CKPT_INTERVAL");
 	char *keep = getenv("STILLPOINT_CKPT_KEEP");
@@ -174,7 +177,8 @@ static char **run_script_words(const struct run *run, int argc, char **argv)
 		words[n++] = keep;
 	}
 	words[n++] = (char *)"--";
-	words[n++] = (char *)run->made.copy;
+	if (script)
+		words[n++] = script;
 	memcpy(words + n, argv, (size_t)argc * sizeof(*words));
 	return words;
 }
@@ -191,7 +195,7 @@ static int run_script(struct run *run, int argc, char **argv)
 	run->port.directory = run->made.directory;
 	run->port.first = !run->restarts;
 	port_close(&run->port);
-	words = run_script_words(run, argc, argv);
+	words = run_words(run->made.copy, argc, argv);
 	if (!words)
 		return RUN_FAILED;
 	run->argv = words;
@@ -230,17 +234,33 @@ static const char *run_directory(void)
 	return slash && !strcmp(slash, name) ? directory : NULL;
 }
 
+/*
+ * Run a launch, or a command, which `ckptctl resume` makes one. A command gets what sbatch was told
+ * only here: the name of its job is made of the command alone.
+ */
+static int run_launch(struct run *run, int argc, char **argv)
+{
+	const char *every = getenv("STILLPOINT_CKPT_INTERVAL"), *keep = getenv("STILLPOINT_CKPT_KEEP");
+	bool told = !is_launch(argv[0]) && ((every && *every) || (keep && *keep));
+	char **words = told ? run_words(NULL, argc, argv) : NULL;
+	int status;
+
+	if (told && !words)
+		return RUN_FAILED;
+	run->argv = words ? words : argv;
+	/* The fronts are for the script: a launched program has the real srun. */
+	unsetenv("STILLPOINT_CKPT");
+	status = run_main(run);
+	free(words);
+	return status;
+}
+
 static int run_outside(struct run *run, int argc, char **argv)
 {
 	int status = run_identify(run, argv);
 
-	if (!status) {
-		run->argv = argv;
-		/* The fronts are for the script: a launched program has the real srun. */
-		if (!run->script)
-			unsetenv("STILLPOINT_CKPT");
-		status = run->script ? run_script(run, argc, argv) : run_main(run);
-	}
+	if (!status)
+		status = run->script ? run_script(run, argc, argv) : run_launch(run, argc, argv);
 	launch_close(&run->launch);
 	return status;
 }

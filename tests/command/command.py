@@ -955,6 +955,30 @@ def script_as_job(node):
 
 
 @test
+def sbatch_words(node):
+    """a command of a batch script gets the number of checkpoints that sbatch was told, and its job
+    has the same name without"""
+    with open(f'{node.base}/slurm.conf', 'w') as f:
+        f.write('ClusterName=c\nSlurmctldHost=localhost\nSlurmctldPort=1\nNodeName=localhost\n'
+                'MessageTimeout=2\n')
+    for job, told in (('79', {}), ('80', {'STILLPOINT_CKPT_KEEP': '3'})):
+        done = subprocess.run(
+            [f'{TOP}/build/bin/ckpt-slurm-run', '--', 'echo', 'a', 'command'],
+            capture_output=True, stdin=subprocess.DEVNULL, timeout=60 * daemon.ARGS.slow,
+            env={'PATH': f'{TOP}/build/bin:{os.environ["PATH"]}', 'CKPTD_SOCKET': node.socket,
+                 'TMPDIR': node.base, 'SLURM_JOB_ID': job,
+                 'SLURM_CONF': f'{node.base}/slurm.conf', **told})
+        equal((done.returncode, done.stdout), (0, b'a command\n'), done.stderr)
+    jobs = node.jobs('--all').items()
+    equal(len({j['name'].split('.', 1)[1] for _, j in jobs}), 1, f'names behind the number ({jobs})')
+    kept = []
+    for number, _ in sorted(jobs):
+        with open(f'{node.images}/{number}/job.json') as f:
+            kept += re.findall(r'\\?"keep\\?": ?(\d+)', f.read())
+    equal(kept, ['3'], 'what the records keep')
+
+
+@test
 def batch_contract(node):
     """ckpt-batch: its words and exit statuses are what a batch system stands on"""
     def batch(*args):

@@ -51,13 +51,6 @@ report $? 'one task is started under ckpt-slurm-run'
 report $? 'the directory of the slots is the user'"'"'s alone'
 rm -rf "$slots"
 
-export STILLPOINT_CKPT_INTERVAL=30m STILLPOINT_CKPT_KEEP=3
-front -n 1 prog one
-grep -qx 'started: -- ckptctl run --every 30m --keep 3 -- prog one' "$work/out"
-report $? 'with the interval and the number of checkpoints that sbatch was told'
-unset STILLPOINT_CKPT_INTERVAL STILLPOINT_CKPT_KEEP
-rm -rf "$slots"
-
 chmod g+s "$work/tmp"
 front -n 1 prog two
 grep -qx 'started: -- prog two' "$work/out"
