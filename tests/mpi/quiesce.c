@@ -244,6 +244,27 @@ static bool caught_up(const struct job *job)
 	return true;
 }
 
+/* Those of a cut that failed would have ranks go on too far now. */
+static void forget_targets(struct job *job)
+{
+	for (uint32_t i = 0; i < job->nr; i++) {
+		struct status_target *targets = status_targets(job->page[i]);
+
+		for (uint32_t k = 0; k < COMMS; k++) {
+			__atomic_store_n(&targets[k].id, 0, __ATOMIC_RELEASE);
+			targets[k].seq = 0;
+		}
+	}
+}
+
+/* The one that @wait stands before; it may be a moment old, so the lower number counts. */
+static uint64_t next_of(const struct status_wait *wait, const struct status_comm *comm)
+{
+	uint64_t begun = __atomic_load_n(&comm->seq, __ATOMIC_ACQUIRE);
+
+	return (wait->seq < begun ? wait->seq : begun) + 1;
+}
+
 /* Ranks that we hold before a collective begin it, for somebody who waits for a message first. */
 static void let_on(struct job *job)
 {
@@ -253,7 +274,7 @@ static void let_on(struct job *job)
 
 		for (uint32_t k = 0; k < COMMS && wait->held == STATUS_HELD && wait->comm; k++)
 			if (comms[k].id == wait->comm)
-				raise_to(job, comms[k].id, comms[k].seq + 1);
+				raise_to(job, comms[k].id, next_of(wait, &comms[k]));
 	}
 	job->stalls++;
 }
@@ -386,6 +407,7 @@ static bool cut(struct job *job)
 	bool good;
 
 	job->deadline = begin + LIMIT_MS;
+	forget_targets(job);
 	order(job, STATUS_QUIESCE);
 	good = wait_for(job, STATUS_QUIESCED, false);
 	if (good) {
