@@ -4,9 +4,11 @@
  * arguments that are odd now and then, from two threads on one context, while the processes they
  * name are killed, stopped and continued.
  *
- * Nothing is expected of an answer.  The processes run on, and the kernel does not complain.  The
- * seed is new each time and printed; FUZZ_SEED repeats a run, but for what the threads' race makes
- * of it.  FUZZ_ROUNDS is the number of contexts.
+ * Nothing is expected of an answer.  The processes run on, and the kernel does not complain.  Only
+ * a command that ends its target by right is an exception: the trees that the context may have
+ * named are made anew then, and all others still have to run.  The seed is new each time and
+ * printed; FUZZ_SEED repeats a run, but for what the threads' race makes of it.  FUZZ_ROUNDS is the
+ * number of contexts.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -16,6 +18,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -24,6 +27,7 @@
 #include "tests/kselftest/capture_rig.h"
 
 #define TREES		3
+#define RUNNERS		3	/* of each tree: two threads and a child, with a counter each */
 #define COMMANDS	30	/* of each thread on each context */
 #define BUFFER		(1UL << 20)
 
@@ -31,6 +35,8 @@ struct fuzzer {
 	uint64_t state;
 	int fd;
 	unsigned int done, good;
+	unsigned int named;	/* trees that a TARGET may have been given, a bit each */
+	bool killed;		/* the target was ended by right */
 };
 
 static struct {
@@ -81,6 +87,15 @@ static pid_t any_tree(struct fuzzer *f)
 	return fuzz.trees[below(f, TREES)];
 }
 
+/* A root for TARGET. */
+static pid_t named_tree(struct fuzzer *f)
+{
+	unsigned int i = (unsigned int)below(f, TREES);
+
+	f->named |= 1U << i;
+	return fuzz.trees[i];
+}
+
 /* A command as a sensible caller might give it; its structure lies in @arg. */
 static unsigned long sensible(struct fuzzer *f, void *arg)
 {
@@ -89,8 +104,8 @@ static unsigned long sensible(struct fuzzer *f, void *arg)
 
 	switch (below(f, 10)) {
 	case 0:
-		((pid_t *)(fuzz.buffer + BUFFER / 2))[0] = any_tree(f);
-		((pid_t *)(fuzz.buffer + BUFFER / 2))[1] = any_tree(f);
+		((pid_t *)(fuzz.buffer + BUFFER / 2))[0] = named_tree(f);
+		((pid_t *)(fuzz.buffer + BUFFER / 2))[1] = named_tree(f);
 		*(struct ckpt_target *)arg = (struct ckpt_target){
 			.size = sizeof(struct ckpt_target), .flags = once_in(f, 4),
 			.nr_roots = 1 + (uint32_t)below(f, 2),
@@ -163,6 +178,22 @@ static unsigned long damage(struct fuzzer *f, unsigned long nr, void *arg)
 	}
 }
 
+/*
+ * Does this command, with the @flags that it was given, end the target by right?  @words is its
+ * structure afterwards.  A SNAPSHOT with the number of THAW does, and a DROP with that of ROLLBACK:
+ * release kills a tree whose memory a rollback has emptied, also if the rollback failed half-way.
+ */
+static bool ends_target(unsigned long nr, uint32_t flags, const void *words, bool failed)
+{
+	const struct ckpt_rollback *rollback = words;
+
+	if (_IOC_NR(nr) == _IOC_NR(CKPT_IOC_THAW))
+		return !failed && flags & CKPT_THAW_KILL;
+	if (_IOC_NR(nr) == _IOC_NR(CKPT_IOC_ROLLBACK))
+		return !failed || rollback->nr_threads;
+	return false;
+}
+
 static void disturb(struct fuzzer *f)
 {
 	pid_t pid = any_tree(f);
@@ -189,13 +220,18 @@ static void *give_commands(void *arg)
 	pthread_barrier_wait(&fuzz.begun);
 	for (int i = 0; i < COMMANDS; i++) {
 		unsigned long nr;
+		uint32_t flags;
+		bool failed;
 
 		memset(words, 0, sizeof(words));
 		nr = sensible(f, words);
 		if (once_in(f, 3))
 			nr = damage(f, nr, words);
 		f->done++;
-		if (!ioctl(f->fd, nr, words)) {
+		flags = (uint32_t)(words[0] >> 32);	/* each structure begins with size, flags */
+		failed = ioctl(f->fd, nr, words);
+		f->killed = f->killed || ends_target(nr, flags, words, failed);
+		if (!failed) {
 			f->good++;
 			if (nr == CKPT_IOC_FILE_GET)
 				close(*(int *)(fuzz.buffer + BUFFER - 3 * PAGE));
@@ -205,33 +241,51 @@ static void *give_commands(void *arg)
 	return NULL;
 }
 
-static void *run_on(void *unused)
+/* The counter of a runner is shared->n[@which]. */
+static void *run_on(void *which)
 {
 	for (;;) {
-		shared->n[0]++;
+		shared->n[(long)which]++;
 		usleep(1000);
 	}
-	return unused;
+	return NULL;
 }
 
-static void family(void *which)
+static void family(void *first)
 {
+	long n = (long)first;
 	pthread_t thread;
 
-	(void)which;
-	if (!fork())
-		run_on(NULL);
-	pthread_create(&thread, NULL, run_on, NULL);
+	if (!fork()) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		am_ready();
+		run_on((void *)(n + 2));
+	}
+	pthread_create(&thread, NULL, run_on, (void *)(n + 1));
 	am_ready();
-	run_on(NULL);
+	run_on((void *)n);
 }
 
 static void new_tree(int i)
 {
 	shared->ready = 0;
-	fuzz.trees[i] = spawn(family, NULL);
-	wait_ready(1);
+	fuzz.trees[i] = spawn(family, (void *)(long)(i * RUNNERS));
+	wait_ready(2);
 	setpgid(fuzz.trees[i], 0);
+}
+
+static void replace_tree(int i)
+{
+	reap(fuzz.trees[i]);
+	new_tree(i);
+}
+
+static bool tree_runs(int i)
+{
+	for (int runner = 0; runner < RUNNERS; runner++)
+		if (!advances(&shared->n[i * RUNNERS + runner], 5000 * slow()))
+			return false;
+	return true;
 }
 
 static uint64_t seed_of(const char *name, uint64_t otherwise)
@@ -241,7 +295,8 @@ static uint64_t seed_of(const char *name, uint64_t otherwise)
 	return text ? strtoull(text, NULL, 0) : otherwise;
 }
 
-static void fuzz_round(struct fuzzer *random, unsigned int *done, unsigned int *good)
+/* True if the target was ended by right; its trees are new then. */
+static bool fuzz_round(struct fuzzer *random, unsigned int *done, unsigned int *good)
 {
 	struct fuzzer threads[2];
 	pthread_t thread;
@@ -255,12 +310,19 @@ static void fuzz_round(struct fuzzer *random, unsigned int *done, unsigned int *
 	close(fd);
 	*done += threads[0].done + threads[1].done;
 	*good += threads[0].good + threads[1].good;
+	if (!threads[0].killed && !threads[1].killed)
+		return false;
+	for (int i = 0; i < TREES; i++)
+		if ((threads[0].named | threads[1].named) & 1U << i)
+			replace_tree(i);
+	return true;
 }
 
 part(fuzz)
 {
 	uint64_t seed = seed_of("FUZZ_SEED", now_ns() ^ (uint64_t)getpid() << 32);
-	unsigned int rounds = (unsigned int)seed_of("FUZZ_ROUNDS", 100), done = 0, good = 0;
+	unsigned int rounds = (unsigned int)seed_of("FUZZ_ROUNDS", 100);
+	unsigned int done = 0, good = 0, ended = 0;
 	struct fuzzer random = { .state = seed | 1 };
 
 	tap_note("seed %llu (FUZZ_SEED), %u contexts", (unsigned long long)seed, rounds);
@@ -271,20 +333,18 @@ part(fuzz)
 	for (int i = 0; i < TREES; i++)
 		new_tree(i);
 	for (unsigned int round = 0; round < rounds; round++) {
-		fuzz_round(&random, &done, &good);
-		if (once_in(&random, 10)) {	/* the descriptors stay behind: killed unseen */
-			int i = (int)below(&random, TREES);
-
-			reap(fuzz.trees[i]);
-			new_tree(i);
-		}
+		ended += fuzz_round(&random, &done, &good);
+		if (once_in(&random, 10))	/* the descriptors stay behind: killed unseen */
+			replace_tree((int)below(&random, TREES));
 	}
+	tap_note("the target was ended by right in %u contexts", ended);
 	tap_ok(good > done / 50, "%u commands from two threads, %u succeeded", done, good);
 	for (int i = 0; i < TREES; i++) {
 		kill(fuzz.trees[i], SIGCONT);
 		tap_is(waitpid(fuzz.trees[i], NULL, WNOHANG), 0, "process %d is there", i);
 	}
-	tap_ok(advances(&shared->n[0], 5000 * slow()), "and they run");
+	for (int i = 0; i < TREES; i++)
+		tap_ok(tree_runs(i), "and runs, with its thread and its child (process %d)", i);
 	for (int i = 0; i < TREES; i++)
 		reap(fuzz.trees[i]);
 	munmap(fuzz.buffer, BUFFER);
