@@ -43,8 +43,11 @@ static enum verdict_cause verdict_sampled(const struct fact_rank *rank, uint64_t
 	*ret_confirmed = true;
 	if (rank->state == 'D')
 		return CAUSE_DISK;
-	if (rank->doing != FACT_OUTSIDE && (!rank->placed || rank->in_library))
-		return CAUSE_LIBRARY;
+	if (rank->doing != FACT_OUTSIDE && (!rank->placed || rank->in_library)) {
+		/* waits for others, as in a circle, or is where a checkpoint alone could hold it */
+		*ret_confirmed = fact_is_blocked(rank) || rank->samples > 1;
+		return *ret_confirmed ? CAUSE_LIBRARY : CAUSE_ONCE;
+	}
 	*ret_confirmed = rank->samples > 1;
 	if (!*ret_confirmed)
 		return CAUSE_ONCE;

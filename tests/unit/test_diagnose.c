@@ -139,7 +139,36 @@ static void test_once(void **state)
 	assert_int_equal(v.cause, CAUSE_ONCE);
 	match_done(&match);
 
-	/* a circle needs no second look */
+	/* in a call that waits for nobody: so it would be if the checkpoint alone held it there */
+	all_wait(ranks, 4, 9);
+	begun[3][0].seq--;
+	ranks[3].doing = FACT_INSIDE;
+	ranks[3].comm = ranks[3].seq = ranks[3].since_ms = 0;
+	ranks[3].samples = 1;
+	v = judge(ranks, 4, &match);
+	assert_int_equal(match.kind, MATCH_MISSING);
+	assert_int_equal(match.suspects[0], 3);
+	assert_int_equal(v.kind, VERDICT_UNKNOWN);
+	assert_int_equal(v.cause, CAUSE_ONCE);
+	match_done(&match);
+	ranks[3].samples = 2;
+	v = judge(ranks, 4, &match);
+	assert_int_equal(v.kind, VERDICT_HANGS);
+	assert_int_equal(v.cause, CAUSE_LIBRARY);
+	match_done(&match);
+
+	/* a receive from anybody, when nobody is left who could send, needs no second look */
+	all_wait(ranks, 4, 9);
+	waits_for(&ranks[3], FACT_NONE);
+	ranks[3].samples = 1;
+	v = judge(ranks, 4, &match);
+	assert_int_equal(match.suspects[0], 3);
+	assert_int_equal(v.kind, VERDICT_HANGS);
+	assert_int_equal(v.cause, CAUSE_LIBRARY);
+	match_done(&match);
+
+	/* nor does a circle */
+	all_wait(ranks, 4, 9);
 	waits_for(&ranks[0], 1);
 	waits_for(&ranks[1], 0);
 	ranks[0].samples = 1;

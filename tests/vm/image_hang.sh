@@ -139,6 +139,20 @@ circle() {
 		mpi_ranks.0.thread.samples 1
 }
 receive() { diagnose "$job:1" && is verdict '"hangs"' cause '"circle"' suspects '[0, 1]'; }
+# world COLUMN: of the line of MPI_COMM_WORLD: 3, collectives begun by all ranks; 5, by any
+world() { ctl diag colls "$job" | awk -v column="$1" '$1 == "WORLD" { print $column }'; }
+# all ranks begin collectives that none had begun, however little this machine lets them run
+go_on() {
+	local before least=0 end=$((SECONDS + 60 * VM_SLOW))
+	before=$(world 5)
+	while [ -n "$before" ] && [ $SECONDS -lt $end ]; do
+		least=$(world 3)
+		[ "${least:-0}" -le "$before" ] || return 0
+		sleep 0.2
+	done
+	echo "all ranks have begun $least collectives; before, one had begun $before"
+	return 1
+}
 at_work() {
 	for g in 1 2; do
 		diagnose "$job:$g" || return
@@ -170,7 +184,7 @@ done
 export HANG_SECONDS=900
 try 'a job that computes' hangs clean
 try 'its checkpoint' ctl checkpoint "$job"
-sleep 1
+try 'every rank goes on' go_on
 try 'another checkpoint of it' ctl checkpoint "$job"
 try 'it is killed' over
 try 'no false alarm' at_work
