@@ -306,11 +306,32 @@ def never_waits(node):
     job.end()
 
 
+# writes a little, again and again, until it is to end
+WRITES_ON = '''
+import threading
+def write_on():
+    fd = os.open(f'{d}/NAME', os.O_WRONLY | os.O_CREAT, 0o600)
+    while not os.path.exists(f'{d}/end'):
+        os.write(fd, bytes(1000))
+        time.sleep(0.2)
+    os.close(fd)
+threading.Thread(target=write_on).start()
+'''
+
+
+def top_with(node, jobs, user=None):
+    """The jobs of io top, ascending, once these are among them: it looks back a few seconds."""
+    def listed():
+        got = sorted(j['job'] for j in node.json('io', 'top', user=user)['jobs'])
+        return got if set(jobs) <= set(got) else None
+    return wait_for(f'io top to have {jobs}', 30, listed)
+
+
 @test
 def rights(node):
     """a user sees his own jobs only; everybody sees devices"""
-    his = Traced(node, "os.close(put('his', 1000, 10))", user=USER)
-    mine = Traced(node, "os.close(put('mine', 1000, 10))")
+    his = Traced(node, WRITES_ON.replace('NAME', 'his'), user=USER)
+    mine = Traced(node, WRITES_ON.replace('NAME', 'mine'))
     his.go()
     mine.go()
     settled(mine, lambda r: r['operations']['write']['count'] >= 10)
@@ -319,8 +340,9 @@ def rights(node):
     for args in (('io', 'report', str(mine.job)), ('io', 'watch', str(mine.job), 'off')):
         done = node.ctl(*args, user=USER, check=False)
         equal(done.returncode, 1, f'{args} of another user ({done.stderr})')
-    equal([j['job'] for j in node.json('io', 'top', user=USER)['jobs']], [his.job], 'top')
-    equal({j['job'] for j in node.json('io', 'top')['jobs']}, {his.job, mine.job}, 'top of root')
+    both = sorted([his.job, mine.job])
+    equal(top_with(node, both), both, 'top of root')
+    equal(top_with(node, [his.job], user=USER), [his.job], 'top')
     devices = node.json('dev', 'list', '--interval', '200ms', user=USER)['devices']
     check(any(d['device'].startswith('nvme') for d in devices), f'devices: {devices}')
     mine.end()
