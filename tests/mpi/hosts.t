@@ -407,8 +407,8 @@ full_shim() {
 
 # KILL ends what is still starting, on all nodes
 kills_start() {
-	local id
-	ckptrun -n 2 --hosts n1,n3 --mpi none sleep 600 </dev/null >"$work/out" 2>&1 &
+	local id nap=600.$$$RANDOM	# other tests of this machine sleep, too
+	ckptrun -n 2 --hosts n1,n3 --mpi none sleep $nap </dev/null >"$work/out" 2>&1 &
 	for _ in {1..50}; do
 		id=$(ckptctl ps --json | python3 -c 'import json, sys
 print(*[j["job"] for j in json.load(sys.stdin)["result"]["jobs"] if j["state"] == "starting"])')
@@ -418,7 +418,7 @@ print(*[j["job"] for j in json.load(sys.stdin)["result"]["jobs"] if j["state"] =
 	ckptctl kill "$id" KILL || return
 	wait $! && return 1
 	cat "$work/out"
-	grep -q 'killed while it was being started' "$work/out" && ! pgrep -fx 'sleep 600'
+	grep -q 'killed while it was being started' "$work/out" && ! pgrep -fx "sleep $nap"
 }
 
 # The same; and n2, which had started its part, is cut off: it is not waited for longer than for a
