@@ -32,6 +32,8 @@ USER = 65534
 KHUGEPAGED = '/sys/kernel/mm/transparent_hugepage/khugepaged/scan_sleep_millisecs'
 
 COUNTER = 'i=0; while [ $i -lt {n} ]; do echo n$i; i=$((i+1)); sleep 0.1; done; exit 9'
+# the same, but it runs until it is let go, however long that takes
+HELD = COUNTER.replace('; exit 9', '; until [ -e {go} ]; do sleep 0.1; done; exit 9')
 
 
 def test(f):
@@ -115,6 +117,7 @@ class Node:
         self.base = f'{base}/{name}'
         self.images = images or f'{base}/images'
         self.key = f'{base}/key'
+        self.go = f'{base}/go'
         self.socket = f'/run/ckptd-test-{os.getpid()}-{name}.sock'
         self.log = open(f'{base}/{name}.log', 'ab')
         self.settings = {}
@@ -211,6 +214,14 @@ class Node:
         if user:
             opts = (*opts, '--chdir', '/')
         return self.run('/bin/sh', '-c', script, user=user, opts=opts)
+
+    def held(self, n, user=None, opts=()):
+        """A job that counts to n, and ends with status 9 once let_go() was called."""
+        return self.shell(HELD.format(n=n, go=self.go), user=user, opts=opts)
+
+    def let_go(self):
+        with open(self.go, 'w'):
+            pass
 
     def jobs(self, *opts):
         return {j['job']: j for j in self.json('ps', *opts)['jobs']}
@@ -470,13 +481,14 @@ def limits_of_the_caller(node):
 @test
 def daemon_dies(node):
     """SIGKILL of ckptd: job and output go on, the next one finds both"""
-    job = node.shell(COUNTER.format(n=40))
+    job = node.held(40)
     node.lines(job, 3)
     node.kill()
     node.lines(job, 8)
     node.start()
     equal(node.jobs()[job]['state'], 'running', 'state')
     node.ctl('checkpoint', str(job))
+    node.let_go()
     equal(node.wait(job), 9, 'status')
     equal(node.output(job), counted(40), 'output')
 
@@ -521,13 +533,13 @@ def client_dies(node):
 def shim_dies(node):
     """SIGKILL of a shim: a job that writes to files runs on and can be saved"""
     with tempfile.TemporaryDirectory(dir=ARGS.work) as d:
-        job = node.shell(COUNTER.format(n=30), opts=('-o', d + '/out', '-e', d + '/err'))
+        job = node.held(30, opts=('-o', d + '/out', '-e', d + '/err'))
         with open(f'{node.base}/jobs/{job}/shim.json') as f:
             os.kill(json.load(f)['shim'], signal.SIGKILL)
-        time.sleep(0.5)
-        equal(node.jobs()[job].get('shim_lost'), True, 'ps')
+        wait_for('ps to say so', 10, lambda: node.jobs()[job].get('shim_lost') is True)
         node.ctl('checkpoint', '--kill', str(job))
         node.ctl('restart', str(job))
+        node.let_go()
         equal(node.wait(job), 9, 'status')
         with open(d + '/out') as f:
             equal(f.read(), counted(30), 'output')
@@ -566,7 +578,7 @@ def two_daemons(node):
 @test
 def checkpoint_and_restart(node):
     """checkpoint, run on, checkpoint --kill, restart twice: nothing lost or doubled"""
-    job = node.shell(COUNTER.format(n=40))
+    job = node.held(40)
     node.lines(job, 3)
     result = node.json('checkpoint', str(job))
     equal((result['job'], result['generation']), (job, 1), 'checkpoint')
@@ -578,8 +590,10 @@ def checkpoint_and_restart(node):
         node.ctl('restart', f'{job}:{generation}')
         equal(node.job(job)['state'], 'running', 'state')
         node.fails(3, 'still runs', 'restart', str(job))
+        node.let_go()
         equal(node.wait(job), 9, 'status')
         equal(node.output(job), counted(40), 'output')
+        os.unlink(node.go)
     check([f for f in os.listdir(f'{node.images}/{job}') if f.startswith('stdout.cut')],
           'what generation 1 cut off is kept')
 
@@ -726,10 +740,11 @@ print(*before)
 @test
 def host_namespace_job(node):
     """a --host-ns job restarts, in a PID namespace of its own if pids are taken"""
-    job = node.shell(COUNTER.format(n=25), opts=('--host-ns',))
+    job = node.held(25, opts=('--host-ns',))
     node.lines(job, 3)
     node.ctl('checkpoint', '--kill', str(job))
     node.ctl('restart', str(job))
+    node.let_go()
     equal(node.wait(job), 9, 'status')
     equal(node.output(job), counted(25), 'output')
 
@@ -1164,7 +1179,7 @@ def damaged_and_swapped(node):
 @test
 def checkpoints_by_themselves(node):
     """run --auto: generations come by themselves, also after ckptd died, and restart"""
-    job = node.shell(COUNTER.format(n=300), opts=('--auto', '--every', '2s'))
+    job = node.held(300, opts=('--auto', '--every', '2s'))
     node.fails(1, 'no checkpoint yet', 'interval', str(job))
     wait_for('two generations', 60, lambda: len(node.generations(job)) >= 2)
     node.kill()
@@ -1182,6 +1197,7 @@ def checkpoints_by_themselves(node):
     node.ctl('kill', str(job), 'KILL')
     node.wait(job)
     node.ctl('restart', f'{job}:{generations[-1]}')
+    node.let_go()
     equal(node.wait(job), 9, 'status')
     equal(node.output(job), counted(300), 'output')
     restarts = node.json('stats', str(job))['restarts']
@@ -1247,7 +1263,7 @@ def refused_by_itself(node):
 @test
 def users_and_their_jobs(node):
     """a user has his own jobs, and nobody else's"""
-    mine = node.shell(COUNTER.format(n=60), user=USER)
+    mine = node.held(60, user=USER)
     roots = node.shell(COUNTER.format(n=1000))
     node.lines(mine, 3)
     seen = {j['job'] for j in node.json('ps', user=USER)['jobs']}
@@ -1266,6 +1282,7 @@ def users_and_their_jobs(node):
     for p in [pid, *children]:
         equal(os.stat(f'/proc/{p}').st_uid if p in children else
               uid_of(p), USER, f'owner of {p}')
+    node.let_go()
     equal(node.wait(mine), 9, 'status')
     equal(node.output(mine), counted(60), 'output')
 
@@ -1565,7 +1582,7 @@ def another_node(node):
     """a node that never saw the job restarts it from the images alone"""
     two = Node(node.base.rsplit('/', 1)[0], 'node2').start()
     try:
-        job = node.shell(COUNTER.format(n=50))
+        job = node.held(50)
         node.lines(job, 5)
         node.ctl('checkpoint', str(job))
         node.lines(job, 12)
@@ -1582,6 +1599,7 @@ def another_node(node):
         equal(two.jobs()[job]['node'], 'node2', 'node')
         node.start()
         node.fails(3, 'node2', 'restart', str(job))
+        node.let_go()
         equal(two.wait(job), 9, 'status')
         equal(two.output(job), counted(50), 'output')
         equal(node.job(job)['state'], 'ended', 'what the other node knows')
@@ -1591,6 +1609,7 @@ def another_node(node):
         equal(done.returncode, 9, 'restart --attach, back on the first node')
         check(done.stdout.decode().endswith('n49\n'), 'its output')
         equal(node.wait(job), 9, 'status on the first node')
+        os.unlink(node.go)
         two.ctl('restart', str(job))
         node.fails(3, 'node2', 'restart', str(job))
         two.ctl('kill', str(job), 'KILL')
@@ -1610,7 +1629,7 @@ def spawn(script, out):
 def dump_and_restore_by_daemon(node):
     """dump and restore of a tree by ckptd: waiting and detached"""
     with tempfile.TemporaryDirectory(dir=ARGS.work) as d:
-        p = spawn(COUNTER.format(n=30), d + '/out')
+        p = spawn(HELD.format(n=30, go=node.go), d + '/out')
         wait_for('lines', 20, lambda: os.path.getsize(d + '/out') > 10)
         node.ctl('dump', '--pid', str(p.pid), '--dir', d + '/image', '--kill')
         equal(p.wait(), -9, 'killed')
@@ -1618,6 +1637,7 @@ def dump_and_restore_by_daemon(node):
         check(alive(result['pids'][0]), 'runs')
         os.kill(result['pids'][0], signal.SIGKILL)
         wait_for('its end', 5, lambda: not alive(result['pids'][0]))
+        node.let_go()
         message = node.fails(9, '', 'restore', '--json', '--dir', d + '/image')
         equal(json.loads(message.rsplit('\n', 2)[-2])['result']['exit_status'], 9, message)
         with open(d + '/out') as f:
@@ -1628,7 +1648,7 @@ def dump_and_restore_by_daemon(node):
 def restored_in_a_namespace_again(node):
     """a tree in a PID namespace that a restore made is dumped and restored by the pid it said"""
     with tempfile.TemporaryDirectory(dir=ARGS.work) as d:
-        p = spawn(COUNTER.format(n=80), d + '/out')
+        p = spawn(HELD.format(n=80, go=node.go), d + '/out')
         wait_for('lines', 20, lambda: os.path.getsize(d + '/out') > 10)
         pid = p.pid
         for n in range(2):
@@ -1637,6 +1657,7 @@ def restored_in_a_namespace_again(node):
             wait_for('its end', 5, lambda: p.poll() is not None and not alive(pid))
             pid = node.json('restore', '--dir', image, '--detach', '--pidns',
                             'new')['pids'][0]
+        node.let_go()
         wait_for('the end', 60, lambda: not alive(pid))
         with open(d + '/out') as f:
             equal(f.read(), counted(80), 'output')
@@ -1683,7 +1704,7 @@ def restored_without_exit_signal(node):
 def restore_outlives_daemon(node):
     """a restored tree does not need ckptd, nor does who waits for it"""
     with tempfile.TemporaryDirectory(dir=ARGS.work) as d:
-        p = spawn(COUNTER.format(n=30), d + '/out')
+        p = spawn(HELD.format(n=60, go=node.go), d + '/out')
         wait_for('lines', 20, lambda: os.path.getsize(d + '/out') > 10)
         node.ctl('dump', '--pid', str(p.pid), '--dir', d + '/image', '--kill')
         p.wait()
@@ -1691,8 +1712,9 @@ def restore_outlives_daemon(node):
                                    stdin=subprocess.DEVNULL)
         size = os.path.getsize(d + '/out')
         wait_for('more', 20, lambda: os.path.getsize(d + '/out') > size)
-        time.sleep(0.5)			# the answer to who waits is on its way
+        time.sleep(0.5 * ARGS.slow)	# the answer to who waits is on its way
         node.kill()
+        node.let_go()
         equal(waiting.wait(60 * ARGS.slow), 9, 'status')
         node.start()
 
