@@ -102,7 +102,7 @@ static int lease_module_users(void)
 /* The timer has fired, and the work item that frees the lease may take a moment. */
 static bool lease_module_free(void)
 {
-	for (int i = 0; i < 1000; i++) {
+	for (unsigned int i = 0; i < 1000 * slow(); i++) {
 		if (!lease_module_users())
 			return true;
 		usleep(1000);
@@ -113,32 +113,33 @@ static bool lease_module_free(void)
 part(lease)
 {
 	pid_t pid = lease_spawn();
-	long took;
+	long took, factor = slow();
 
-	tap_is(lease_ahead(pid, 300), 0, "begin a lease");
+	tap_is(lease_ahead(pid, 300 * factor), 0, "begin a lease");
 	tap_is(lease_module_users(), 1, "it holds the module, though no device is open");
-	took = lease_ends(pid, 5000);
+	took = lease_ends(pid, 5000 * factor);
 	tap_note("ended after %ld ms", took);
-	tap_ok(took >= 250 && took < 2000, "when it ends, the namespace is killed");
+	tap_ok(took >= 250 * factor && took < 2000 * factor,
+	       "when it ends, the namespace is killed");
 	tap_ok(lease_module_free(), "and the module can go");
 
 	pid = lease_spawn();
-	for (int i = 0; i < 10; i++) {
-		if (lease_ahead(pid, 400))
+	for (long i = 0; i < 10 * factor; i++) {
+		if (lease_ahead(pid, 400 * factor))
 			tap_bail("it cannot be moved on");
 		usleep(100000);
 	}
 	tap_ok(!kill(pid, 0) && lease_ends(pid, 0) == -1, "moved on again and again, it runs");
-	tap_is(lease_ahead(pid, 50), 0, "an earlier end is taken");
-	tap_is(lease_ends(pid, 150), -1, "and changes nothing");
+	tap_is(lease_ahead(pid, 50 * factor), 0, "an earlier end is taken");
+	tap_is(lease_ends(pid, 150 * factor), -1, "and changes nothing");
 	tap_is(lease_until(pid, 0), 0, "give it up");
-	tap_is(lease_ends(pid, 800), -1, "then nothing is killed");
+	tap_is(lease_ends(pid, 800 * factor), -1, "then nothing is killed");
 	tap_is(lease_until(pid, 0), -ENODATA, "there is none to give up any more");
 	tap_ok(lease_module_free(), "and the module can go");
 
-	tap_is(lease_ahead(pid, 400), 0, "begin another");
+	tap_is(lease_ahead(pid, 400 * factor), 0, "begin another");
 	lease_kill(pid);
-	tap_is(lease_ahead(pid, 400), -ESRCH, "the namespace has ended by itself");
+	tap_is(lease_ahead(pid, 400 * factor), -ESRCH, "the namespace has ended by itself");
 	tap_ok(lease_module_free(), "what is left goes when the end comes");
 }
 

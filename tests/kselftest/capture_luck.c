@@ -75,7 +75,7 @@ part(kill)
 			kill(pid, SIGKILL);
 			_exit(0);
 		}
-		cap_freeze(fd, 5000, 10000, NULL);
+		cap_freeze(fd, slowly(5000), 10000, NULL);
 		cap_snapshot(fd, i & 1 ? CKPT_SNAPSHOT_NO_COW : 0, NULL);
 		cap_thaw(fd, 0, NULL);
 		close(fd);
@@ -105,19 +105,20 @@ part(close)
 part(pause)
 {
 	pid_t pid = spawn(counters, (void *)4);
+	unsigned int most = 200 * slow();
 	int fd = cap_open();
 	char page[PAGE];
 
 	wait_ready(4);
 	cap_target(fd, pid, 0);
-	tap_is(cap_freeze(fd, 5000, 200, NULL), 0, "freeze for at most 200 ms");
+	tap_is(cap_freeze(fd, slowly(5000), most, NULL), 0, "freeze for at most %u ms", most);
 	tap_is(cap_snapshot(fd, CKPT_SNAPSHOT_NO_COW, NULL), 0, "snapshot");
 	tap_ok(!advances(&shared->n[2], 50), "it stands still");
 	tap_ok(advances(&shared->n[2], 5000 * slow()), "until the kernel lets it go");
 	tap_is(cap_read(fd, 1, CKPT_PAGES_LIVE, PAGE, page, PAGE), -ETIMEDOUT,
 	       "nothing can be read any more");
 	tap_is(cap_thaw(fd, 0, NULL), -ETIMEDOUT, "thaw says so");
-	tap_is(cap_freeze(fd, 5000, 200, NULL), -ETIMEDOUT, "and freeze");
+	tap_is(cap_freeze(fd, slowly(5000), most, NULL), -ETIMEDOUT, "and freeze");
 	tap_ok(recs_refused(fd, CKPT_R_PAUSE_LIMIT, 0), "and there is a reason");
 	close(fd);
 	reap(pid);
@@ -171,7 +172,7 @@ static void owner(void *target)
 	int fd = cap_open();
 
 	cap_target(fd, (pid_t)(long)target, 0);
-	cap_freeze(fd, 5000, 700, NULL);
+	cap_freeze(fd, slowly(5000), 700 * slow(), NULL);
 	cap_snapshot(fd, 0, NULL);
 	am_ready();
 	for (;;)
@@ -217,7 +218,8 @@ part(rmmod)
 	cap_thaw(fd, 0, NULL);
 	kill(pid, SIGSTOP);
 	waitpid(pid, &status, WUNTRACED);
-	tap_is(cap_freeze(fd, 5000, 10000, NULL), 0, "a stopped process has work of ours queued");
+	tap_is(cap_freeze(fd, slowly(5000), 10000, NULL), 0,
+	       "a stopped process has work of ours queued");
 	tap_ok(module_pinned(), "the module stays");
 	close(fd);
 	kill(pid, SIGCONT);
