@@ -42,7 +42,7 @@ static void continued_in(bool timed)
 	shared->n[1] = 0;
 	pid = spawn(await_signal, timed ? shared : NULL);
 	wait_ready(1);
-	sleep_ms(100);
+	await_syscall(pid, SYS_rt_sigtimedwait);
 	kill(pid, SIGSTOP);
 	waitpid(pid, &status, WUNTRACED);
 	fd = cap_open();
@@ -100,7 +100,7 @@ part(small_stack)
 	pid_t pid = spawn(small_stack, NULL);
 
 	wait_ready(1);
-	sleep_ms(100);
+	await_syscall(pid, SYS_rt_sigtimedwait);
 	for (int i = 0; i < 2 && !shared->n[1]; i++) {
 		int fd = cap_frozen(pid, NULL);
 

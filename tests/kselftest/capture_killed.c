@@ -228,12 +228,19 @@ static void notices(void *unused)
 	}
 }
 
-part(killed_large)
+/* False if the other ran again when half of the thaw or more was over. */
+static bool large_is_not_waited_for(void)
 {
-	pid_t pid = spawn(large, NULL), other = spawn(notices, NULL);
+	pid_t pid, other;
 	uint64_t start, end;
 	int fd = cap_open();
+	bool early;
 
+	shared->ready = 0;
+	shared->go = 0;
+	shared->addr[0] = 0;
+	pid = spawn(large, NULL);
+	other = spawn(notices, NULL);
 	wait_ready(2);
 	cap_target_two(fd, pid, other);
 	if (cap_freeze(fd, slowly(5000), 60000, NULL) || cap_snapshot(fd, CKPT_SNAPSHOT_DRY, NULL))
@@ -246,10 +253,21 @@ part(killed_large)
 	end = now_ns();
 	for (unsigned int i = 0; !shared->addr[0] && i < 5000 * slow(); i++)
 		sleep_ms(1);
-	tap_ok(shared->addr[0] && shared->addr[0] - start < (end - start) / 2,
-	       "the other does not wait until its memory is free: %llu of %llu us",
-	       (unsigned long long)(shared->addr[0] - start) / 1000,
-	       (unsigned long long)(end - start) / 1000);
+	early = shared->addr[0] && shared->addr[0] - start < (end - start) / 2;
+	tap_note("the other ran again after %llu of %llu us",
+		 (unsigned long long)(shared->addr[0] - start) / 1000,
+		 (unsigned long long)(end - start) / 1000);
 	close(fd);
 	reap(other);
+	return early;
+}
+
+/* The other may get no processor at once, but not three times: one that waits does so each time. */
+part(killed_large)
+{
+	bool early = false;
+
+	for (int i = 0; i < 3 && !early; i++)
+		early = large_is_not_waited_for();
+	tap_ok(early, "the other does not wait until its memory is free");
 }

@@ -235,7 +235,7 @@ part(restarted)
 	int fd, status;
 
 	wait_ready(1);
-	sleep_ms(50);
+	await_syscall(pid, SYS_nanosleep);
 	kill(pid, SIGSTOP);
 	waitpid(pid, &status, WUNTRACED);
 	fd = cap_frozen(pid, NULL);

@@ -350,6 +350,27 @@ void wait_ready(int n)
 	}
 }
 
+void await_syscall(pid_t tid, long nr)
+{
+	uint64_t end = now_ns() + 20000 * MS * slow();
+	char path[64];
+	long in;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/syscall", tid);
+	do {
+		sleep_ms(5);
+		f = fopen(path, "r");
+		if (!f)
+			tap_bail("%s: %m", path);
+		if (fscanf(f, "%ld", &in) != 1)
+			in = -1;	/* "running" */
+		fclose(f);
+		if (now_ns() > end)
+			tap_bail("%d is not in system call %ld", tid, nr);
+	} while (in != nr);
+}
+
 int reap(pid_t pid)
 {
 	int status = 0;

@@ -81,6 +81,7 @@ bool recs_refused(int fd, enum ckpt_reason reason, pid_t pid);
 pid_t spawn(void (*fn)(void *), void *arg);
 void am_ready(void);			/* said by a child, beside others */
 void wait_ready(int n);			/* until shared->ready reaches n */
+void await_syscall(pid_t tid, long nr);	/* until it sleeps in that call */
 pid_t kill_later(pid_t pid, int sig,
 		 uint64_t delay); /* so many ns after shared->go; who does it is to be waited for */
 int reap(pid_t pid);			/* SIGKILL and wait; status */

@@ -126,10 +126,11 @@ part(sample)
 	pid_t child = spawn(sample_child, NULL);
 	struct ckpt_freeze freeze;
 	unsigned int nr;
-	int fd = cap_open();
+	int fd = cap_open(), status;
 
 	wait_ready(2);
-	sleep_ms(50);
+	await_syscall((pid_t)shared->n[1], SYS_pause);
+	tap_ok(advances(&shared->n[2], 5000 * slow()), "it runs in its loop");
 	tap_is(sample(fd, 2, 1000, ROOM, &nr), -EBADFD, "a context without a target");
 	tap_is(cap_target(fd, child, 0), 0, "target");
 	sample_bounds(fd, child);
@@ -137,16 +138,16 @@ part(sample)
 	tap_is(nr, 2, "of its two threads");
 	sample_spins(nr);
 	sample_sleeps(nr, 'S');
-	tap_ok(advances(&shared->n[2], 1000), "it runs on");
+	tap_ok(advances(&shared->n[2], 1000 * slow()), "it runs on");
 
 	kill(child, SIGSTOP);
-	sleep_ms(100);
+	waitpid(child, &status, WUNTRACED);
 	tap_is(sample(fd, SAMPLES, 1000, ROOM, &nr), 0, "samples of a process that was stopped");
 	tap_is(row_of(nr, shared->n[0])->state, 'T', "it is seen as stopped");
 	tap_ok(is_in_loop(row_of(nr, shared->n[0])->ip), "and where it was");
 	kill(child, SIGCONT);
 
-	tap_is(cap_freeze(fd, slowly(2000), 10000, &freeze), 0, "a freeze after samples");
+	tap_is(cap_freeze(fd, slowly(2000), 10000 * slow(), &freeze), 0, "a freeze after samples");
 	tap_is(sample(fd, 2, 1000, ROOM, &nr), -EBADFD, "no samples of a frozen tree");
 	tap_is(cap_thaw(fd, 0, NULL), 0, "thaw");
 	close(fd);

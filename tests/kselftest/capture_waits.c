@@ -444,7 +444,7 @@ static void interrupted(void *unused)
 	(void)unused;
 	sigaction(SIGUSR1, &sa, NULL);
 	am_ready();
-	shared->n[0] = epoll_wait(fd, &e, 1, 20000) < 0 ? -errno : 0;
+	shared->n[0] = syscall(SYS_epoll_wait, fd, &e, 1, 20000 * slow()) < 0 ? -errno : 0;
 	am_ready();
 	for (;;)
 		pause();
@@ -456,7 +456,7 @@ part(handlers)
 	int fd;
 
 	wait_ready(1);
-	sleep_ms(100);
+	await_syscall(pid, SYS_epoll_wait);
 	fd = cap_frozen(pid, NULL);
 	kill(pid, SIGUSR1);
 	sleep_ms(100);
