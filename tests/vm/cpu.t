@@ -17,6 +17,7 @@ ok_vm "an image of a CPU with AVX2 and BMI2" sh -c "
 	head -c 32 /dev/urandom >/host/cpu.key
 	chmod 600 /host/cpu.key
 	setsid sleep 100000 </dev/null >/dev/null 2>&1 &
+	until [ \"\$(cat /proc/\$!/comm)\" = sleep ]; do sleep 0.1; done
 	exec $ctl dump --pid \$! --dir /host/cpu.image --kill"
 ok "a machine without" scripts/vm up "$other" --kernel "$KERNEL" --owner $$ --mem 1024 \
 	--quiet --module --cpu max,-erms,-fsrm,-avx2,-bmi2
@@ -29,7 +30,10 @@ case $out in
 *) fail "and what is missing is named" "$out" ;;
 esac
 fails_vm "but where it comes from, it is" 143 sh -c "
-	$ctl restore --dir /host/cpu.image & sleep 2; pkill -TERM -x sleep; wait \$!"
+	$ctl restore --dir /host/cpu.image &
+	p=\$!
+	while kill -0 \$p 2>/dev/null; do pkill -TERM -fx 'sleep 100000'; sleep 0.2; done
+	wait \$p"
 ok "the other kernel did not complain" scripts/vm check "$other"
 in_vm rm -rf /host/cpu.image /host/cpu.key
 finish

@@ -26,7 +26,7 @@ ok "an image of a process that may use node 1 only" in_numa sh -c "
 	head -c 32 /dev/urandom >/host/numa.key
 	chmod 600 /host/numa.key
 	setsid numactl --membind=1 sleep 100000 </dev/null >/dev/null 2>&1 &
-	sleep 1
+	until [ \"\$(cat /proc/\$!/comm)\" = sleep ]; do sleep 0.1; done
 	exec $ctl dump --pid \$! --dir /host/numa.image --kill"
 ok "is the same where there are two" in_numa sh -c "
 	$ctl restore --dir /host/numa.image --detach --pidns new &&
