@@ -48,6 +48,9 @@ def serve(name, kind):
         os.makedirs(os.path.dirname(name), exist_ok=True)
         if os.path.exists(name):
             os.unlink(name)
+    else:
+        # connections of a run before this one may still be in TIME_WAIT
+        server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     server.bind(place)
     if kind != 'dgram':
         server.listen(10)

@@ -75,7 +75,9 @@ done
 client /run/other stream idle
 refused "a client of another service" "client of /run/other"
 background python3 "$py" serve 127.0.0.1:4711 tcp
-in_vm sleep 1
+# 0A: it listens
+in_vm sh -c "i=0; until grep -q ': 0100007F:1267 00000000:0000 0A ' /proc/net/tcp ||
+	[ \$i -gt 600 ]; do sleep 0.05; i=\$((i+1)); done"
 client 127.0.0.1:4711 tcp idle
 fails_vm "a client of TCP: refused" 3 "$ckptctl" dump --standalone --pid "$pid" \
 	--dir "$work/c.image"
