@@ -12,7 +12,7 @@ program=build/bin/tests/kselftest/capture_test
 
 # insert WHAT [distrust=NAMES]: the module anew; $said is what it says meanwhile
 insert() {
-	ok_vm "$1" sh -c 'dmesg -C; rmmod ckpt && insmod "$@" && echo "ckpt: in" >/dev/kmsg' \
+	ok_vm "$1" sh -c "dmesg -C; $module_goes"' && insmod "$@" && echo "ckpt: in" >/dev/kmsg' \
 		sh "$top/build/kmod/$KERNEL/ckpt.ko" "${@:2}"
 	said=$(in_vm dmesg | grep 'ckpt: ')
 }

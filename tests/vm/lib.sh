@@ -30,6 +30,10 @@ if [ -z "${VM:-}" ]; then
 	trap 'scripts/vm down "$VM"; rm -rf "build/vm/$VM" "build/vm/$VM.img"' EXIT
 fi
 export KERNEL VM VM_SLOW
+# For a shell in the VM: the module goes out. What is queued or armed keeps the module, and nothing
+# keeps it in the end.
+module_goes="i=0; until rmmod ckpt; do
+	i=\$((i + 1)); [ \$i -lt $((10 * VM_SLOW)) ] || exit 1; sleep 1; done"
 
 n=0
 plan=

@@ -510,7 +510,9 @@ def flipped_byte(node, kind):
 def no_module(node, kind):
     """without the module: said, and the ranks run on"""
     job = poisson(node, kind)
-    subprocess.run(['rmmod', 'ckpt'], check=True)
+    # what is queued or armed keeps it for a moment
+    wait_for('the module goes', 10,
+             lambda: not subprocess.run(['rmmod', 'ckpt'], capture_output=True).returncode)
     try:
         text = node.fails(1, '', 'checkpoint', str(job))
         check('/dev/ckpt' in text or 'module' in text, text)
