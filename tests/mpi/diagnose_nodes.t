@@ -31,7 +31,7 @@ hangs() {
 		grep -qs begun "$work/images/$job"/stdout* && break
 		sleep 0.05
 	done
-	sleep 1
+	sleep 3
 }
 
 over() {

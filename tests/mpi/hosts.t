@@ -158,12 +158,19 @@ stays() {
 # on a node that has not heard yet that the job has ended everywhere; it ends, and its home is
 # slow to say so
 restarted_early() {
-	local id home
+	local id home end=$work/early _
 	home=$(cat "$work/n1/pid")
-	id=$(ckptrun -d -n 2 --hosts n1,n2 --mpi none sleep 2) || return
+	# shellcheck disable=SC2016
+	id=$(ckptrun -d -n 2 --hosts n1,n2 --mpi none sh -c '
+		until [ -e "$0" ]; do sleep 0.1; done; : >"$0.$STILLPOINT_RANK"' "$end") || return
 	until_state "$id" 'running -' || return
 	kill -STOP "$home"
-	sleep 3
+	touch "$end"
+	for _ in {1..300}; do
+		[ -e "$end.0" ] && [ -e "$end.1" ] && break
+		sleep 0.1
+	done
+	sleep 1
 	(sleep 1; kill -CONT "$home") &
 	on 2 restart "$id" >"$work/out" 2>&1
 	wait $!
