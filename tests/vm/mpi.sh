@@ -40,7 +40,7 @@ ctl() { "$top/build/bin/ckptctl" --socket "$work/sock" "$@"; }
 run() { "$top/build/bin/ckptrun" --socket "$work/sock" "$@"; }
 
 # it shall outlast its checkpoints, also where they take ten times as long
-size=64 iterations=400 rest=$((VM_SLOW > 5 ? 20 * VM_SLOW : 40))
+size=64 iterations=400 rest=$((40 + 20 * VM_SLOW))
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 "mpiexec.$kind" $([ "$kind" = mpich ] || echo --oversubscribe) -n "$ranks" \
 	"$program" $size $iterations >"$work/want" 2>"$work/want.err"
