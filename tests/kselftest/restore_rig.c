@@ -181,7 +181,7 @@ static void spawn(struct rig *rig, int index)
 void rig_start(struct rig *rig)
 {
 	struct ckpt_restore_wait wait = {
-		.nr_threads = rig->nr_threads, .timeout_ms = 30000,
+		.nr_threads = rig->nr_threads, .timeout_ms = 30000 * (slow() < 20 ? slow() : 20),
 	};
 	int i, err;
 
@@ -439,9 +439,16 @@ long long now_us(void)
 	return ts.tv_sec * 1000000LL + ts.tv_nsec / 1000;
 }
 
+unsigned int slow(void)
+{
+	const char *s = getenv("VM_SLOW");
+
+	return s && atoi(s) > 0 ? atoi(s) : 1;
+}
+
 bool wait_until(volatile int *flag, int value)
 {
-	long long end = now_us() + 20000000;
+	long long end = now_us() + 20000000LL * slow();
 
 	while (*flag < value) {
 		if (now_us() > end)
@@ -453,7 +460,7 @@ bool wait_until(volatile int *flag, int value)
 
 int wait_exit(pid_t pid)
 {
-	long long end = now_us() + 20000000;
+	long long end = now_us() + 20000000LL * slow();
 	int status = 0;
 
 	while (waitpid(pid, &status, WNOHANG) == 0) {

@@ -94,6 +94,7 @@ bool proc_line(pid_t pid, const char *file, const char *start, char *ret, size_t
 char proc_state(pid_t pid);
 unsigned long proc_pfn(pid_t pid, unsigned long addr);
 long long now_us(void);
+unsigned int slow(void);			/* factor for deadlines, from $VM_SLOW */
 void *payload_addr(void *fn);
 
 #endif /* RESTORE_RIG_H */

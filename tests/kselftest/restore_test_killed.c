@@ -58,7 +58,7 @@ static void *state_slowly(void *arg)
 
 static bool gone(pid_t pid)
 {
-	long long end = now_us() + 20000000;
+	long long end = now_us() + 20000000LL * slow();
 
 	while (kill(pid, 0) == 0 && now_us() < end)
 		usleep(500);

@@ -71,7 +71,8 @@ static void become_old(struct rig *rig, volatile int *ready, bool stops)
 /* A context in which the old process is frozen, and its records are collected. */
 static void capture_old(struct rig *rig, bool stops)
 {
-	struct ckpt_freeze freeze = { .timeout_ms = 5000, .max_pause_ms = 60000 };
+	unsigned int factor = slow() < 12 ? slow() : 12;	/* 60 s are the most */
+	struct ckpt_freeze freeze = { .timeout_ms = 5000 * factor, .max_pause_ms = 60000 };
 	struct ckpt_snapshot snapshot = { .flags = CKPT_SNAPSHOT_NO_COW };
 	struct ckpt_rollback early = {};
 	struct ckpt_target target = { .nr_roots = 1 };

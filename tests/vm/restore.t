@@ -14,7 +14,7 @@ parts='one phases threads regs restarts files locks layout many mempolicy exec_k
 	stopped groups tty rseq rollback rollback_lost fuzz'
 # shellcheck disable=SC2086
 for part in $(share $parts); do
-	ok_vm "$part" "$top/$program" "$part"
+	ok_vm "$part" --env VM_SLOW="$VM_SLOW" "$top/$program" "$part"
 	grep -E '^(not ok|# )' <<<"$out" | sed 's/^/# /'
 done
 finish
