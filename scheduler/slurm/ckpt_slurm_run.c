@@ -240,7 +240,8 @@ static const char *run_directory(void)
  */
 static int run_launch(struct run *run, int argc, char **argv)
 {
-	const char *every = getenv("STILLPOINT_CKPT_INTERVAL"), *keep = getenv("STILLPOINT_CKPT_KEEP");
+	const char *every = getenv("STILLPOINT_CKPT_INTERVAL");
+	const char *keep = getenv("STILLPOINT_CKPT_KEEP");
 	bool told = !is_launch(argv[0]) && ((every && *every) || (keep && *keep));
 	char **words = told ? run_words(NULL, argc, argv) : NULL;
 	int status;

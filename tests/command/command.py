@@ -970,7 +970,8 @@ def sbatch_words(node):
                  'SLURM_CONF': f'{node.base}/slurm.conf', **told})
         equal((done.returncode, done.stdout), (0, b'a command\n'), done.stderr)
     jobs = node.jobs('--all').items()
-    equal(len({j['name'].split('.', 1)[1] for _, j in jobs}), 1, f'names behind the number ({jobs})')
+    names = {j['name'].split('.', 1)[1] for _, j in jobs}
+    equal(len(names), 1, f'names behind the number ({names})')
     kept = []
     for number, _ in sorted(jobs):
         with open(f'{node.images}/{number}/job.json') as f:
