@@ -24,6 +24,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -116,9 +117,26 @@ static void shim_init_progress(const struct engine_progress *p, void *arg)
 		give_up(init);
 }
 
+/* Say that the processes are ready, and wait for ckptd's word. */
+static int shim_init_held(void *arg)
+{
+	const struct shim_init *init = arg;
+	ssize_t n;
+	char word;
+
+	if (send_json(init->launch, json_pack("{s:{s:s}}", "progress", "phase", SPEC_HELD)))
+		return -EPIPE;
+	do {
+		n = recv(init->launch, &word, 1, 0);
+	} while (n < 0 && errno == EINTR);
+	return n == 1 ? 0 : -ECANCELED;
+}
+
 static json_t *shim_init_restore(const struct shim_init *init, pid_t *ret_main)
 {
-	return restore_images(init->shim, shim_init_progress, (void *)init, ret_main);
+	return restore_images(init->shim, shim_init_progress,
+			      init->shim->spec.hold ? shim_init_held : NULL, (void *)init,
+			      ret_main);
 }
 
 /* ------------------------------------------------------------------- end */

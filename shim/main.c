@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -163,6 +164,33 @@ static json_t *fork_init(struct shim *shim, int *ret_launch)
 	return err ? shim_failed(err, "namespaces") : NULL;
 }
 
+/* Init's processes are held: pass ckptd's word on, or that there will be none, or return. */
+static void await_word(const struct shim *shim, int launch)
+{
+	struct pollfd fds[2] = {
+		{ .fd = shim->report, .events = POLLIN }, { .fd = launch, .events = POLLIN },
+	};
+	char word;
+
+	while (poll(fds, 2, -1) < 0) {
+		if (errno != EINTR)
+			return;
+	}
+	if (fds[1].revents)
+		return;		/* init has died */
+	if (recv(shim->report, &word, 1, 0) == 1)
+		send(launch, &word, 1, MSG_NOSIGNAL);
+	else
+		shutdown(launch, SHUT_WR);
+}
+
+static bool is_held(const json_t *progress)
+{
+	const char *phase = json_string_value(json_object_get(progress, "phase"));
+
+	return phase && !strcmp(phase, SPEC_HELD);
+}
+
 /* Read init's frames: pass progress on to ckptd, and return at the outcome. */
 static json_t *await_outcome(const struct shim *shim, int launch)
 {
@@ -181,6 +209,8 @@ static json_t *await_outcome(const struct shim *shim, int launch)
 			wire_consume(&in);
 			if (json_object_get(json, "progress")) {
 				shim_report(shim, json);
+				if (is_held(json_object_get(json, "progress")))
+					await_word(shim, launch);
 				json_decref(json);
 				json = NULL;
 			}

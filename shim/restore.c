@@ -140,7 +140,8 @@ static void shim_restore_add(json_t *sum, const json_t *outcome)
 	json_array_extend(json_object_get(to, "notes"), json_object_get(from, "notes"));
 }
 
-static json_t *restore_all(const struct shim *shim, struct op_env *env, pid_t *ret_main)
+static json_t *restore_all(const struct shim *shim, struct op_env *env, int (*held)(void *arg),
+			   pid_t *ret_main)
 {
 	const json_t *images = shim->spec.restore;
 	size_t i, nr = json_array_size(images);
@@ -153,6 +154,7 @@ static json_t *restore_all(const struct shim *shim, struct op_env *env, pid_t *r
 	for (i = 0; i < nr && !outcome; i++) {
 		json_t *args = json_array_get(images, clocks[i].image);
 
+		env->held = i + 1 == nr ? held : NULL;
 		outcome = restore_one(shim, env, args, roots, &nr_roots);
 		if (!outcome_is_ok(outcome))
 			break;
@@ -176,8 +178,8 @@ static json_t *restore_all(const struct shim *shim, struct op_env *env, pid_t *r
 	return outcome;
 }
 
-json_t *restore_images(const struct shim *shim, engine_progress_fn progress, void *arg,
-		       pid_t *ret_main)
+json_t *restore_images(const struct shim *shim, engine_progress_fn progress,
+		       int (*held)(void *arg), void *arg, pid_t *ret_main)
 {
 	struct engine_external *externals = NULL;
 	int nr = stdio_restore_externals(&shim->io, &externals);
@@ -186,6 +188,7 @@ json_t *restore_images(const struct shim *shim, engine_progress_fn progress, voi
 		.secret = shim->spec.encryption_key,
 		.progress = progress,
 		.progress_arg = arg,
+		.held_arg = arg,
 		.externals = externals,
 		.nr_externals = nr > 0 ? (unsigned int)nr : 0,
 		.shm_dir = shim->spec.host_ns ? NULL : "/dev/shm",
@@ -198,7 +201,7 @@ json_t *restore_images(const struct shim *shim, engine_progress_fn progress, voi
 
 	if (nr < 0)
 		return outcome_error(nr, "the job's standard streams: %s", strerror(-nr));
-	outcome = restore_all(shim, &env, ret_main);
+	outcome = restore_all(shim, &env, held, ret_main);
 	free(externals);
 	if (outcome_is_ok(outcome) && *ret_main && !shim->spec.host_ns)
 		set_last_pid(*ret_main);

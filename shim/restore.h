@@ -18,12 +18,14 @@ void restore_spread(const struct shim *shim);
 
 /*
  * restore_images() - restore all images that spec.restore names
+ * @held: as in struct restore_options, for the last image: processes of earlier ones run by then
+ * @arg: of @progress and @held
  * @ret_main: the main process, or the first
  *
  * Return: the outcome of op_restore(), with sums over all images. After a failure the processes
  * that were restored before it stay, and end with the caller.
  */
-json_t *restore_images(const struct shim *shim, engine_progress_fn progress, void *arg,
-		       pid_t *ret_main);
+json_t *restore_images(const struct shim *shim, engine_progress_fn progress,
+		       int (*held)(void *arg), void *arg, pid_t *ret_main);
 
 #endif /* STILLPOINT_SHIM_RESTORE_H */

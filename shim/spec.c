@@ -55,7 +55,7 @@ static int spec_unpack(struct shim_spec *s, struct ckpt_error *error)
 {
 	json_t *argv = NULL, *env = NULL, *groups = NULL, *limits = NULL;
 	int uid, gid, host_ns = 0, window = 0, mask = 022, main_pid = 0;
-	int any_rights = 0, nice = 0;
+	int any_rights = 0, nice = 0, hold = 0;
 	json_t *ranks = NULL;
 	json_int_t bounding = -1, writes_tag = 0;	/* all; none */
 	json_error_t wrong;
@@ -64,7 +64,7 @@ static int spec_unpack(struct shim_spec *s, struct ckpt_error *error)
 	if (json_unpack_ex(s->json, &wrong, 0,
 			   "{s:I, s:s, s:s, s:s, s:i, s:i, s:o, s:b, s:[sss], s?i, s?o, s?o, s?s, "
 			   "s?i, s?o, s?o, s?i, s?b, s?o, s?[II], s?o, s?o, s?s, s?i, "
-			   "s?o, s?I, s?s, s?I, s?I !}",
+			   "s?o, s?I, s?s, s?I, s?I, s?b !}",
 			   "job", &s->job, "state_dir", &s->state_dir, "image_dir", &s->image_dir,
 			   "key", &s->key, "uid", &uid, "gid", &gid, "groups", &groups, "host_ns",
 			   &host_ns, "stdio", &s->stdio[0], &s->stdio[1], &s->stdio[2], "window",
@@ -75,7 +75,7 @@ static int spec_unpack(struct shim_spec *s, struct ckpt_error *error)
 			   &s->old_logs, "ranks", &ranks, "encryption_key",
 			   &s->encryption_key, "nice", &nice, "sched", &s->sched,
 			   "bounding", &bounding, "apparmor", &s->apparmor, "writes_tag",
-			   &writes_tag, "pages", &s->pages))
+			   &writes_tag, "pages", &s->pages, "hold", &hold))
 		return error_set(error, -EINVAL, "bad specification: %s", wrong.text);
 	if (!s->pages)
 		s->pages = s->job;
@@ -89,6 +89,7 @@ static int spec_unpack(struct shim_spec *s, struct ckpt_error *error)
 	s->writes_tag = (uint64_t)writes_tag;
 	s->main_pid = main_pid;
 	s->any_rights = any_rights;
+	s->hold = hold;
 	s->argv = string_list(argv);
 	s->env = string_list(env);
 	take_limits(s, limits);

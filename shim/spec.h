@@ -19,6 +19,12 @@
 #define SPEC_TTY	"tty"	/* a terminal of the job's own */
 #define SPEC_PIPE	"pipe"	/* output is read by the shim and logged; input is the clients' */
 #define SPEC_NULL	"null"
+/*
+ * The phase that a shim reports when the processes that it has restored are held. ckptd answers
+ * one byte: they run. The end of the connection instead, also by the end of ckptd, undoes the
+ * restore.
+ */
+#define SPEC_HELD	"held"
 
 struct shim_spec {
 	json_t *json;
@@ -51,6 +57,7 @@ struct shim_spec {
 	/* restore */
 	json_t *restore;	/* arguments of op_restore() for each image; NULL: run */
 	bool any_rights;	/* of op_restore(): root asks */
+	bool hold;		/* restored processes wait for ckptd's word before they run */
 	const json_t *asker;	/* of op_restore(); NULL: root asks, or nobody is known to */
 	pid_t main_pid;
 	json_int_t log_len[2];	/* the logs are cut to these */

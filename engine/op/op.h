@@ -43,6 +43,8 @@ struct op_env {
 	pid_t beside;		/* restore: as in struct restore_options */
 	int (*enter)(void *arg);	/* restore, as in struct restore_options; or NULL */
 	void *enter_arg;
+	int (*held)(void *arg);	/* restore, as in struct restore_options; or NULL */
+	void *held_arg;
 	int (*frozen)(void *arg);	/* dump, as in struct dump_options; or NULL */
 	int (*targeted)(void *arg, struct ckpt_error *error);
 	void *frozen_arg;

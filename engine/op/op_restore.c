@@ -196,6 +196,8 @@ json_t *op_restore(const struct op_env *env, json_t *json, pid_t *ret_roots,
 	o->shm_dir = env->shm_dir;
 	o->enter = env->enter;
 	o->enter_arg = env->enter_arg;
+	o->held = env->held;
+	o->held_arg = env->held_arg;
 	o->externals = env->externals;
 	o->nr_externals = env->nr_externals;
 	o->progress = env->progress;

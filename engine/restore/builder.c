@@ -270,6 +270,11 @@ static int let_go(struct building *g)
 		return error_fail(&g->error, ret, "the tree's output cannot be cut back: %s",
 				  strerror(-ret));
 	ret = reopen_put_back(&g->files);
+	if (!ret && g->b->options->held) {
+		ret = relay_ask(g->b->relay, BUILDER_HELD);
+		if (ret)
+			error_fail(&g->error, ret, "the restart was given up before the tree ran");
+	}
 	if (!ret)
 		ret = reopen_arm(&g->files);
 	if (ret)

@@ -85,6 +85,14 @@ static pid_t fork_builder(const struct builder *b)
 	return pid < 0 ? -errno : pid;
 }
 
+/* Do a step that the builder asks for; called by relay_receive(). */
+static int restore_on_asked(int step, void *arg)
+{
+	const struct restore_options *o = ((const struct restore *)arg)->options;
+
+	return step == BUILDER_HELD && o->held ? o->held(o->held_arg) : -EPROTO;
+}
+
 /* Run the builder, or the init that makes it; *ret_pid is its pid. */
 static int restore_build(struct restore *r, bool new_pidns, pid_t *ret_pid)
 {
@@ -106,7 +114,8 @@ static int restore_build(struct restore *r, bool new_pidns, pid_t *ret_pid)
 		close(pair[0]);
 		return error_fail(r->error, pid, "cannot create a process: %s", strerror(-pid));
 	}
-	ret = relay_receive(pair[0], pid, ready, r->options, NULL, NULL, r->stats, r->error);
+	ret = relay_receive(pair[0], pid, ready, r->options, restore_on_asked, r, r->stats,
+			    r->error);
 	close(pair[0]);
 	if (ret)
 		kill(pid, SIGKILL);	/* the builder has failed: end it if it still lives */

@@ -46,6 +46,12 @@ struct restore_options {
 					 * not have. Negative errno: the restore fails. Or NULL
 					 */
 	void *enter_arg;
+	/*
+	 * Called when the files are put back and the tree is ready: returns when it may run.
+	 * Negative errno: it must not, and everything is taken back. NULL: it runs at once
+	 */
+	int (*held)(void *arg);
+	void *held_arg;
 	bool dry_run;		/* read, verify, plan, check this node; create nothing */
 	const struct write_journal *journal;	/* what the tree changed since; NULL: do not ask */
 	struct path_map *map;	/* paths that lie elsewhere by now (path_map.h); NULL: none */

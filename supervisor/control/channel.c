@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "libckptctl/wire.h"
@@ -35,6 +36,12 @@ void channel_close(struct channel *channel)
 	wire_in_done(&channel->in);
 	close(channel->fd);
 	free(channel);
+}
+
+void channel_answer(struct channel *channel, bool go)
+{
+	if (!go || send(channel->fd, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT) != 1)
+		shutdown(channel->fd, SHUT_WR);
 }
 
 static void channel_finish(struct channel *channel, json_t *outcome)

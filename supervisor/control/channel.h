@@ -7,6 +7,7 @@
 #define STILLPOINT_CHANNEL_H
 
 #include <jansson.h>
+#include <stdbool.h>
 
 #include "engine/core/engine.h"
 #include "base/reactor.h"
@@ -23,6 +24,11 @@ struct channel_ops {
 /* Takes over @fd, also on failure. */
 int channel_open(struct reactor *reactor, int fd, const struct channel_ops *ops,
 		 void *arg, struct channel **ret_channel);
+/*
+ * Send the reporter one byte, or nothing any more (@go false), so that it reads the end. A reporter
+ * reads only where its kind of work says so.
+ */
+void channel_answer(struct channel *channel, bool go);
 void channel_close(struct channel *channel);	/* NULL is fine; no more calls */
 
 /* The reporting end of the channel, in the other process; blocking. */

@@ -22,6 +22,7 @@
 #include "supervisor/job/rank_record.h"
 #include "supervisor/catalog/private.h"
 #include "supervisor/control/worker.h"
+#include "shim/spec.h"
 
 struct job_restore {
 	struct job *job;
@@ -30,7 +31,7 @@ struct job_restore {
 	json_t *args;		/* of op_restore(), without a directory */
 	json_t *images;		/* array of args with a directory, one for each image */
 	json_t *env;		/* for the ranks' MPI library; NULL: none */
-	bool any_rights, dry_run, rollback;
+	bool any_rights, dry_run, rollback, hold;
 	json_t *asker;		/* op_asker.h; NULL: root asks */
 	unsigned int node;	/* index of this node in the job; 0: home, or the only node */
 	int attach;
@@ -44,6 +45,8 @@ static void job_restore_finish(struct job_restore *r, json_t *outcome)
 	const struct job_restore_ops *ops = r->ops;
 	void *arg = r->arg;
 
+	if (r->job->held == r)
+		r->job->held = NULL;
 	if (r->attach >= 0)
 		close(r->attach);
 	json_decref(r->args);
@@ -57,9 +60,24 @@ static void job_restore_finish(struct job_restore *r, json_t *outcome)
 static void job_restore_on_progress(json_t *progress, void *arg)
 {
 	struct job_restore *r = arg;
+	const char *phase = json_string_value(json_object_get(progress, "phase"));
 
-	if (r->ops->progress)
+	if (r->hold && phase && !strcmp(phase, SPEC_HELD)) {
+		r->job->held = r;
+		r->ops->held(r->arg);
+	} else if (r->ops->progress) {
 		r->ops->progress(progress, r->arg);
+	}
+}
+
+void job_restore_answer(struct job *job, bool go)
+{
+	struct job_restore *r = job->held;
+
+	if (!r)
+		return;
+	job->held = NULL;
+	channel_answer(r->channel, go);
 }
 
 /* -------------------------------------------------------------- the shim */
@@ -83,6 +101,8 @@ static json_t *make_spec(const struct job_restore *r, const json_t *note)
 	json_object_set(json_object_get(spec, "ranks"), "failed", json_object_get(note, "failed"));
 	json_object_set(json_object_get(spec, "ranks"), "env", r->env);
 	json_object_set_new(spec, "any_rights", json_boolean(r->any_rights));
+	if (r->hold)
+		json_object_set_new(spec, "hold", json_true());
 	json_object_set(spec, "asker", r->asker);
 	json_object_set_new(spec, "log_len",
 			    json_pack("[O, O]", json_object_get(note, "out"),
@@ -288,7 +308,7 @@ static const struct channel_ops check_ops = { job_restore_on_progress, job_resto
 
 static struct job_restore *job_restore_parse(struct job *job, const json_t *how)
 {
-	int accept = 0, dry_run = 0, any_rights = 0, rollback = 0;
+	int accept = 0, dry_run = 0, any_rights = 0, rollback = 0, hold = 0;
 	struct job_restore *r = calloc(1, sizeof(*r));
 	const char *files = NULL;
 	json_int_t generation;
@@ -296,9 +316,10 @@ static struct job_restore *job_restore_parse(struct job *job, const json_t *how)
 	char label[64];
 	int node;
 
-	if (!r || json_unpack((json_t *)how, "{s:I, s?b, s?b, s?b, s?b, s?s, s?o}",
+	if (!r || json_unpack((json_t *)how, "{s:I, s?b, s?b, s?b, s?b, s?b, s?s, s?o}",
 			      "generation", &generation, "accept_changed", &accept, "any_rights",
-			      &any_rights, "dry_run", &dry_run, "rollback", &rollback, "files",
+			      &any_rights, "dry_run", &dry_run, "rollback", &rollback, "hold",
+			      &hold, "files",
 			      &files, "map_path", &map)) {
 		free(r);
 		return NULL;
@@ -307,7 +328,7 @@ static struct job_restore *job_restore_parse(struct job *job, const json_t *how)
 				      jobs_common(job->jobs)->config.node);
 	*r = (struct job_restore) {
 		.job = job, .any_rights = any_rights, .dry_run = dry_run, .attach = -1,
-		.rollback = rollback,
+		.rollback = rollback, .hold = hold,
 		.node = node < 0 ? 0 : (unsigned int)node,
 	};
 	r->args = json_pack("{s:I, s:s, s:b, s:s}", "generation", generation, "job",

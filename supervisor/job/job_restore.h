@@ -11,7 +11,10 @@
  *	 "asker": who asks, as of op_asker.h, unless "any_rights" says that root does,
  *	 "map_path": as of op_restore() (optional),
  *	 "env": as of shim/ranks.h (optional),
- *	 "rollback": bool (optional)}
+ *	 "hold": bool (optional), "rollback": bool (optional)}
+ *
+ * With "hold" the processes are held when all is ready: files are put back, and nothing runs yet,
+ * until job_restore_answer().
  *
  * With "rollback" the job's running processes are given the generation's state in place, if that
  * is possible: the outcome is that of op_rollback(), or has "unknown" in its result: the tree may
@@ -32,6 +35,8 @@ struct job_restore_ops {
 	 * or an outcome (a new reference) that ends the restore as failed. May be NULL.
 	 */
 	json_t *(*checked)(void *arg);
+	/* With "hold": the processes are ready. May be NULL otherwise. */
+	void (*held)(void *arg);
 	/* Called once, last; takes over @outcome. Ok: the processes run; job_take() is next. */
 	void (*ended)(json_t *outcome, void *arg);
 };
@@ -47,6 +52,12 @@ struct job_restore_ops {
 int job_restore_start(struct job *job, const json_t *how, int attach,
 		      const struct confines *confines,
 		      const struct job_restore_ops *ops, void *arg);
+
+/*
+ * job_restore_answer() - end the hold of @job's restore: its processes run, or (@go false) the
+ * restore fails, and takes everything back. ops->ended() follows. Nothing, where none is held.
+ */
+void job_restore_answer(struct job *job, bool go);
 
 /* Add the figures of one op_restore() to @sum; of "total_ns" the longest is kept. */
 void job_restore_add_figures(json_t *sum, const json_t *figures);

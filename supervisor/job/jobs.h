@@ -62,6 +62,7 @@ struct job {
 	int64_t killed_ms;	/* clock_monotonic_ms() of it */
 	struct parts *parts;	/* if the ranks are on several nodes (parts.h); else NULL */
 	unsigned int node_index; /* of this node among the job's while parts is set; 0: home */
+	struct job_restore *held;	/* restored, and held until job_restore_answer(); NULL */
 	const char *busy;	/* "checkpoint", "restart": one operation at a time; NULL: none */
 	bool bad_base;		/* a base is damaged: the next checkpoint is a full one */
 	bool unsaved;		/* the last change of the record is not on disk */

@@ -20,7 +20,7 @@
 
 #include "coord/coord_msg.h"
 
-#define PEER_VERSION	3	/* version of the protocol between ckptds, and of coord_msg.h */
+#define PEER_VERSION	4	/* version of the protocol between ckptds, and of coord_msg.h */
 #define PEER_DATA_MAX	(64u << 20)
 #define PEER_JOBS_MAX	4096
 

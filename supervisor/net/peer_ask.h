@@ -21,6 +21,8 @@
  *		"restore": {...}}
  *		Make the shim and start the ranks of node k, or restore them. {"init": pid}, or
  *		an error with "again": something of an earlier run has to end first
+ *		With "hold" in "restore": answered when the part is ready; asked once more with
+ *		"go": true, it lets the part run, and answers when the ranks do
  *	end	{"job": J, "run": R, "signal": N, "grace_ms": T}
  *		Send the signal to this node's ranks; SIGKILL after T, at once if T is 0.
  *		Answered when no rank is left. {"status": S}, or {} if there was none

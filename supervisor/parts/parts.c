@@ -19,6 +19,7 @@
 #include "base/cleanup.h"
 #include "shim/identity.h"
 #include "base/outcome.h"
+#include "supervisor/job/job_restore.h"
 #include "supervisor/job/rank_record.h"
 
 static const json_t *node_names(const struct job *job)
@@ -310,7 +311,9 @@ void parts_end_here(struct parts *p, int code, const char *text)
 	const struct shim_msg msg = { .type = SHIM_ABORT, .number = (uint64_t)code };
 	const struct job *job = p->job;
 
-	if (!job->init && p->start)
+	if (job->held)
+		job_restore_answer(p->job, false);
+	else if (!job->init && p->start)
 		end_start(job);
 	if (!job->init || p->part[p->node].ended)
 		return;

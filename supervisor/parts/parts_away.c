@@ -18,6 +18,7 @@
 #include "base/cleanup.h"
 #include "base/outcome.h"
 #include "supervisor/parts/stale_run.h"
+#include "supervisor/job/job_restore.h"
 #include "supervisor/job/rank_record.h"
 
 #define RUNS_TICKS	(2000 / PARTS_TICK_MS)
@@ -146,8 +147,14 @@ static bool is_superseded(const struct parts *p)
 void parts_away_tick(struct parts *p)
 {
 	struct part *part = &p->part[p->node];
+	int64_t silence;
 
 	if (p->job->busy) {
+		/* the home may be lost, and the job be restarted elsewhere: nothing has run here */
+		silence = listening_silence_ms(&p->listening, clock_monotonic_ms(),
+					       p->part[0].heard_ms);
+		if (p->job->held && silence >= PARTS_SILENT_MS)
+			job_restore_answer(p->job, false);
 		if (p->ticks % RUNS_TICKS == 0)
 			parts_away_tell(p);
 		return;

@@ -317,6 +317,10 @@ static void parts_home_started(struct parts *p)
 		parts_check(p);
 		return;
 	}
+	if (p->held && !p->going) {
+		p->held(p->arg);
+		return;
+	}
 	p->starting = false;
 	p->fn = NULL;
 	fn(outcome_ok(json_incref(p->figures)), p->arg);
@@ -338,7 +342,7 @@ static void parts_home_on_start(const json_t *outcome, void *arg)
 	p->starts--;
 	if (!outcome_is_ok(outcome))
 		parts_home_fail(p, part->number, outcome);
-	else if (p->restore)
+	else if (p->restore && (!p->held || p->going))
 		job_restore_add_figures(p->figures, json_object_get(outcome, "result"));
 	parts_home_started(p);
 }
@@ -359,13 +363,15 @@ static int ask_to_start(struct parts *p, unsigned int node)
 	json_object_set(args, "nodes", rank_record_nodes(p->job->record.ranks));
 	/* json_object_set() of NULL sets nothing. */
 	json_object_set(args, "restore", p->restore);
+	if (p->going)
+		json_object_set_new(args, "go", json_true());
 	json_object_set(args, "credential", p->credential);
 	first_key_name(&jobs_common(p->job->jobs)->catalog, key);
 	json_object_set_new(args, "key", json_string(key));
 	err = parts_home_ask(p, node, "start", args, start_ms(p), parts_home_on_start,
 			     &p->part[node], &p->part[node].start);
 	p->part[node].asked = p->part[node].asked || !err;
-	p->part[node].restoring = !err && p->restore;
+	p->part[node].restoring = !err && p->restore && !p->going;
 	p->part[node].heard_ms = clock_monotonic_ms();
 	return err;
 }
@@ -435,21 +441,36 @@ static bool ask_again(struct parts *p)
 	return failed;
 }
 
-void parts_start(struct parts *p, const json_t *restore, const json_t *credential,
-		 parts_started_fn fn, void *arg)
+/* Ask all other nodes, the first time or once more. */
+static void parts_home_begin(struct parts *p)
 {
 	unsigned int i;
 
-	p->restore = json_incref((json_t *)restore);
-	p->credential = json_incref((json_t *)credential);
-	p->figures = json_object();
-	p->fn = fn;
-	p->arg = arg;
-	for (i = 1; i < p->nr; i++)
+	for (i = 1; i < p->nr; i++) {
 		p->part[i].again = true;
+		p->part[i].start_until = 0;
+	}
 	p->starts = p->nr - 1;
 	ask_again(p);
 	parts_home_started(p);
+}
+
+void parts_go(struct parts *p)
+{
+	p->going = true;
+	parts_home_begin(p);
+}
+
+void parts_start(struct parts *p, const json_t *restore, const json_t *credential,
+		 void (*held)(void *arg), parts_started_fn fn, void *arg)
+{
+	p->restore = json_incref((json_t *)restore);
+	p->credential = json_incref((json_t *)credential);
+	p->figures = json_object();
+	p->held = held;
+	p->fn = fn;
+	p->arg = arg;
+	parts_home_begin(p);
 }
 
 void parts_cancel(struct parts *p, json_t *why)

@@ -71,12 +71,14 @@ struct parts {
 	struct parts_block last;	/* the last answer, as the shim kept it */
 	/* used by the home */
 	bool starting, ending;
+	bool going;		/* all parts are held, and are told to run */
 	json_t *restore;	/* how to restore (job_restore.h); NULL: anew */
 	json_t *credential;	/* of the user, for a start anew; NULL: none */
 	int end_code;		/* code that ended the parts; 0: killed at once */
 	unsigned int starts;	/* open questions "start" */
 	json_t *figures;	/* sums of the other nodes' restores */
 	json_t *failure;	/* why the job did not start */
+	void (*held)(void *arg);
 	parts_started_fn fn;
 	void *arg;
 	unsigned int stuck;	/* ticks for which a fence has waited for an ended part */

@@ -27,10 +27,11 @@
 #include "supervisor/parts/may_run.h"
 
 struct away_start {
-	struct peer_question *question;
+	struct peer_question *question;	/* NULL: answered, as the part is held */
 	struct job *job;
 	struct channel *channel;
 	struct confines *confines;	/* where the part stands; NULL: where ckptd stands */
+	bool held;		/* ready to run, and the home knows */
 	json_t *how;		/* of a restart (job_restore.h); NULL: start anew */
 	json_t *figures;	/* figures of the restore, from the shim */
 };
@@ -53,6 +54,16 @@ static void answer_started(struct peer_question *q, const struct job *job, json_
 	peer_question_answer(q, outcome_ok(result));
 }
 
+/* Answer the home's open question. */
+static void parts_start_answer(struct away_start *start, json_t *outcome)
+{
+	if (start->question)
+		peer_question_answer(start->question, outcome);
+	else
+		json_decref(outcome);
+	start->question = NULL;
+}
+
 static void parts_start_on_progress(json_t *progress, void *arg)
 {
 }
@@ -64,7 +75,8 @@ static void parts_start_started(struct away_start *start)
 	struct parts *p = job->parts;
 
 	job->busy = NULL;
-	answer_started(start->question, job, start->figures);
+	if (start->question)
+		answer_started(start->question, job, start->figures);
 	start_free(start);
 	if (p->part[p->node].ended)
 		parts_away_gone(p);
@@ -81,7 +93,7 @@ static void parts_start_on_ranks(json_t *failure, void *arg)
 	}
 	/* The home ends all parts; this part reports its end to the home. */
 	start->job->busy = NULL;
-	peer_question_answer(start->question, failure);
+	parts_start_answer(start, failure);
 	start_free(start);
 	if (p->part[p->node].ended)
 		parts_away_gone(p);
@@ -100,7 +112,13 @@ static void parts_start_on_launched(json_t *outcome, void *arg)
 	job->parts->part[job->parts->node].restoring = false;
 	if (!outcome_is_ok(outcome)) {
 		job->busy = NULL;
-		peer_question_answer(start->question, outcome);
+		if (start->held)
+			log_warning(&job->parts->common->log,
+				    "job %lld: part %u was held, and ended: %s",
+				    (long long)job->id, job->parts->node,
+				    json_string_value(json_object_get(
+					    json_object_get(outcome, "error"), "text")));
+		parts_start_answer(start, outcome);
 		start_free(start);
 		parts_drop(job);
 		return;
@@ -136,8 +154,25 @@ static json_t *parts_start_on_checked(void *arg)
 					  : NULL;
 }
 
-static const struct job_restore_ops restore_ops = { .checked = parts_start_on_checked,
-	.ended = parts_start_on_launched };
+/* The part is ready: the home is told, and asks once more when all parts are. */
+static void parts_start_on_held(void *arg)
+{
+	struct away_start *start = arg;
+	const struct parts *p = start->job->parts;
+
+	start->held = true;
+	start->job->parts->part[p->node].restoring = false;
+	if (p->abandoned || p->nr_ends)
+		job_restore_answer(start->job, false);
+	else
+		parts_start_answer(start, outcome_ok(NULL));
+}
+
+static const struct job_restore_ops restore_ops = {
+	.checked = parts_start_on_checked,
+	.held = parts_start_on_held,
+	.ended = parts_start_on_launched,
+};
 
 /* Takes over @confines. Return: NULL, or an outcome. */
 static json_t *parts_start_launch(struct job *job, struct peer_question *q, const json_t *how,
@@ -265,14 +300,15 @@ struct start_args {
 	json_int_t id, run;
 	json_t *record, *how;	/* the question's */
 	int node;
+	int go;			/* what is held shall run */
 };
 
 static int parts_start_parse(struct peer_question *q, struct start_args *ret_args)
 {
 	*ret_args = (struct start_args) { 0 };
-	return json_unpack(peer_question_args(q), "{s:I, s:I, s:i, s:o, s?o}", "job",
+	return json_unpack(peer_question_args(q), "{s:I, s:I, s:i, s:o, s?o, s?b}", "job",
 			   &ret_args->id, "run", &ret_args->run, "node", &ret_args->node, "record",
-			   &ret_args->record, "restore", &ret_args->how);
+			   &ret_args->record, "restore", &ret_args->how, "go", &ret_args->go);
 }
 
 /* Start the part of @q's job; takes over @confines. Return: NULL, or an outcome. */
@@ -295,6 +331,37 @@ static json_t *parts_start_new(struct jobs *jobs, struct peer_question *q,
 	return outcome;
 }
 
+/* The home has forgotten its question about a start under way, and asks again. */
+static void parts_start_again(struct away_start *start, struct peer_question *q)
+{
+	if (start->job->held) {
+		peer_question_answer(q, outcome_ok(NULL));
+		return;
+	}
+	parts_start_answer(start, outcome_error(-ECANCELED, "asked again"));
+	start->question = q;
+}
+
+/*
+ * Let the part run that is held.  Nobody is asked once more whether it may.  A part that is gone is not
+ * restored anew: other parts may run by now.
+ */
+static void parts_start_go(struct jobs *jobs, struct peer_question *q, const struct start_args *a)
+{
+	struct job *job = parts_job(jobs, a->id, (uint64_t)a->run);
+
+	if (job && !job->busy) {
+		answer_started(q, job, NULL);
+	} else if (job && job->parts->start) {
+		parts_start_answer(job->parts->start, outcome_error(-ECANCELED, "asked again"));
+		job->parts->start->question = q;
+		job_restore_answer(job, true);
+	} else {
+		peer_question_answer(q, outcome_error(-ESTALE, "the part that was restored here is "
+						      "gone: restart the job again"));
+	}
+}
+
 /* The owner of the job may run here, or @outcome says why not. */
 static void parts_start_on_may(struct peer_question *q, json_t *outcome,
 			       struct confines *confines, void *arg)
@@ -314,12 +381,9 @@ static void parts_start_on_may(struct peer_question *q, json_t *outcome,
 		answer_started(q, job, NULL);
 		return;
 	}
-	/* The home asks again after a silence and has forgotten its first question. */
 	if (job && job->parts->start) {
 		confines_free(confines);
-		peer_question_answer(job->parts->start->question,
-				     outcome_error(-ECANCELED, "asked again"));
-		job->parts->start->question = q;
+		parts_start_again(job->parts->start, q);
 		return;
 	}
 	outcome = parts_start_new(jobs, q, &a, confines);
@@ -335,6 +399,10 @@ static void parts_start_on_start(struct peer_question *q, void *arg)
 	if (parts_start_parse(q, &a) ||
 	    !parts_is_home(jobs_common(services->jobs), q, a.record, a.node)) {
 		peer_question_answer(q, outcome_error(-EPROTO, "this is no part of ours"));
+		return;
+	}
+	if (a.go) {
+		parts_start_go(services->jobs, q, &a);
 		return;
 	}
 	may_run_check(services->may_run, q, a.how ? MAY_RUN_RESTART : MAY_RUN_START, a.record,

@@ -59,10 +59,13 @@ struct restart {
 	json_t *ranks_before;	/* "ranks" of the old record; NULL: none, or not changed */
 	bool begun;		/* the record says that the job starts */
 	bool nothing_left;	/* the parts' start failed: no process is left to wait for */
+	bool held;		/* the processes here are, or were, held for the other nodes */
 	int client;		/* the client's end of the job's terminal; -1: none */
 	json_t *outcome;	/* the restore's, kept until the ranks run or the job has ended */
+	json_t *others;		/* figures of the other nodes' restores; NULL: none yet */
 	json_t *failure;	/* the first failure; NULL: none */
-	unsigned int waits;	/* pending answers: from the other nodes, from the ranks here */
+	/* pending answers: from the other nodes, from the restore here, from the ranks here */
+	unsigned int waits;
 	struct restart_times *times;
 	unsigned int looks;
 };
@@ -85,6 +88,7 @@ static void restart_free(struct restart *r)
 	json_decref(r->how_tried);
 	json_decref(r->ranks_before);
 	json_decref(r->of_run);
+	json_decref(r->others);
 	job_draft_free(r->draft);
 	free(r);
 }
@@ -190,6 +194,8 @@ static void restart_settle(struct restart *r)
 		on_gone(r);
 		return;
 	}
+	if (r->others)
+		job_restore_add_figures(json_object_get(r->outcome, "result"), r->others);
 	if (r->job->parts && job_set_state(r->job, JOB_RUNNING, &error))
 		log_error(&r->request->common->log, "%s", error.text);
 	log_info(&r->request->common->log, "job %lld runs again from generation %lld",
@@ -224,7 +230,10 @@ static void restart_on_ranks(json_t *failure, void *arg)
 {
 	struct restart *r = arg;
 
-	if (failure)
+	/* if another node's failure ended the ranks here, on_parts() gets that one */
+	if (failure && parts_gives_up(r->job->parts))
+		json_decref(failure);
+	else if (failure)
 		restart_fail(r, failure);
 	restart_settle(r);
 }
@@ -234,8 +243,7 @@ static void on_parts(json_t *outcome, void *arg)
 	struct restart *r = arg;
 
 	if (outcome_is_ok(outcome)) {
-		job_restore_add_figures(json_object_get(r->outcome, "result"),
-				  json_object_get(outcome, "result"));
+		r->others = json_incref(json_object_get(outcome, "result"));
 		json_decref(outcome);
 	} else {
 		r->nothing_left = true;
@@ -273,34 +281,78 @@ static json_t *of_node(const struct restart *r, json_t *outcome)
 	return named;
 }
 
+static void restart_restored_time(struct restart *r)
+{
+	restart_times_end(r->times, RESTART_RESTORE, clock_monotonic_ns());
+	restart_times_begin(r->times, clock_monotonic_ns());
+}
+
+/* All nodes have their files back and their ranks ready: let them run. */
+static void restart_on_all_held(void *arg)
+{
+	struct restart *r = arg;
+
+	job_restore_answer(r->job, true);
+	parts_go(r->job->parts);
+}
+
+/*
+ * The ranks here are ready. They must not write to a file that another node still puts back, so all
+ * nodes' ranks begin to run only when all are ready.
+ */
+static void restart_on_held(void *arg)
+{
+	struct restart *r = arg;
+
+	restart_restored_time(r);
+	r->held = true;
+	r->waits = 2;
+	parts_start(r->job->parts, r->how, NULL, restart_on_all_held, on_parts, r);
+}
+
+/* The restore here has failed while other nodes may have parts. Takes over @outcome. */
+static void restart_held_failed(struct restart *r, json_t *outcome)
+{
+	const struct job_end nothing = { .found = true, .rank = -1 };
+
+	/* a part's failure has ended ours */
+	if (parts_gives_up(r->job->parts))
+		json_decref(outcome);
+	else
+		restart_fail(r, outcome);
+	parts_gone(r->job->parts, &nothing);
+	restart_settle(r);
+}
+
 static void on_restored(json_t *outcome, void *arg)
 {
 	struct restart *r = arg;
 	struct job *job = r->job;
 	int err;
 
-	restart_times_end(r->times, RESTART_RESTORE, clock_monotonic_ns());
-	restart_times_begin(r->times, clock_monotonic_ns());
+	if (!r->held)
+		restart_restored_time(r);
 	if (!outcome_is_ok(outcome)) {
-		give_up(r, of_node(r, outcome));
+		outcome = of_node(r, outcome);
+		if (r->held)
+			restart_held_failed(r, outcome);
+		else
+			give_up(r, outcome);
 		return;
 	}
 	log_info(&r->request->common->log, "job %lld restored from generation %lld",
 		 (long long)job->id, (long long)r->generation);
 	restart_adopt(r);
 	r->outcome = outcome;
-	/* One more than the answers to come: no early answer is the last before all are asked. */
-	r->waits = 2;
+	if (!r->held)
+		r->waits = 1;
+	r->waits++;
 	err = ranks_up_wait(job, restart_on_ranks, r);
 	if (err < 0)
 		restart_fail(r, outcome_error(err, "the ranks of job %lld cannot be watched: %s",
 					      (long long)job->id, strerror(-err)));
 	if (err)
 		r->waits--;
-	if (job->parts) {
-		r->waits++;
-		parts_start(job->parts, r->how, NULL, on_parts, r);
-	}
 	restart_settle(r);
 }
 
@@ -370,10 +422,13 @@ static void restart_start_parts(struct restart *r)
 	static const struct job_restore_ops ops = {
 		.progress = restart_on_progress,
 		.checked = restart_on_checked,
+		.held = restart_on_held,
 		.ended = on_restored,
 	};
 	int pair[2] = { -1, -1 }, err;
 
+	if (is_of_nodes(r->job))
+		json_object_set_new(r->how, "hold", json_true());
 	if (r->attach && !socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
 		r->client = pair[0];
 	restart_times_begin(r->times, clock_monotonic_ns());

@@ -241,8 +241,8 @@ static void on_run_outcome(json_t *outcome, void *arg)
 		json_decref(outcome);
 		job_take(job);
 		parts_start(job->parts, NULL,
-			    json_object_get(run->request->args, "credential"), on_parts_started,
-			    run);
+			    json_object_get(run->request->args, "credential"), NULL,
+			    on_parts_started, run);
 		return;
 	}
 	job->busy = NULL;

@@ -26,9 +26,10 @@ PROGRAMS = {
     'ranks-inputs': ['{bin}/ranks', 'inputs'],
     'ranks-held': ['{bin}/ranks', 'held'],
     'ranks-output': ['{bin}/ranks', 'output'],
+    'ranks-alone': ['{bin}/ranks', 'alone'],
 }
 # four ranks over two nodes
-MPI = ('mpiio', 'ranks-closed', 'ranks-inputs', 'ranks-held', 'ranks-output')
+MPI = ('mpiio', 'ranks-closed', 'ranks-inputs', 'ranks-held', 'ranks-output', 'ranks-alone')
 BINARIES = ('inplace', 'mapping', 'holes', 'regrow', 'replace', 'links', 'latest', 'sparse', 'pair',
             'logs', 'direct', 'mpiio', 'ranks')
 SCRIPTS = ('memmap.py', 'database.py', 'steps.sh', 'inputs.sh')

@@ -8,8 +8,11 @@
  *	ranks held	a log that the first rank has open all along, the others only to add a line
  *	ranks output	a new file in each step, which one rank makes and all write, as parallel
  *			libraries do
+ *	ranks alone	a log to which every rank adds lines of its own, whatever others do; ranks of
+ *			the last node have more memory, so they are restored later
  */
 #include <mpi.h>
+#include <sys/stat.h>
 
 #include "step.h"
 
@@ -185,6 +188,62 @@ static uint64_t ranks_output(int step, uint64_t chain)
 	return chain;
 }
 
+#define ALONE_STEPS	10
+#define ALONE_LINES	16		/* of a rank, in a step */
+#define ALONE_BYTES	(48UL << 20)
+
+static int by_line(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* The lines of the log, sorted: as the ranks wrote them their order is nobody's. */
+static void ranks_sort(const char *name)
+{
+	static char text[ALONE_STEPS * ALONE_LINES * 64 * 8];
+	static char *lines[ALONE_STEPS * ALONE_LINES * 8];
+	int fd = step_open(name, O_RDONLY), nr = 0;
+	char *at;
+
+	text[step_call(read(fd, text, sizeof(text) - 1), "read")] = 0;
+	step_call(close(fd), "close");
+	for (at = strtok(text, "\n"); at; at = strtok(NULL, "\n"))
+		lines[nr++] = at;
+	qsort(lines, (size_t)nr, sizeof(*lines), by_line);
+	fd = step_open("log.new", O_WRONLY | O_CREAT | O_TRUNC);
+	for (int i = 0; i < nr; i++)
+		dprintf(fd, "%s\n", lines[i]);
+	step_call(close(fd), "close");
+	step_call(rename("log.new", name), "rename");
+}
+
+static uint64_t ranks_alone(int step, uint64_t chain)
+{
+	static uint64_t *ballast;
+	struct stat st;
+	char line[64];
+	int fd, len;
+
+	if (!ballast && rank >= size / 2) {
+		ballast = malloc(ALONE_BYTES);
+		step_fill(chain, ballast, ALONE_BYTES);
+	}
+	for (int i = 0; i < ALONE_LINES; i++) {
+		len = snprintf(line, sizeof(line), "%02d %02d %02d %016llx\n", step, rank, i,
+			       (unsigned long long)chain);
+		fd = step_open("log", O_WRONLY | O_CREAT | O_APPEND);
+		step_call(write(fd, line, (size_t)len), "write");
+		step_call(close(fd), "close");
+		step_nap();
+	}
+	MPI_Barrier(MPI_COMM_WORLD);
+	step_call(stat("log", &st), "log");
+	MPI_Barrier(MPI_COMM_WORLD);
+	if (!rank && step == ALONE_STEPS - 1)
+		ranks_sort("log");
+	return step_mix(chain, (uint64_t)st.st_size + (ballast ? ballast[ALONE_BYTES / 8 - 1] : 0));
+}
+
 static uint64_t ranks_closed(int step, uint64_t chain)
 {
 	chain = ranks_own(chain);
@@ -203,6 +262,7 @@ static const struct ranks_way {
 	{ "inputs", INPUTS, ranks_input, "journal" },
 	{ "held", STEPS, ranks_held, "log" },
 	{ "output", 2 * STEPS, ranks_output, NULL },
+	{ "alone", ALONE_STEPS, ranks_alone, "log" },
 };
 
 int main(int argc, char **argv)
