@@ -343,8 +343,8 @@ static void parts_start_again(struct away_start *start, struct peer_question *q)
 }
 
 /*
- * Let the part run that is held.  Nobody is asked once more whether it may.  A part that is gone is not
- * restored anew: other parts may run by now.
+ * Let the part run that is held.  Nobody is asked once more whether it may.  A part that is gone is
+ * not restored anew: other parts may run by now.
  */
 static void parts_start_go(struct jobs *jobs, struct peer_question *q, const struct start_args *a)
 {

@@ -212,7 +212,7 @@ class Runner:
         if done.returncode == 0:
             return json.loads(done.stdout)['result']['generation']
         message = done.stderr.decode().strip() or done.stdout.decode().strip()
-        if self.state(attempt.job) != 'running':
+        if self.state(attempt.job) != 'running' or 'ended during its checkpoint' in message:
             # by itself: a checkpoint must not end it
             self.compare(attempt, self.wait(attempt), f'ended at the checkpoint ({message}): ')
             return None

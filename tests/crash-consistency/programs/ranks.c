@@ -8,8 +8,8 @@
  *	ranks held	a log that the first rank has open all along, the others only to add a line
  *	ranks output	a new file in each step, which one rank makes and all write, as parallel
  *			libraries do
- *	ranks alone	a log to which every rank adds lines of its own, whatever others do; ranks of
- *			the last node have more memory, so they are restored later
+ *	ranks alone	a log to which every rank adds lines of its own, whatever others do; the
+ *			last node's ranks have more memory, so they are restored later
  */
 #include <mpi.h>
 #include <sys/stat.h>
