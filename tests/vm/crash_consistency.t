@@ -10,7 +10,7 @@
 . "$(dirname "$0")/lib.sh"
 programs='inplace mapping holes regrow sparse pair log sqlite-delete sqlite-wal direct steps
 	inplace-closed replace links latest log-rotate inputs'
-ranks='mpiio ranks-closed ranks-held ranks-output'
+ranks='mpiio ranks-closed ranks-held ranks-output ranks-alone'
 
 # some NAME...: those of this share, with commas
 some() {

@@ -188,8 +188,8 @@ static uint64_t ranks_output(int step, uint64_t chain)
 	return chain;
 }
 
-#define ALONE_STEPS	10
-#define ALONE_LINES	16		/* of a rank, in a step */
+#define ALONE_STEPS	3
+#define ALONE_LINES	96		/* of a rank, in a step */
 #define ALONE_BYTES	(48UL << 20)
 
 static int by_line(const void *a, const void *b)
