@@ -26,9 +26,11 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 
 #define NAMES		10000	/* names tried for a file that is kept */
-#define UNDO_TRIES	20	/* … to give a name back that another node has taken meanwhile */
+/* How long to wait for names that another node has taken: it may learn late that it must undo. */
+#define UNDO_MS		20000
 #define UNDO_PAUSE_NS	100000000
 
 /* One step that was done: a name was moved, or added. */
@@ -305,15 +307,16 @@ static bool reopen_names_is_ours(const struct reopen_rename *step)
 }
 
 /* Give a file its name back. Another node may have the name until it has undone its own steps. */
-static void reopen_names_move_back(const struct reopen *r, const struct reopen_rename *step)
+static void reopen_names_move_back(const struct reopen *r, const struct reopen_rename *step,
+				   int64_t until_ms)
 {
 	const struct timespec pause = { .tv_nsec = UNDO_PAUSE_NS };
 	char text[2 * NAME_MAX + 64];
-	int ret = -EEXIST;
+	int ret;
 
-	for (unsigned int i = 0; i < UNDO_TRIES && ret == -EEXIST; i++) {
+	for (;;) {
 		ret = reopen_names_move(step->to, step->to_name, step->from, step->from_name);
-		if (ret != -EEXIST || !reopen_is_of_nodes(r))
+		if (ret != -EEXIST || !reopen_is_of_nodes(r) || clock_monotonic_ms() >= until_ms)
 			break;
 		nanosleep(&pause, NULL);
 	}
@@ -326,11 +329,13 @@ static void reopen_names_move_back(const struct reopen *r, const struct reopen_r
 
 void reopen_names_undo(struct reopen *r)
 {
+	const int64_t until_ms = clock_monotonic_ms() + UNDO_MS;
+
 	for (unsigned int i = r->nr_renames; i-- > 0;) {
 		const struct reopen_rename *step = &r->renames[i];
 
 		if (step->from_name[0])
-			reopen_names_move_back(r, step);
+			reopen_names_move_back(r, step, until_ms);
 		else if (step->to_name[0] && reopen_names_is_ours(step))
 			unlinkat(step->to, step->to_name, 0);
 	}

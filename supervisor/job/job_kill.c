@@ -8,6 +8,7 @@
  * job does not end although init was told to kill it: init may not kill a process that has
  * become another user's.
  */
+#include "supervisor/job/job_restore.h"
 #include "supervisor/job/jobs.h"
 
 #include <errno.h>
@@ -100,7 +101,8 @@ static json_t *kill_starting(struct job *job)
 
 	if (!err && !id.init_alive)
 		err = -ESRCH;
-	if (!err && kill(id.init, SIGKILL))
+	/* parts_cancel() ends a hold, and then files are taken back */
+	if (!err && !job_restore_is_busy(job) && kill(id.init, SIGKILL))
 		err = -errno;
 	if (job->parts) {
 		why = outcome_error(-ECANCELED, "job %lld was killed while it was being started",

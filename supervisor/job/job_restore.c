@@ -18,11 +18,14 @@
 #include "supervisor/job/job_writes.h"
 #include "supervisor/job/launch.h"
 #include "engine/op/op.h"
+#include "base/clock.h"
 #include "base/outcome.h"
 #include "supervisor/job/rank_record.h"
 #include "supervisor/catalog/private.h"
 #include "supervisor/control/worker.h"
 #include "shim/spec.h"
+
+#define TAKE_BACK_MS	60000	/* for files, after the end of a hold */
 
 struct job_restore {
 	struct job *job;
@@ -45,8 +48,10 @@ static void job_restore_finish(struct job_restore *r, json_t *outcome)
 	const struct job_restore_ops *ops = r->ops;
 	void *arg = r->arg;
 
-	if (r->job->held == r)
+	if (r->hold) {
 		r->job->held = NULL;
+		r->job->answered_ms = 0;
+	}
 	if (r->attach >= 0)
 		close(r->attach);
 	json_decref(r->args);
@@ -77,7 +82,14 @@ void job_restore_answer(struct job *job, bool go)
 	if (!r)
 		return;
 	job->held = NULL;
+	job->answered_ms = clock_monotonic_ms();
 	channel_answer(r->channel, go);
+}
+
+bool job_restore_is_busy(const struct job *job)
+{
+	return job->held || (job->answered_ms &&
+			     clock_monotonic_ms() < job->answered_ms + TAKE_BACK_MS);
 }
 
 /* -------------------------------------------------------------- the shim */

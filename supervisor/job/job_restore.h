@@ -58,6 +58,11 @@ int job_restore_start(struct job *job, const json_t *how, int attach,
  * restore fails, and takes everything back. ops->ended() follows. Nothing, where none is held.
  */
 void job_restore_answer(struct job *job, bool go);
+/*
+ * True while @job's init must not be killed: it is held, or was answered and may still take files
+ * back, for a minute at most.
+ */
+bool job_restore_is_busy(const struct job *job);
 
 /* Add the figures of one op_restore() to @sum; of "total_ns" the longest is kept. */
 void job_restore_add_figures(json_t *sum, const json_t *figures);

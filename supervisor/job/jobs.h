@@ -63,6 +63,7 @@ struct job {
 	struct parts *parts;	/* if the ranks are on several nodes (parts.h); else NULL */
 	unsigned int node_index; /* of this node among the job's while parts is set; 0: home */
 	struct job_restore *held;	/* restored, and held until job_restore_answer(); NULL */
+	int64_t answered_ms;	/* clock_monotonic_ms() of that answer; 0: none, or it is over */
 	const char *busy;	/* "checkpoint", "restart": one operation at a time; NULL: none */
 	bool bad_base;		/* a base is damaged: the next checkpoint is a full one */
 	bool unsaved;		/* the last change of the record is not on disk */

@@ -43,6 +43,8 @@ int parts_host(const struct parts *p, unsigned int node)
 void parts_cut_off(struct parts *p)
 {
 	p->ending = true;
+	/* by way of the shim of a restart, which first takes files back */
+	p->end_code = p->run ? 1 : 0;
 }
 
 void parts_abandon(struct parts *p)
@@ -313,7 +315,7 @@ void parts_end_here(struct parts *p, int code, const char *text)
 
 	if (job->held)
 		job_restore_answer(p->job, false);
-	else if (!job->init && p->start)
+	else if (!job->init && p->start && !job_restore_is_busy(job))
 		end_start(job);
 	if (!job->init || p->part[p->node].ended)
 		return;

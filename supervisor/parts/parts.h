@@ -120,6 +120,8 @@ void parts_start(struct parts *parts, const json_t *restore, const json_t *crede
 		 void (*held)(void *arg), parts_started_fn fn, void *arg);
 /* Let the parts run that are held. */
 void parts_go(struct parts *parts);
+/* True if the start has failed, so that its function is called with the reason. */
+bool parts_start_failed(const struct parts *parts);
 /* The start failed on this node because of @why: end the parts of all nodes. */
 void parts_cancel(struct parts *parts, json_t *why);
 /*

@@ -96,7 +96,8 @@ static void parts_away_tell(struct parts *p)
 	json_object_set_new(args, "run", json_integer((json_int_t)p->run));
 	json_object_set_new(args, "node", json_integer(p->node));
 	json_object_set_new(args, "state", json_string(part->ended ? "ended" : state));
-	json_object_set_new(args, "starting", json_boolean(p->job->busy));
+	/* a held part has answered: a home that still waits has lost that answer, or its "go" */
+	json_object_set_new(args, "starting", json_boolean(p->job->busy && !p->job->held));
 	json_object_set_new(args, "lease_ms", json_integer(p->lease_ms > 0 ? p->lease_ms : 0));
 	part->asked_ns = clock_boottime_ns();
 	peer_ask(nodes_asks(p->common->nodes), (unsigned int)home, "part", args, PARTS_ASK_MS,
@@ -153,10 +154,10 @@ void parts_away_tick(struct parts *p)
 		/* the home may be lost, and the job be restarted elsewhere: nothing has run here */
 		silence = listening_silence_ms(&p->listening, clock_monotonic_ms(),
 					       p->part[0].heard_ms);
-		if (p->job->held && silence >= PARTS_SILENT_MS)
-			job_restore_answer(p->job, false);
 		if (p->ticks % RUNS_TICKS == 0)
 			parts_away_tell(p);
+		if (p->job->held && silence >= PARTS_ALONE_MS)
+			job_restore_answer(p->job, false);
 		return;
 	}
 	if (is_superseded(p)) {

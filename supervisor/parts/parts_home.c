@@ -260,6 +260,11 @@ static void mark_dead(struct parts *p, int64_t silent_ms)
 	}
 }
 
+bool parts_start_failed(const struct parts *p)
+{
+	return p->failure;
+}
+
 bool parts_gives_up(const struct parts *p)
 {
 	return p && !p->node && p->starting && p->failure && p->fn && !p->starts;
@@ -306,6 +311,21 @@ static void parts_home_fail(struct parts *p, unsigned int node, const json_t *ou
 		p->failure = outcome_of_node(outcome, parts_name(p, node));
 }
 
+/* Ask held parts again that do not report: they may be gone, and nothing runs yet. */
+static bool parts_home_ask_unheard(struct parts *p)
+{
+	unsigned int i;
+
+	for (i = 1; i < p->nr; i++) {
+		if (clock_monotonic_ms() - p->part[i].heard_ms < PARTS_UNHEARD_MS)
+			continue;
+		p->part[i].again = true;
+		p->part[i].start_until = 0;
+		p->starts++;
+	}
+	return p->starts;
+}
+
 static void parts_home_started(struct parts *p)
 {
 	parts_started_fn fn = p->fn;
@@ -318,7 +338,8 @@ static void parts_home_started(struct parts *p)
 		return;
 	}
 	if (p->held && !p->going) {
-		p->held(p->arg);
+		if (!parts_home_ask_unheard(p))
+			p->held(p->arg);
 		return;
 	}
 	p->starting = false;

@@ -16,6 +16,7 @@
 
 #define PARTS_TICK_MS	250
 #define PARTS_SILENT_MS	8000
+#define PARTS_UNHEARD_MS 5000	/* a part that is held reports every two seconds */
 #define PARTS_FENCE_MS	12000	/* before a fence; more than what it takes to find a node down */
 #define PARTS_ALONE_MS	16000	/* silence of the home; it may be giving up */
 #define PARTS_ALONE_TICKS 8	/* more ticks: we may have read its words late */
@@ -87,6 +88,7 @@ struct parts {
 	/* used by the other nodes */
 	struct away_start *start;	/* the start under way; NULL: none */
 	bool restart;		/* the part starts from its image */
+	bool went;		/* it was held, and told to run */
 	bool others_restore;	/* other nodes restore, the home said last */
 	bool gone;		/* the part has no processes any more */
 	unsigned int gone_ticks;

@@ -350,11 +350,14 @@ static void parts_start_go(struct jobs *jobs, struct peer_question *q, const str
 {
 	struct job *job = parts_job(jobs, a->id, (uint64_t)a->run);
 
-	if (job && !job->busy) {
+	if (job && !parts_is_homes(job->parts, peer_question_from(q))) {
+		peer_question_answer(q, outcome_error(-EPERM, "only its home may ask that"));
+	} else if (job && !job->busy && job->parts->went) {
 		answer_started(q, job, NULL);
-	} else if (job && job->parts->start) {
+	} else if (job && job->parts->start && job->parts->start->held) {
 		parts_start_answer(job->parts->start, outcome_error(-ECANCELED, "asked again"));
 		job->parts->start->question = q;
+		job->parts->went = true;
 		job_restore_answer(job, true);
 	} else {
 		peer_question_answer(q, outcome_error(-ESTALE, "the part that was restored here is "
@@ -378,7 +381,12 @@ static void parts_start_on_may(struct peer_question *q, json_t *outcome,
 	job = parts_job(jobs, a.id, (uint64_t)a.run);
 	if (job && !job->busy) {
 		confines_free(confines);
-		answer_started(q, job, NULL);
+		/* a ckptd that has died here has let nothing go: what is found takes files back */
+		if (json_is_true(json_object_get(a.how, "hold")))
+			peer_question_answer(q, outcome_error(-ESTALE, "ckptd was restarted there "
+							      "meanwhile: restart the job again"));
+		else
+			answer_started(q, job, NULL);
 		return;
 	}
 	if (job && job->parts->start) {

@@ -315,8 +315,8 @@ static void restart_held_failed(struct restart *r, json_t *outcome)
 {
 	const struct job_end nothing = { .found = true, .rank = -1 };
 
-	/* a part's failure has ended ours */
-	if (parts_gives_up(r->job->parts))
+	/* that failure has ended ours, and on_parts() gets it */
+	if (parts_start_failed(r->job->parts))
 		json_decref(outcome);
 	else
 		restart_fail(r, outcome);

@@ -125,18 +125,28 @@ def part_dies(pair):
 
 
 def home_dies(pair):
-    """the first node's ckptd is killed: nothing runs, both nodes take their files back, and the
-    next ckptd restarts the job"""
+    """the first node's ckptd is killed, and started at once: nothing runs, both nodes take their
+    files back, and the job restarts"""
     pair.saved_and_killed('home_dies')
     p, known = pair.restart_held()
     pair.home.kill()
-    p.communicate(timeout=60 * daemon.ARGS.slow)
-    wait_for('the end of the first part', 30, lambda: not pair.shim(pair.home))
-    os.kill(known['shim'], signal.SIGCONT)
-    wait_for('the end of the second part', 60, lambda: not pair.shim(pair.other))
     pair.home.start()
+    os.kill(known['shim'], signal.SIGCONT)
+    p.communicate(timeout=60 * daemon.ARGS.slow)
     wait_for('the nodes', 30, lambda: pair.home.ctl('nodes', check=False).returncode == 0)
     pair.as_before('home_dies')
+
+
+def killed(pair):
+    """the job is killed while it is held: the restart fails, and files are taken back"""
+    pair.saved_and_killed('killed')
+    p, known = pair.restart_held()
+    pair.home.ctl('kill', str(pair.job), 'KILL', check=False)
+    os.kill(known['shim'], signal.SIGCONT)
+    said = p.communicate(timeout=120 * daemon.ARGS.slow)[0].decode()
+    check(p.returncode not in (0, None), f'status {p.returncode}: {said}')
+    check('was killed while it was being started' in said, said)
+    pair.as_before('killed')
 
 
 def other_dies(pair):
@@ -163,7 +173,7 @@ def undisturbed(pair):
     equal(pair.lines(), 4 * 3 * LINES, 'lines')
 
 
-TESTS = (part_dies, home_dies, other_dies)
+TESTS = (part_dies, home_dies, killed, other_dies)
 
 
 def main():
