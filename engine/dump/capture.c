@@ -107,7 +107,7 @@ static int name_target(struct capture *cap, const struct capture_options *o,
 
 	if (ret)
 		return ret;
-	if (cap->dev->info.features & CKPT_FEAT_SYSV)
+	if (cap->dev->info.features & CKPT_FEAT_SYSV && !o->no_sysv)
 		target.flags |= CKPT_TARGET_SYSV;
 	if (cap->dev->info.features & CKPT_FEAT_FOWN)
 		target.flags |= CKPT_TARGET_FOWN;

@@ -83,6 +83,7 @@ static int rollback_freeze(struct rollback *r)
 		.descendants = r->options->descendants,
 		.owner = r->options->restore->asker,
 		.in_place = true,
+		.no_sysv = true,	/* they outlive processes, and would keep later contents */
 		.freeze_timeout_ms = FREEZE_TIMEOUT_MS,
 		.targeted = rollback_on_targeted,
 		.frozen = rollback_on_frozen,

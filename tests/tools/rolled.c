@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A program for tests of rollbacks: rolled DIR ROUNDS LATER [thread|child|shm|large]
+ * A program for tests of rollbacks: rolled DIR ROUNDS LATER [thread|child|shm|sysv|large]
  *
  * It has four threads, timers, a pending signal and files in DIR, and prints a line for each round.
  * In round LATER it changes all of that: signal actions and masks, memory, descriptors, timers.
@@ -24,6 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/sem.h>
 #include <sys/stat.h>
 #include <sys/time.h>
 #include <time.h>
@@ -34,6 +35,7 @@
 #define LARGE_BYTES	(64UL << 20)
 #define PENDING_FROM	5
 #define LATER_FD	77
+#define SYSV_KEY	0x51
 #define LOCK_START	100
 
 static struct {
@@ -329,6 +331,8 @@ static void add_extra(void)
 		fd = shm_open("/rolled", O_RDWR | O_CREAT, 0600);
 		must(fd >= 0 && !close(fd), "shm_open");
 	}
+	if (!strcmp(all.extra, "sysv"))
+		must(semget(SYSV_KEY, 1, IPC_CREAT | IPC_EXCL | 0600) >= 0, "semget");
 }
 
 /* A word of all.large: no two are the same, so no page of it is compressed to nothing. */
