@@ -233,14 +233,15 @@ static bool large_is_not_waited_for(void)
 {
 	pid_t pid, other;
 	uint64_t start, end;
-	int fd = cap_open();
 	bool early;
+	int fd;
 
 	shared->ready = 0;
 	shared->go = 0;
 	shared->addr[0] = 0;
 	pid = spawn(large, NULL);
 	other = spawn(notices, NULL);
+	fd = cap_open();	/* none of the two has the descriptor */
 	wait_ready(2);
 	cap_target_two(fd, pid, other);
 	if (cap_freeze(fd, slowly(5000), 60000, NULL) || cap_snapshot(fd, CKPT_SNAPSHOT_DRY, NULL))
