@@ -893,6 +893,52 @@ def touched(node, name):
         pass
 
 
+def front(node, name, *args, user=None, restarts=0, squeue='exit 1', **env):
+    """Output of a front of scheduler/slurm in a batch job of --ckpt=auto, with programs that tell
+    which of them was started in place of ckpt-slurm-run, Slurm's and the MPI library's own."""
+    bin_ = f'{node.base}/bin'
+    os.makedirs(bin_, exist_ok=True)
+    for program, text in (('ckpt-slurm-run', 'echo launched "$@"'), ('mpirun', 'echo own "$@"'),
+                          ('srun', 'echo own "$@"'), ('squeue', squeue),
+                          ('batch', 'echo own "$@"')):
+        with open(f'{bin_}/{program}', 'w') as f:
+            f.write(f'#!/bin/sh\n{text}\n')
+        os.chmod(f'{bin_}/{program}', 0o755)
+    done = subprocess.run(
+        [f'{TOP}/scheduler/slurm/{name}', *args], stdin=subprocess.DEVNULL, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60 * daemon.ARGS.slow, user=user,
+        cwd='/', env={'PATH': f'{TOP}/scheduler/slurm:{bin_}:{daemon.ARGS.bin}:/usr/bin:/bin',
+                      'CKPTD_SOCKET': node.socket, 'SLURM_JOB_ID': '81', 'TMPDIR': node.base,
+                      'STILLPOINT_CKPT': 'auto', 'SLURM_RESTART_COUNT': str(restarts),
+                      'STILLPOINT_BATCH_SCRIPT': f'{bin_}/batch', **env})
+    return done.stdout.split()[0]
+
+
+@test
+def front_of_auto(node):
+    """--ckpt=auto: without ckptd the MPI library's own launcher starts a program, but never in
+    place of one that may be saved"""
+    def both(want, **kwargs):
+        equal([front(node, 'mpirun', '-n', '2', 'x', **kwargs),
+               front(node, 'srun', '-n1', 'x', **kwargs)], [want] * 2, f'{kwargs}')
+
+    both('launched')
+    both('launched', restarts=1)
+    with connections(node, [USER]):
+        equal([front(node, 'mpirun', 'x', user=USER), front(node, 'script', user=USER)],
+              ['launched'] * 2, 'ckptd has no place for the question')
+    node.kill()
+    both('own', squeue='echo 81 stillpoint: job 1 saved')
+    both('launched', restarts=1, squeue='echo 81 stillpoint: job 1 saved, generation 2')
+    both('launched', restarts=1, squeue='echo "81 a word of the user"')
+    both('launched', restarts=1)
+    both('launched', restarts=1, squeue='echo "82 (null)"')
+    for none in ('81 (null)', '81', '81 '):
+        both('own', restarts=1, squeue=f'echo "82 stillpoint: x"; echo "{none}"')
+    equal([front(node, 'script', restarts=n) for n in (0, 1)], ['own', 'launched'], 'scripts')
+    node.start()
+
+
 @test
 def script_not_saved(node):
     """a save of script and launches that fails changes nothing: the launch that runs is the

@@ -300,6 +300,37 @@ def no_daemon_at_preemption(node):
 
 
 @test
+def auto_without_daemon(node):
+    """--ckpt=auto: a saved job is held where no ckptd answers, and goes on when it is released;
+    one that no ckptd had is started by the library's own mpirun after a requeue as well"""
+    batch = Batch(node)
+    os.mkdir(f'{batch.dir}/bin')
+    with open(f'{batch.dir}/bin/mpirun', 'w') as f:
+        f.write('#!/bin/sh\necho own; exec sleep 600\n')
+    os.chmod(f'{batch.dir}/bin/mpirun', 0o755)
+    batch.env['PATH'] = f'{batch.dir}/bin:{batch.env["PATH"]}'
+    job = batch.submit(f"mpirun -n 1 --mpi none sh -c '{COUNT}' ''", '--ckpt=auto')
+    batch.grows()
+    high = batch.alice('sbatch', '--parsable', '--exclusive', '-p', 'high', '-o', 'high', '--wrap',
+                       'sleep 10').stdout.strip()
+    batch.wait_state(high, 'RUNNING')
+    node.leave()
+    batch.wait('the job to be held', 240, lambda: 'held' in batch.show(job)['Reason'].lower())
+    other = batch.submit("mpirun -n 1 sh", '--ckpt=auto', name='other')
+    batch.wait('the other', 60, lambda: batch.read('other') == 'own\n')
+    batch.alice('scontrol', 'requeue', other)
+    batch.wait('the other again', 180, lambda: batch.read('other') == 'own\n' * 2)
+    batch.alice('scancel', other)
+    node.start()
+    batch.alice('scontrol', 'release', job)
+    batch.wait_state(job, 'RUNNING')
+    batch.grows()
+    batch.touch('stop')
+    batch.wait_state(job, 'FAILED')
+    counted(batch.read())
+
+
+@test
 def controller_restarts(node):
     """slurmctld is killed and started while the job is saved: it is requeued all the same"""
     batch = Batch(node)
