@@ -143,7 +143,7 @@ static json_t *shim_init_restore(const struct shim_init *init, pid_t *ret_main)
 
 static void write_status(const struct shim *shim, const struct members *members)
 {
-	char text[160], rank[32] = "", when[48] = "";
+	char text[192], rank[32] = "", when[48] = "", told[32] = "";
 	int n;
 
 	if (members->ranks && members->failed_index >= 0)
@@ -152,8 +152,10 @@ static void write_status(const struct shim *shim, const struct members *members)
 	if (members->failed)
 		snprintf(when, sizeof(when), ", \"failed_ns\": %lld",
 			 (long long)members->failed_ns);
-	n = snprintf(text, sizeof(text), "{\"status\": %d, \"time\": %lld%s%s}\n",
-		     members->status, (long long)time(NULL), rank, when);
+	if (members_were_told(members, clock_monotonic_ms()))
+		snprintf(told, sizeof(told), ", \"told\": %d", SIGTERM);
+	n = snprintf(text, sizeof(text), "{\"status\": %d, \"time\": %lld%s%s%s}\n",
+		     members->status, (long long)time(NULL), rank, when, told);
 	if (pwrite(shim->exit_file, text, (size_t)n, 0) == n)
 		fsync(shim->exit_file);
 }
@@ -218,7 +220,21 @@ _Noreturn static void shim_init_end(const struct shim_init *init, const struct m
 	_exit(0);
 }
 
-static void shim_init_reap(const struct shim_init *init, struct members *members)
+/*
+ * Read the signals that were sent to init itself. A batch system sends them to each process that it
+ * finds, so SIGTERM for init means the job. None comes from processes of the job's namespace.
+ */
+static void shim_init_signals(const struct shim_init *init, struct members *members, int signals)
+{
+	struct signalfd_siginfo info;
+
+	while (read(signals, &info, sizeof(info)) > 0) {
+		if (!info.ssi_pid || init->shim->spec.host_ns)
+			members_note(members, (int)info.ssi_signo);
+	}
+}
+
+static void shim_init_reap(const struct shim_init *init, struct members *members, int signals)
 {
 	struct shim_msg msg = { .type = SHIM_RANK_ENDED };
 	int status, index;
@@ -232,8 +248,10 @@ static void shim_init_reap(const struct shim_init *init, struct members *members
 		msg.value = status;
 		shim_send(init->sock, &msg, NULL, 0, NULL, 0);
 	}
-	if (members_over(members, clock_monotonic_ms()))
-		shim_init_end(init, members);
+	if (!members_over(members, clock_monotonic_ms()))
+		return;
+	shim_init_signals(init, members, signals);
+	shim_init_end(init, members);
 }
 
 /* -EPIPE: the shim is gone. */
@@ -244,12 +262,14 @@ static int shim_init_serve(const struct shim_init *init, struct members *members
 
 	if (n < 0)
 		return n == -EAGAIN ? 0 : n;
-	if (msg.type == SHIM_SIGNAL && msg.number < NSIG)
+	if (msg.type == SHIM_SIGNAL && msg.number < NSIG) {
+		members_note(members, (int)msg.number);
 		members_signal(members, (int)msg.number);
-	else if (msg.type == SHIM_ABORT)
+	} else if (msg.type == SHIM_ABORT) {
 		members_abort(members, (int)msg.number);
-	else if (msg.type == SHIM_RANK_ENDED)
+	} else if (msg.type == SHIM_RANK_ENDED) {
 		members_agreed(members);
+	}
 	return 0;
 }
 
@@ -270,21 +290,19 @@ _Noreturn static void shim_init_loop(const struct shim_init *init, struct member
 		{ .fd = init->sock, .events = POLLIN },
 		{ .events = POLLIN },
 	};
-	struct signalfd_siginfo info;
 	sigset_t set;
 
-	/* Block all signals: no other signal that is sent to init has a meaning. */
+	/* Block all signals: of those that are sent to init only SIGTERM has a meaning. */
 	sigfillset(&set);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	fds[1].fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	/* A stopped shim must not block init. */
 	fcntl(init->sock, F_SETFL, O_NONBLOCK);
 	for (;;) {
-		shim_init_reap(init, members);
+		shim_init_reap(init, members, fds[1].fd);
 		if (poll(fds, 2, members_timeout(members, clock_monotonic_ms())) < 0)
 			continue;
-		while (read(fds[1].fd, &info, sizeof(info)) > 0)
-			;
+		shim_init_signals(init, members, fds[1].fd);
 		if (fds[0].revents && shim_init_serve(init, members)) {
 			fds[0].fd = -1;
 			members_agreed(members);

@@ -33,6 +33,20 @@ void members_signal(const struct members *m, int signo)
 	}
 }
 
+/* A batch system sends SIGTERM to all processes of a step, and a program may end well of it. */
+void members_note(struct members *m, int signo)
+{
+	if (signo != SIGTERM)
+		return;
+	m->told = true;
+	m->told_ms = clock_monotonic_ms();
+}
+
+bool members_were_told(const struct members *m, int64_t now_ms)
+{
+	return m->told && now_ms < m->told_ms + MEMBERS_TOLD_MS;
+}
+
 static void members_fail(struct members *m, int status)
 {
 	m->failed = true;

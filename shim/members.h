@@ -16,6 +16,7 @@
 #define MEMBERS_GRACE_MS	1000	/* between SIGTERM and SIGKILL */
 /* For the shim's word on ranks that left too early: its log may be on a slow server. */
 #define MEMBERS_ASK_MS		30000
+#define MEMBERS_TOLD_MS		300000	/* from a SIGTERM to an end that it has caused */
 
 struct members {
 	bool ranks;		/* false: one main process */
@@ -29,6 +30,8 @@ struct members {
 	int64_t failed_ns;	/* when it failed, CLOCK_REALTIME */
 	int failed_index;	/* -1: no member failed */
 	int64_t deadline;	/* when the remaining members are killed; 0: not ending */
+	bool told;		/* SIGTERM came from outside of the job */
+	int64_t told_ms;	/* clock_monotonic_ms() of the last one */
 };
 
 /*
@@ -54,6 +57,12 @@ int members_timeout(const struct members *members, int64_t now_ms);
 void members_agreed(struct members *members);
 
 void members_signal(const struct members *members, int signo);
+
+/* Note a signal that came from outside of the job. */
+void members_note(struct members *members, int signo);
+/* True if members that end now were told to by SIGTERM, though their status may be 0. */
+bool members_were_told(const struct members *members, int64_t now_ms);
+
 /* End all members; the job's status is @code unless a member failed before. */
 void members_abort(struct members *members, int code);
 

@@ -20,11 +20,14 @@
 
 #define WORDS_BEFORE	8	/* ckptctl restart --attach --nodes N --lost-nodes N JOB:N */
 
-/* Was the job ended, but not by itself? Slurm sends SIGTERM before SIGKILL. */
+/*
+ * Was the job ended, but not by itself? Slurm sends SIGTERM before SIGKILL. A program that handles
+ * SIGTERM may end with any status, also 0, before its work is done.
+ */
 static bool child_was_killed(const struct saver_job *job)
 {
 	return job->job && !job->runs && !job->saved && !job->lost &&
-	       (job->status == 128 + SIGTERM || job->status == 128 + SIGKILL);
+	       (job->told || job->status == 128 + SIGTERM || job->status == 128 + SIGKILL);
 }
 
 /* Decide what the start is to be, from what became of the job before. */

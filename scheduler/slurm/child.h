@@ -62,8 +62,9 @@ struct child_how {
 /*
  * child_start() - start the job @child->name, or go on with it
  *
- * A job that was ended by SIGTERM or SIGKILL was ended by Slurm, or by a scrub: it goes on from its
- * newest generation that is not doubted, or is started again.
+ * A job that was ended by SIGTERM or SIGKILL, or ended when SIGTERM had told it to, was ended by
+ * Slurm, or by a scrub: it goes on from its newest generation that is not doubted, or is started
+ * again.
  *
  * Return: 0, or a negative errno: -EHOSTDOWN if ckptd does not say what became of the job.
  */

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <jansson.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -178,6 +179,7 @@ static int saver_find_older(const char *name, int64_t than, struct saver_job *re
 		found.runs = state && strcmp(state, "ended") && !found.saved && !found.lost;
 		found.ranks = json_object_get(job, "nr_ranks");
 		found.status = json_integer_value(json_object_get(job, "exit_status"));
+		found.told = json_integer_value(json_object_get(job, "kill_signal")) == SIGTERM;
 		snprintf(found.state, sizeof(found.state), "%s", state ? state : "unknown");
 	}
 	json_decref(result);

@@ -23,6 +23,7 @@
  * @saved: the job was saved and ended by a checkpoint
  * @status: exit status of a job that has ended by itself, or was killed
  * @ranks: it has ranks, which may be on several nodes
+ * @told: it was told to end by SIGTERM, and ended then, with whatever status
  * @lost: the job was ended, and nobody knows how: it can only go on from a generation
  */
 struct saver_job {
@@ -36,6 +37,7 @@ struct saver_job {
 	bool ranks;
 	bool saved;
 	bool lost;
+	bool told;
 	int64_t status;
 };
 

@@ -274,8 +274,8 @@ static int read_exit(const struct job *job, struct job_end *ret_end)
 	err = atomic_json_read(job->state_dir, "exit", &json);
 	if (err)
 		return err == -ENOENT || err == -EBADMSG ? 0 : err;
-	end.found = !json_unpack(json, "{s:i, s?i, s?I}", "status", &end.status,
-				 "rank", &end.rank, "failed_ns", &failed_ns);
+	end.found = !json_unpack(json, "{s:i, s?i, s?I, s?i}", "status", &end.status,
+				 "rank", &end.rank, "failed_ns", &failed_ns, "told", &end.told);
 	end.failed_ns = failed_ns;
 	if (end.found)
 		*ret_end = end;

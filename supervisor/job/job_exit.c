@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/atomic_json.h"
+#include "base/clock.h"
 
 static const struct log *job_exit_job_log(const struct job *job)
 {
@@ -68,6 +69,11 @@ static int set_end(struct job *job, const struct job_end *end, struct ckpt_error
 		job->status = end->status;
 		if (end->rank >= 0)
 			job->record.change.failed_rank = end->rank;
+		/* Init knows of signals that did not come through job_kill(). */
+		if (end->told) {
+			job->kill_signal = end->told;
+			job->killed_ms = clock_monotonic_ms();
+		}
 	}
 	return job_set_state(job, state, error);
 }

@@ -38,6 +38,7 @@ struct job_end {
 	int status;		/* as of waitpid(2); of the first rank that failed, if one did */
 	int rank;		/* that rank; -1: none failed, or MPI_Abort ended the job */
 	int64_t failed_ns;	/* time of that failure by the node's clock; 0: none */
+	int told;		/* signal from outside that wanted the end (SIGTERM); 0: none */
 };
 
 struct job {

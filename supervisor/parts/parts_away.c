@@ -27,8 +27,9 @@
 
 json_t *parts_end_pack(const struct job_end *end)
 {
-	return json_pack("{s:i, s:i, s:I, s:b}", "status", end->status, "rank", end->rank,
-			 "failed_ns", (json_int_t)end->failed_ns, "lost", !end->found);
+	return json_pack("{s:i, s:i, s:I, s:b, s:i}", "status", end->status, "rank", end->rank,
+			 "failed_ns", (json_int_t)end->failed_ns, "lost", !end->found, "told",
+			 end->told);
 }
 
 int parts_end_unpack(const json_t *json, struct job_end *ret_end)
@@ -37,8 +38,9 @@ int parts_end_unpack(const json_t *json, struct job_end *ret_end)
 	json_int_t failed_ns;
 	int lost;
 
-	if (json_unpack((json_t *)json, "{s:i, s:i, s:I, s:b}", "status", &end.status,
-			"rank", &end.rank, "failed_ns", &failed_ns, "lost", &lost))
+	if (json_unpack((json_t *)json, "{s:i, s:i, s:I, s:b, s?i}", "status", &end.status,
+			"rank", &end.rank, "failed_ns", &failed_ns, "lost", &lost, "told",
+			&end.told))
 		return -EPROTO;
 	end.failed_ns = failed_ns;
 	end.found = !lost;

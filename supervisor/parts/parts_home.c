@@ -122,6 +122,16 @@ static const struct part *first_failed(const struct parts *p)
 	return first;
 }
 
+/* The signal by which somebody wanted a part, and with it the job, to end; 0: nobody did. */
+static int parts_home_told(const struct parts *p)
+{
+	unsigned int i;
+
+	for (i = 0; i < p->nr && !p->part[i].end.told;)
+		i++;
+	return i < p->nr ? p->part[i].end.told : 0;
+}
+
 static void tell_over(struct parts *p, int status)
 {
 	const struct shim_msg msg = { .type = SHIM_OVER, .value = status };
@@ -169,6 +179,7 @@ static void parts_home_finish(struct parts *p)
 		return;
 	if (first)
 		end = first->end;
+	end.told = parts_home_told(p);
 	/* A job that has lost nodes has no status, whatever other parts reported. */
 	if (p->abandoned || p->lost)
 		end = (struct job_end) { .rank = -1 };

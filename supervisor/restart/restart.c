@@ -52,6 +52,7 @@ struct restart {
 	struct job *job;	/* the job; in a dry run its draft */
 	struct job *draft;	/* the draft to try first; NULL: restart without trying */
 	enum job_state before;
+	int kill_before;	/* "kill_signal" of the old record; 0: none */
 	int64_t generation;
 	bool attach;
 	json_t *how;		/* job_restore.h */
@@ -126,6 +127,9 @@ static void restart_back(struct restart *r)
 		job_record_replace(&job->record.ranks, json_incref(r->ranks_before));
 	if (!r->begun)
 		return;
+	/* The job has the end that it had, also for whoever asks whether that was its own. */
+	job->kill_signal = r->kill_before;
+	job->killed_ms = clock_monotonic_ms();
 	/* If another node had the job, only its images are known to be left. */
 	if (job_set_state(job, r->before == JOB_ELSEWHERE ? JOB_LOST : r->before,
 			  &error))
@@ -406,6 +410,8 @@ static json_t *restart_on_checked(void *arg)
 		return outcome;
 	job->record.run = next_run(r);
 	job->saving = false;
+	/* A signal to the run before is none to this one. */
+	job->kill_signal = 0;
 	if (is_of_nodes(job))
 		err = parts_open(job, true, &error);
 	if (!err) {
@@ -542,6 +548,7 @@ static struct restart *restart_parse(struct request *request, struct job *job, j
 	}
 	*r = (struct restart) {
 		.request = request, .job = job, .before = job->state,
+		.kill_before = job->record.change.kill_signal,
 		.generation = generation, .attach = attach, .client = -1,
 	};
 	r->how = json_pack("{s:I, s:b, s:b, s:b}", "generation", generation,

@@ -1026,6 +1026,50 @@ def sbatch_words(node):
 
 
 @test
+def told_to_end(node):
+    """a program that ends well because SIGTERM told it to was not at its end: ps says so, and a
+    requeued batch job starts it again, but none that came to its own end"""
+    with open(f'{node.base}/slurm.conf', 'w') as f:
+        f.write('ClusterName=c\nSlurmctldHost=localhost\nSlurmctldPort=1\nNodeName=localhost\n'
+                'MessageTimeout=2\n')
+
+    def signal_of(job):
+        node.wait(job)
+        return node.job(job).get('kill_signal')
+    waits = "trap 'exit 0' TERM; trap : USR1; echo >on; while :; do sleep 0.1; done"
+    equal(signal_of(node.shell('kill -TERM 1; exit 0')), None, 'SIGTERM of the job itself')
+    # as Slurm signals all processes of a step, init among them
+    job = node.shell(f"cd {node.base}; {waits.replace('while :', 'until [ -e go ]')}")
+    wait_for('the program', 30, lambda: os.path.exists(f'{node.base}/on'))
+    init = node.jobs()[job]['init_pid']
+    os.kill(init, signal.SIGUSR1)
+    os.kill(init, signal.SIGTERM)
+    touched(node, 'go')
+    equal((signal_of(job), node.job(job)['exit_status']), (15, 0), 'SIGTERM of init')
+    os.unlink(f'{node.base}/on')
+
+    def begin(restarts, *words):
+        return subprocess.Popen(
+            [f'{TOP}/build/bin/ckpt-slurm-run', '--', *words], stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=node.base, text=True,
+            env={'PATH': f'{TOP}/build/bin:{os.environ["PATH"]}', 'CKPTD_SOCKET': node.socket,
+                 'TMPDIR': node.base, 'SLURM_JOB_ID': '83', 'SLURM_CLUSTER_NAME': 'c',
+                 'SLURM_RESTART_COUNT': restarts, 'SLURM_CONF': f'{node.base}/slurm.conf'})
+    for restarts in ('0', '1', '2'):
+        p = begin(restarts, 'sh', '-c', waits)
+        wait_for(f'run {restarts}', 60, lambda: os.path.exists(f'{node.base}/on'))
+        os.unlink(f'{node.base}/on')
+        p.send_signal(signal.SIGTERM)
+        _, err = p.communicate(timeout=60 * daemon.ARGS.slow)
+        equal(p.returncode, 0, err)
+        equal(signal_of(max(node.jobs('--all'))), 15, f'signal of run {restarts}')
+    for restarts in ('3', '4'):
+        out, err = begin(restarts, 'echo', 'ends').communicate(timeout=60 * daemon.ARGS.slow)
+        equal((out, 'not started again' in err), ('ends\n', False) if restarts == '3' else
+              ('', True), err)
+
+
+@test
 def batch_contract(node):
     """ckpt-batch: its words and exit statuses are what a batch system stands on"""
     def batch(*args):

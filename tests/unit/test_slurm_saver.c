@@ -262,6 +262,27 @@ static void test_judge_refused(void **state)
 	daemon_end();
 }
 
+/* The same of a program that ended well because SIGTERM had told it to: that was no end. */
+static void test_judge_told(void **state)
+{
+	char told[256];
+	const struct answer answers[] = {
+		{ "\"verb\":\"ps\"", told }, { "\"verb\":\"list\"", three }, { NULL },
+	};
+	struct child child = restarted_child();
+	int64_t older = 0;
+	int status;
+
+	snprintf(told, sizeof(told),
+		 "{\"ok\": true, \"result\": {\"jobs\": [{\"job\": 7, \"name\": \"slurm-c-1.x\", "
+		 "\"uid\": %u, \"state\": \"ended\", \"exit_status\": 0, \"kill_signal\": 15}]}}",
+		 geteuid());
+	daemon_start(answers);
+	assert_int_equal(child_judge(&child, EXITED(3), &status, &older), POLICY_OLDER);
+	daemon_end();
+	assert_int_equal(older, 3);
+}
+
 static void test_judge_unanswered(void **state)
 {
 	const struct answer no_job[] = { { "\"verb\":\"ps\"", REFUSED }, { NULL } };
@@ -398,6 +419,7 @@ int main(void)
 		cmocka_unit_test(test_save_waits),
 		cmocka_unit_test(test_judge),
 		cmocka_unit_test(test_judge_refused),
+		cmocka_unit_test(test_judge_told),
 		cmocka_unit_test(test_judge_unanswered),
 		cmocka_unit_test(test_judge_other_job),
 		cmocka_unit_test(test_port_name_waits),
