@@ -170,6 +170,7 @@ static int child_facts(const struct child *child, struct policy_facts *facts)
 	if (child->restarted && same && child_was_killed(&now) && now.status != facts->status)
 		facts->saved = true;
 	facts->lost = now.lost || now.runs;
+	facts->gone = now.lost;
 	facts->newest = now.newest;
 	/* Generations of a job that was started since then begin anew. */
 	facts->before = same ? child->before.newest : 0;

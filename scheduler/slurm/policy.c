@@ -7,6 +7,9 @@
  * still saved, or if the job soon is lost or crashes: by a signal that tells of broken memory or of
  * a call that is not there. An exit status of the program's own is the program's own.
  *
+ * A lost job has no status of its own: a node went down, and ckptd may know minutes before Slurm
+ * requeues the batch job for that. With a generation of this run it is as good as saved.
+ *
  * A saved job is never over, and nobody goes back to an older generation because something is not
  * known: then a person has to look, or to try again.
  */
@@ -41,7 +44,7 @@ enum policy policy_decide(const struct policy_facts *facts)
 {
 	if (facts->status && facts->unknown)
 		return POLICY_UNKNOWN;
-	if (facts->status && facts->saved && facts->newest > facts->before)
+	if (facts->status && (facts->saved || facts->gone) && facts->newest > facts->before)
 		return POLICY_SAVED;
 	if (!policy_restart_failed(facts) || facts->newest > facts->before)
 		return POLICY_DONE;

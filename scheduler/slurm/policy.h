@@ -19,7 +19,8 @@
  * @tries: restarts that have failed before in this run of the script
  * @unknown: ckptd does not say what became of the job; the facts from here on are not known
  * @saved: ckptd calls the job saved, or its restart was refused
- * @lost: ckptd calls the job lost: it was ended, and did not come to its own end
+ * @lost: ckptd calls the job lost: it was ended, and did not come to its own end; or it runs still
+ * @gone: ckptd calls the job lost
  * @before: the job's newest generation when it was started or restarted; 0: none
  * @newest: the same now
  * @older: the newest generation older than the one that was tried; 0: none
@@ -29,6 +30,7 @@ struct policy_facts {
 	bool unknown;
 	bool saved;
 	bool lost;
+	bool gone;
 	int status;
 	int64_t ran_ms;
 	int64_t before;
@@ -40,7 +42,7 @@ struct policy_facts {
 /**
  * enum policy - what to do with the batch job
  * @POLICY_DONE: hand the exit status on
- * @POLICY_SAVED: the job is saved: requeue the batch job
+ * @POLICY_SAVED: the job is saved, or lost with a node: requeue the batch job
  * @POLICY_OLDER: the restart has failed: try the older generation
  * @POLICY_HOLD: the restart has failed, and nothing is left to try: hold the batch job
  * @POLICY_UNKNOWN: the job may be saved: hold the batch job

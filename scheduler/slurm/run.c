@@ -190,7 +190,7 @@ static void run_judge(struct run *run, int wait_status)
 		run->over = true;
 		break;
 	case POLICY_SAVED:
-		/* By us, or by somebody's ckptctl checkpoint --kill: it has not ended. */
+		/* By us, or by somebody's ckptctl checkpoint --kill; or lost: it has not ended. */
 		run->requeue = true;
 		break;
 	case POLICY_OLDER:
@@ -282,18 +282,23 @@ static void wait_for_others(struct run *run)
 	}
 }
 
+static const char *run_word(const struct saver_job *job)
+{
+	return job->lost ? "lost with a node" : "saved";
+}
+
 /* Tell that the batch job is saved and goes nowhere by itself. */
 static int run_stays(const struct run *run, const char *why)
 {
 	long long job = (long long)run->child.before.job;
-	struct saver_job saved;
+	struct saver_job saved = { 0 };
 
-	if (!job && !saver_find(run->child.name, &saved))
-		job = (long long)saved.job;
+	saver_find(run->child.name, &saved);
+	job = job ?: (long long)saved.job;
 	if (*run->hold)
 		say_line("%s", run->hold);
-	say_line("job %lld is saved, but batch job %u is not requeued: %s; to go on: ckptctl "
-		 "restart --attach %lld", job, run->id, why, job);
+	say_line("job %lld is %s, but batch job %u is not requeued: %s; to go on: ckptctl restart "
+		 "--attach %lld", job, run_word(&saved), run->id, why, job);
 	return RUN_FAILED;
 }
 
@@ -308,14 +313,14 @@ static void run_tell(const struct run *run)
 		snprintf(text, sizeof(text), "held: %.500s; scontrol release %u tries again",
 			 run->hold, run->id);
 	else
-		snprintf(text, sizeof(text), "job %lld saved, generation %lld",
-			 (long long)saved.job, (long long)saved.newest);
+		snprintf(text, sizeof(text), "job %lld %s, generation %lld",
+			 (long long)saved.job, run_word(&saved), (long long)saved.newest);
 	batch_comment(run->id, text);
 	if (*run->hold)
 		say_line("batch job %u is %s", run->id, text);
 	else
-		say_line("job %lld is saved, and batch job %u requeued", (long long)saved.job,
-			 run->id);
+		say_line("job %lld is %s, and batch job %u requeued", (long long)saved.job,
+			 run_word(&saved), run->id);
 }
 
 /* Slurm has counted a requeue: the run that it starts now must not be requeued in place of this. */

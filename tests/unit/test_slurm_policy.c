@@ -85,6 +85,30 @@ static void test_lost(void **state)
 	assert_int_equal(policy_decide(&facts), POLICY_DONE);
 }
 
+/* ckptd finds a node gone before Slurm does: the next run goes on from a new generation. */
+static void test_lost_with_a_node(void **state)
+{
+	struct policy_facts facts = { .lost = true, .gone = true, .status = 137, .newest = 1,
+				      .ran_ms = 100 * POLICY_SOON_MS };
+
+	assert_int_equal(policy_decide(&facts), POLICY_SAVED);
+	facts.restarted = true;
+	assert_int_equal(policy_decide(&facts), POLICY_SAVED);
+	facts.before = 1;
+	assert_int_equal(policy_decide(&facts), POLICY_DONE);
+	facts.newest = 2;
+	assert_int_equal(policy_decide(&facts), POLICY_SAVED);
+	/* it is not known that its ranks have ended */
+	facts.gone = false;
+	assert_int_equal(policy_decide(&facts), POLICY_DONE);
+	facts.gone = true;
+	facts.unknown = true;
+	assert_int_equal(policy_decide(&facts), POLICY_UNKNOWN);
+	/* it came to its own end */
+	facts = (struct policy_facts) { .gone = true, .newest = 1 };
+	assert_int_equal(policy_decide(&facts), POLICY_DONE);
+}
+
 /* A saved job is never over, whatever is known of it. */
 static void test_saved_stays(void **state)
 {
@@ -120,6 +144,7 @@ int main(void)
 		cmocka_unit_test(test_restart_refused),
 		cmocka_unit_test(test_restart_crashes),
 		cmocka_unit_test(test_lost),
+		cmocka_unit_test(test_lost_with_a_node),
 		cmocka_unit_test(test_saved_stays),
 		cmocka_unit_test(test_unknown),
 	};

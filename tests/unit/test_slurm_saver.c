@@ -318,6 +318,27 @@ static void test_judge_other_job(void **state)
 	daemon_end();
 }
 
+/* A node of the job is lost, and ckptd knows before Slurm. */
+static void test_judge_lost(void **state)
+{
+	const struct answer answers[] = {
+		{ "\"verb\":\"ps\"", jobs("lost") }, { "\"verb\":\"list\"", three }, { NULL },
+	};
+	const struct answer running[] = {
+		{ "\"verb\":\"ps\"", jobs("running") }, { "\"verb\":\"list\"", three }, { NULL },
+	};
+	struct child child = { .name = "slurm-c-1.x" };
+	int64_t older;
+	int status;
+
+	daemon_start(answers);
+	assert_int_equal(child_judge(&child, EXITED(137), &status, &older), POLICY_SAVED);
+	daemon_end();
+	daemon_start(running);
+	assert_int_equal(child_judge(&child, EXITED(137), &status, &older), POLICY_DONE);
+	daemon_end();
+}
+
 /* ------------------------------------------------------------------- port */
 
 static char directory[] = "/tmp/test_slurm_port-XXXXXX";
@@ -422,6 +443,7 @@ int main(void)
 		cmocka_unit_test(test_judge_told),
 		cmocka_unit_test(test_judge_unanswered),
 		cmocka_unit_test(test_judge_other_job),
+		cmocka_unit_test(test_judge_lost),
 		cmocka_unit_test(test_port_name_waits),
 	};
 
