@@ -114,11 +114,15 @@ static json_t *newest_named(const json_t *jobs, const char *name)
 static int resume_find(struct cli *cli, const char *name, json_t **ret_job)
 {
 	json_t *outcome = cli_call(cli, "ps", json_pack("{s:b}", "all", true));
+	const json_t *result = json_object_get(outcome, "result");
+	size_t unreadable = json_array_size(json_object_get(result, "unreadable"));
 
 	if (!outcome_is_ok(outcome))
 		return cli_finish(cli, outcome, NULL);
-	*ret_job = json_incref(newest_named(json_object_get(json_object_get(outcome, "result"),
-							    "jobs"), name));
+	*ret_job = json_incref(newest_named(json_object_get(result, "jobs"), name));
+	if (!*ret_job && unreadable)
+		cli_say("no job %s is known, but %zu cannot be read (ckptctl ps --all): if one of "
+			"these is meant, kill the job that begins now", name, unreadable);
 	json_decref(outcome);
 	return 0;
 }

@@ -50,6 +50,20 @@ static void child_plan(struct child *child, struct child_how *how)
 	child->restarted = child->generation != 0;
 }
 
+/*
+ * Might the job before be one whose record cannot be read? A saved or lost job goes on under its
+ * number, and one that has come to its end is not started again: then there is no later one.
+ */
+static bool child_is_hidden(const struct child *child, const struct child_how *how)
+{
+	const struct saver_job *before = &child->before;
+
+	if (!before->hidden || how->anew || how->generation)
+		return false;
+	return !before->job || child_was_killed(before) ||
+	       (how->rerun && !before->saved && !before->lost && !before->runs);
+}
+
 /* Texts that the words of ckptctl point to. */
 struct child_texts {
 	char spec[64];	/* of a generation */
@@ -139,6 +153,8 @@ int child_start(struct child *child, const struct child_how *how)
 		child->before = (struct saver_job) { 0 };
 	else if (saver_find_patiently(child->name, 0, &child->before))
 		return -EHOSTDOWN;
+	if (child_is_hidden(child, how))
+		return -EBADMSG;
 	child_plan(child, &plan);
 	words = child_words(child, &plan, &texts);
 	if (!words)
@@ -164,6 +180,9 @@ static int child_facts(const struct child *child, struct policy_facts *facts)
 
 	if (err)
 		return err;
+	/* A job that was ended by a checkpoint has this status, too. */
+	if (!now.job && now.hidden && facts->status == 128 + SIGKILL)
+		return -EBADMSG;
 	same = now.job == child->before.job;
 	facts->saved = now.saved;
 	/* A restart that was refused: the job has the end that it had, and ckptctl its own. */

@@ -14,6 +14,8 @@
 #include "scheduler/slurm/saver.h"
 
 #define CHILD_NAME_MAX	256
+/* A hold's words for -EBADMSG of child_start(). */
+#define CHILD_HIDDEN	"may be saved, and records of jobs cannot be read (ckptctl ps --all)"
 
 /**
  * struct child - a launched job
@@ -66,7 +68,8 @@ struct child_how {
  * Slurm, or by a scrub: it goes on from its newest generation that is not doubted, or is started
  * again.
  *
- * Return: 0, or a negative errno: -EHOSTDOWN if ckptd does not say what became of the job.
+ * Return: 0, or a negative errno: -EHOSTDOWN if ckptd does not say what became of the job, -EBADMSG
+ * if it may be one of those whose records cannot be read.
  */
 int child_start(struct child *child, const struct child_how *how);
 

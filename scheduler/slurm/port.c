@@ -303,6 +303,12 @@ static int port_start(struct port *port, struct port_launch *launch, bool anew,
 	return child_start(&launch->child, &how);
 }
 
+/* The batch job is to be held; the launch stays known, and is named by its launcher again. */
+static void port_hold(struct port *port, const struct port_launch *launch, const char *why)
+{
+	snprintf(port->hold, sizeof(port->hold), "%.180s %s", launch->child.name, why);
+}
+
 /* Take over request and descriptors of a launch; 0 or a negative errno. */
 static int port_begin(struct port *port, struct request *request, const int fds[3], int launcher)
 {
@@ -336,7 +342,12 @@ static int port_begin(struct port *port, struct request *request, const int fds[
 	if (!err)
 		err = port_write(port, launch->request.key, PORT_RUNS, step);
 	if (!err)
-		err = port_start(port, launch, !named && port->first, 0);
+		err = port_start(port, launch, !named && (port->first || port->restored), 0);
+	/* The launch stays known, and is named by its launcher in the next run. */
+	if (err == -EBADMSG) {
+		port_hold(port, launch, CHILD_HIDDEN);
+		return 0;
+	}
 	if (err) {
 		port_remove(port, launch->request.key, PORT_RUNS);
 		/* The launcher asks again, and the launch must not count twice then. */
@@ -430,12 +441,6 @@ static void port_over(struct port *port, size_t index, int status)
 			 port->directory, status, strerror(errno));
 	port_remove(port, launch->request.key, PORT_RUNS);
 	port_drop(port, index);
-}
-
-/* The batch job is to be held; the launch stays known, and is named by its launcher again. */
-static void port_hold(struct port *port, const struct port_launch *launch, const char *why)
-{
-	snprintf(port->hold, sizeof(port->hold), "%.180s %s", launch->child.name, why);
 }
 
 static void port_judge(struct port *port, size_t index, int wait_status)

@@ -409,7 +409,7 @@ static int run_signals(struct run *run)
 /* A saved job must not be taken for a new one because nobody knows of it at this moment. */
 static bool run_is_away(const struct run *run, int err)
 {
-	return err == -EHOSTDOWN && run->restarts;
+	return (err == -EHOSTDOWN || err == -EBADMSG) && run->restarts;
 }
 
 int run_hold(struct run *run, const char *why)
@@ -434,7 +434,7 @@ int run_main(struct run *run)
 	if (!err)
 		err = run_start(run, 0);
 	if (run_is_away(run, err)) {
-		strcpy(run->hold, RUN_UNANSWERED);
+		strcpy(run->hold, err == -EBADMSG ? "the job " CHILD_HIDDEN : RUN_UNANSWERED);
 	} else if (err) {
 		say_line("%s", err == -EHOSTDOWN ? "ckptd of this node does not answer" :
 			 strerror(-err));

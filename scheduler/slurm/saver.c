@@ -156,6 +156,19 @@ static int saver_generations(struct saver_job *ret, int64_t than)
 	return err;
 }
 
+/* Is there a job later than @job whose record cannot be read, and so not its name either? */
+static bool saver_is_hidden(const json_t *result, int64_t job)
+{
+	const json_t *row;
+	size_t i;
+
+	json_array_foreach(json_object_get(result, "unreadable"), i, row) {
+		if (json_integer_value(json_object_get(row, "job")) > job)
+			return true;
+	}
+	return false;
+}
+
 static int saver_find_older(const char *name, int64_t than, struct saver_job *ret)
 {
 	json_t *result, *job;
@@ -182,6 +195,7 @@ static int saver_find_older(const char *name, int64_t than, struct saver_job *re
 		found.told = json_integer_value(json_object_get(job, "kill_signal")) == SIGTERM;
 		snprintf(found.state, sizeof(found.state), "%s", state ? state : "unknown");
 	}
+	found.hidden = saver_is_hidden(result, found.job);
 	json_decref(result);
 	if (found.job)
 		err = saver_generations(&found, than);

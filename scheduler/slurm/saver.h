@@ -13,6 +13,7 @@
 /**
  * struct saver_job - a job of ckptd
  * @job: its number; 0: there is none
+ * @hidden: a record that cannot be read is of a later job, which may be the one of this name
  * @newest: its newest generation that can be read; 0: none
  * @oldest: the oldest such; 0: none
  * @best: the one to go on from: the newest, unless that is suspect or rejected; then the newest
@@ -28,6 +29,7 @@
  */
 struct saver_job {
 	int64_t job;
+	bool hidden;
 	int64_t newest;
 	int64_t oldest;
 	int64_t best;

@@ -1025,14 +1025,44 @@ def sbatch_words(node):
     equal(kept, ['3'], 'what the records keep')
 
 
+def slurm_launch(node, restarts, *words):
+    """Start ckpt-slurm-run with a command, in a batch step without a controller."""
+    with open(f'{node.base}/slurm.conf', 'w') as f:
+        f.write('ClusterName=c\nSlurmctldHost=localhost\nSlurmctldPort=1\nNodeName=localhost\n'
+                'MessageTimeout=2\n')
+    return subprocess.Popen(
+        [f'{TOP}/build/bin/ckpt-slurm-run', '--', *words], stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=node.base, text=True,
+        env={'PATH': f'{TOP}/build/bin:{os.environ["PATH"]}', 'CKPTD_SOCKET': node.socket,
+             'TMPDIR': node.base, 'SLURM_JOB_ID': '83', 'SLURM_CLUSTER_NAME': 'c',
+             'SLURM_RESTART_COUNT': restarts, 'SLURM_CONF': f'{node.base}/slurm.conf'})
+
+
+@test
+def hidden_job(node):
+    """a requeued batch job never begins anew what may be a job whose record cannot be read;
+    resume says that there is one"""
+    job = node.run('true')
+    node.wait(job)
+    with open(f'{node.images}/{job}/job.json', 'r+') as f:
+        f.truncate(20)
+    done = ends(0, 'but 1 cannot be read', node.ctl('resume', '--name', 'x', '--', 'echo', 'x'))
+    equal(done.stdout, b'x\n', 'output')
+    for restarts, want in (('0', 'one\n'), ('1', '')):
+        p = slurm_launch(node, restarts, 'echo', 'one')
+        equal((p.communicate(timeout=60 * daemon.ARGS.slow)[0], p.returncode), (want, 0),
+              f'run {restarts}')
+    p = slurm_launch(node, '1', 'echo', 'two')
+    line = p.stderr.readline()
+    p.kill()
+    check('is held: the job may be saved, and records of jobs cannot be read' in line, line)
+    equal(p.communicate()[0], '', 'output')
+
+
 @test
 def told_to_end(node):
     """a program that ends well because SIGTERM told it to was not at its end: ps says so, and a
     requeued batch job starts it again, but none that came to its own end"""
-    with open(f'{node.base}/slurm.conf', 'w') as f:
-        f.write('ClusterName=c\nSlurmctldHost=localhost\nSlurmctldPort=1\nNodeName=localhost\n'
-                'MessageTimeout=2\n')
-
     def signal_of(job):
         node.wait(job)
         return node.job(job).get('kill_signal')
@@ -1048,15 +1078,8 @@ def told_to_end(node):
     equal((signal_of(job), node.job(job)['exit_status']), (15, 0), 'SIGTERM of init')
     os.unlink(f'{node.base}/on')
 
-    def begin(restarts, *words):
-        return subprocess.Popen(
-            [f'{TOP}/build/bin/ckpt-slurm-run', '--', *words], stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=node.base, text=True,
-            env={'PATH': f'{TOP}/build/bin:{os.environ["PATH"]}', 'CKPTD_SOCKET': node.socket,
-                 'TMPDIR': node.base, 'SLURM_JOB_ID': '83', 'SLURM_CLUSTER_NAME': 'c',
-                 'SLURM_RESTART_COUNT': restarts, 'SLURM_CONF': f'{node.base}/slurm.conf'})
     for restarts in ('0', '1', '2'):
-        p = begin(restarts, 'sh', '-c', waits)
+        p = slurm_launch(node, restarts, 'sh', '-c', waits)
         wait_for(f'run {restarts}', 60, lambda: os.path.exists(f'{node.base}/on'))
         os.unlink(f'{node.base}/on')
         p.send_signal(signal.SIGTERM)
@@ -1064,7 +1087,8 @@ def told_to_end(node):
         equal(p.returncode, 0, err)
         equal(signal_of(max(node.jobs('--all'))), 15, f'signal of run {restarts}')
     for restarts in ('3', '4'):
-        out, err = begin(restarts, 'echo', 'ends').communicate(timeout=60 * daemon.ARGS.slow)
+        out, err = slurm_launch(node, restarts, 'echo', 'ends').communicate(
+            timeout=60 * daemon.ARGS.slow)
         equal((out, 'not started again' in err), ('ends\n', False) if restarts == '3' else
               ('', True), err)
 

@@ -318,6 +318,83 @@ static void test_judge_other_job(void **state)
 	daemon_end();
 }
 
+/* The answer to ps of @state, "": no job, and of job @unreadable, whose record cannot be read. */
+static const char *jobs_and_unreadable(const char *state, int unreadable)
+{
+	static char text[512];
+
+	snprintf(text, sizeof(text), "%s", *state ? jobs(state) :
+		 "{\"ok\": true, \"result\": {\"jobs\": []}}");
+	text[strlen(text) - 2] = '\0';
+	snprintf(text + strlen(text), sizeof(text) - strlen(text),
+		 ", \"unreadable\": [{\"job\": %d, \"other_key\": false, \"error\": \"\"}]}}",
+		 unreadable);
+	return text;
+}
+
+/* Start "slurm-c-1.x" beside job @unreadable: what child_start() says. There is no ckptctl. */
+static int started_beside(const char *state, int unreadable, struct child_how how)
+{
+	static char *const argv[] = { (char *)"true", NULL };
+	const struct sigaction pipe = { .sa_handler = SIG_DFL };
+	const struct answer answers[] = {
+		{ "\"verb\":\"ps\"", jobs_and_unreadable(state, unreadable) },
+		{ *state ? "\"verb\":\"list\"" : NULL, three }, { NULL },
+	};
+	struct child child = { .name = "slurm-c-1.x" };
+	char *path = strdup(getenv("PATH"));
+	sigset_t mask;
+	int err;
+
+	sigemptyset(&mask);
+	how.argv = argv;
+	how.mask = &mask;
+	how.pipe = &pipe;
+	daemon_start(answers);
+	setenv("PATH", "/nonexistent", 1);
+	err = child_start(&child, &how);
+	setenv("PATH", path, 1);
+	daemon_end();
+	free(path);
+	if (child.pid)
+		waitpid(child.pid, NULL, 0);
+	return err;
+}
+
+/* A job whose record cannot be read is not taken for one that never was. */
+static void test_hidden(void **state)
+{
+	const struct child_how plain = { 0 }, rerun = { .rerun = true };
+	const struct child_how older = { .generation = 3 };
+
+	assert_int_equal(started_beside("", 3, plain), -EBADMSG);
+	/* a later one may have been started in place of job 7, which was killed (137) */
+	assert_int_equal(started_beside("ended", 8, plain), -EBADMSG);
+	assert_int_equal(started_beside("ended", 6, plain), 0);
+	assert_int_equal(started_beside("ended", 8, older), 0);
+	assert_int_equal(started_beside("saved", 8, plain), 0);
+	assert_int_equal(started_beside("saved", 8, rerun), 0);
+	assert_int_equal(started_beside("lost", 8, plain), 0);
+}
+
+static void test_judge_hidden(void **state)
+{
+	const struct answer answers[] = {
+		{ "\"verb\":\"ps\"", jobs_and_unreadable("", 7) }, { NULL },
+	};
+	struct child child = { .name = "slurm-c-1.x" };
+	int64_t older;
+	int status;
+
+	daemon_start(answers);
+	assert_int_equal(child_judge(&child, EXITED(137), &status, &older), POLICY_UNKNOWN);
+	daemon_end();
+	/* a command that made no job */
+	daemon_start(answers);
+	assert_int_equal(child_judge(&child, EXITED(127), &status, &older), POLICY_DONE);
+	daemon_end();
+}
+
 /* A node of the job is lost, and ckptd knows before Slurm. */
 static void test_judge_lost(void **state)
 {
@@ -401,9 +478,12 @@ static void test_port_name_waits(void **state)
 	const struct answer none[] = {
 		{ "\"verb\":\"ps\"", "{\"ok\": true, \"result\": {\"jobs\": []}}" }, { NULL },
 	};
+	const struct answer hidden[] = {
+		{ "\"verb\":\"ps\"", jobs_and_unreadable("", 3) }, { NULL },
+	};
 	const struct sigaction pipe = { .sa_handler = SIG_DFL };
 	struct port port = {
-		.directory = directory, .prefix = "slurm-c-1.", .first = true, .restored = true,
+		.directory = directory, .prefix = "slurm-c-1.", .restored = true,
 		.pipe = &pipe,
 	};
 	sigset_t mask;
@@ -426,6 +506,17 @@ static void test_port_name_waits(void **state)
 	assert_int_equal(port_names(), 1);
 	assert_int_equal(port_runs(&port), 1);
 	port_close(&port);
+	/* a script that began anew asks for a launch that may be of an earlier run: still known */
+	port.first = port.restored = false;
+	port.hold[0] = '\0';
+	assert_int_equal(port_open(&port), 0);
+	daemon_start(hidden);
+	assert_true(port_asked(&port));
+	daemon_end();
+	assert_int_equal(port_runs(&port), 0);
+	assert_int_equal(port_names(), 1);
+	assert_string_not_equal(port.hold, "");
+	port_close(&port);
 	assert_int_equal(rmdir(directory), 0);
 	free(path);
 }
@@ -444,8 +535,12 @@ int main(void)
 		cmocka_unit_test(test_judge_unanswered),
 		cmocka_unit_test(test_judge_other_job),
 		cmocka_unit_test(test_judge_lost),
+		cmocka_unit_test(test_hidden),
+		cmocka_unit_test(test_judge_hidden),
 		cmocka_unit_test(test_port_name_waits),
 	};
 
+	/* libslurm waits a minute for a file that is not there */
+	setenv("SLURM_CONF", "/dev/null", 1);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
