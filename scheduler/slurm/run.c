@@ -235,7 +235,9 @@ static void run_follow(struct run *run)
 		if (run->over || run->requeue)
 			return;
 		port_watch(&run->port);
-		if (run->port.saved || *run->port.hold || clock_monotonic_ms() >= run->next_ms)
+		if (clock_monotonic_ms() >= run->next_ms ||
+		    ((run->port.saved || *run->port.hold) &&
+		     clock_monotonic_ms() >= run->again_ms))
 			run_look(run);
 		else
 			run_sleep(run, run->next_ms - clock_monotonic_ms());

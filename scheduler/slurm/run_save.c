@@ -5,7 +5,9 @@
  * A script that is a job is saved after the launches that it waits for: its image must hold
  * launchers that ask again, not launches that go on without it. While that is done no launcher may
  * ask. If the script cannot be saved but launches can, these are: the next run begins the script
- * anew and finds its launches. If nothing can be saved all goes on as if nobody had tried.
+ * anew and finds its launches. So it does if a launch was saved by somebody else, or is to be held:
+ * nobody would end the script's waiting for that launch. If nothing can be saved all goes on as if
+ * nobody had tried.
  */
 #include "scheduler/slurm/run.h"
 
@@ -93,7 +95,7 @@ static bool run_save_child(struct run *run, char *why, unsigned int size)
 
 static void run_save_script(struct run *run)
 {
-	size_t launches = port_runs(&run->port);
+	bool launches = port_runs(&run->port) || run->port.saved || *run->port.hold;
 	char why[SAVER_WHY];
 	int64_t job;
 	bool script = run_script_can(run, &job, why, sizeof(why)), saved;
@@ -110,6 +112,8 @@ static void run_save_script(struct run *run)
 	if (saved && script)
 		saved = run_save_child(run, why, sizeof(why));
 	run->requeue = saved && !script;
+	if (saved)	/* the end of the script is seen in a moment */
+		run->again_ms = clock_monotonic_ms() + TRY_MS;
 	if (saved || run->over)
 		return;
 	run_not_saved(run, run->child.name, why);

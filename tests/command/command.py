@@ -872,7 +872,7 @@ def resume(node):
     ends(0, 'started anew', go('--name', 'u', '--', 'true'))
 
 
-def slurm_script(node, text, *args):
+def slurm_script(node, text, *args, restarts='0'):
     """Start ckpt-slurm-run --script, in a batch step without a controller."""
     with open(f'{node.base}/slurm.conf', 'w') as f:
         f.write('ClusterName=c\nSlurmctldHost=localhost\nSlurmctldPort=1\nNodeName=localhost\n'
@@ -885,7 +885,8 @@ def slurm_script(node, text, *args):
         text=True,
         env={'PATH': f'{TOP}/build/bin:{os.environ["PATH"]}', 'CKPTD_SOCKET': node.socket,
              'TMPDIR': node.base, 'SLURM_JOB_ID': '77', 'SLURM_CLUSTER_NAME': 'c',
-             'SLURM_CONF': f'{node.base}/slurm.conf', 'SLURM_STEP_OF_TEST': "it's"})
+             'SLURM_RESTART_COUNT': restarts, 'SLURM_CONF': f'{node.base}/slurm.conf',
+             'SLURM_STEP_OF_TEST': "it's"})
 
 
 def touched(node, name):
@@ -959,6 +960,39 @@ def script_not_saved(node):
     out, err = p.communicate(timeout=60 * daemon.ARGS.slow)
     equal((p.returncode, out), (0, '3\n4\n'), err)
     equal(len(node.jobs('--all')), 3, 'jobs')
+
+
+@test
+def script_held(node):
+    """a script that cannot be saved waits for a launch that is to be held: the batch job is
+    requeued and held as soon as ckptd answers, and the batch step sleeps until then"""
+    job = node.run('true')
+    node.wait(job)
+    p = slurm_script(node, """#!/bin/bash
+        echo >on; until [ -e go ]; do sleep 0.1; done
+        ckpt-slurm-run ckptctl run -- sh -c 'echo begun'; echo $?""", restarts='1')
+    wait_for('the script', 30, lambda: os.path.exists(f'{node.base}/on'))
+    with open(f'{node.images}/{job}/job.json', 'r+') as f:
+        f.truncate(20)
+    touched(node, 'go')
+    line = p.stderr.readline()
+    check('records of jobs cannot be read' in line and ': saving slurm-c-77.script' in line, line)
+    node.kill()
+    line = p.stderr.readline()
+    check('is not saved: ckptd of this node' in line, line)
+
+    def used():
+        with open(f'/proc/{p.pid}/stat') as f:
+            return sum(int(n) for n in f.read().rsplit(')')[-1].split()[11:13])
+    before = used()
+    time.sleep(3)
+    check(used() - before < 0.3 * os.sysconf('SC_CLK_TCK'), f'processor time: {used() - before}')
+    node.start()
+    said = [p.stderr.readline() for _ in range(2)]
+    p.kill()
+    check('the script cannot be saved' in said[0] and 'it will begin anew' in said[0] and
+          'batch job 77 is held' in said[1], f'{said}')
+    equal(sum(os.path.exists(f'{node.images}/{n}/job.json') for n in range(1, 9)), 2, 'jobs')
 
 
 @test
