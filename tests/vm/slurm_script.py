@@ -103,7 +103,11 @@ def not_saved(node):
     """a script with a program that cannot be saved begins anew, and its launches go on"""
     batch = Script(node)
     job = batch.script(f"""
-        python3 -c 'import os, time; p = os.pidfd_open(os.getpid()); time.sleep(600)' &
+        python3 -c 'if True:
+            import fcntl, time
+            leased = open("leased", "w")
+            fcntl.fcntl(leased, fcntl.F_SETLEASE, fcntl.F_WRLCK)	# is refused
+            time.sleep(600)' &
         echo begins
         ckpt-slurm-run ckptctl run -- sh -c '{COUNT}' '' >>counted; echo $?
         kill $!""")
