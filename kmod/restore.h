@@ -144,6 +144,7 @@ int ckpt_restore_signal(struct ckpt_thread *thread,
 			const struct ckpt_rec_sigpending *rec);
 /* restore_epoll.c: files are those of the caller, who may be no thread of the restore. */
 int ckpt_restore_epoll(const struct ckpt_rec_epoll *rec);
+int ckpt_restore_signalfd(struct ckpt_thread *thread, const struct ckpt_rec_signalfd *rec);
 /* restore_timers.c */
 int ckpt_restore_timer(struct ckpt_thread *thread, const struct ckpt_rec_timer *rec);
 void ckpt_restore_timers_free(struct ckpt_restore_thread *side);

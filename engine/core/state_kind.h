@@ -52,6 +52,7 @@ struct state_kind_record {
  * struct state_kind - a kind of state
  * @name: for texts
  * @records: the records that are this kind's alone; a type of 0 ends the list
+ * @newest: the newest version of these records that we know; 0: the first
  * @files: its descriptors: enum ckpt_file_kind; 0 ends the list
  * @file_has_record: each file of the kind has one record of it (struct state_file.own)
  * @one_description: what there is to restore belongs to the description, so that ranks which are
@@ -85,6 +86,7 @@ struct state_kind_record {
 struct state_kind {
 	const char *name;
 	struct state_kind_record records[STATE_KIND_RECORDS];
+	uint16_t newest;
 	uint32_t files[STATE_KIND_FILES];
 	bool file_has_record;
 	bool one_description;

@@ -483,6 +483,14 @@ static bool find_type(uint16_t number, struct record_type *ret_type)
 	return true;
 }
 
+/* The newest version of a record that we know. */
+static unsigned int newest_version(uint16_t number)
+{
+	const struct state_kind *kind = state_kind_of_record(number);
+
+	return kind && kind->newest ? kind->newest : 1;
+}
+
 /* Check a record's header; ret_type->add is NULL if the record may be skipped. */
 static int check_header(struct state_parser *p, const struct ckpt_rec_hdr *hdr,
 			size_t room, struct record_type *ret_type)
@@ -492,7 +500,8 @@ static int check_header(struct state_parser *p, const struct ckpt_rec_hdr *hdr,
 	if (room < sizeof(*hdr) || hdr->len < sizeof(*hdr) || hdr->len > room ||
 	    hdr->len % 8)
 		return state_fail(p, -EBADMSG, "stream ends within a record");
-	if (hdr->version != 1 || !find_type(number, ret_type)) {
+	if (!hdr->version || hdr->version > newest_version(number) ||
+	    !find_type(number, ret_type)) {
 		ret_type->add = NULL;
 		if (hdr->type & CKPT_REC_OPTIONAL)
 			return 0;

@@ -10,6 +10,9 @@
  *
  * An EPOLLONESHOT item that has fired has no events left.  epoll_ctl(2) cannot make it so, and
  * the kernel module does afterwards.
+ *
+ * An item of a signalfd waits for signals of the process that added it.  When the child has ended,
+ * the kernel module lets the item wait for those of its owner.
  */
 #include "engine/core/kdev.h"
 #include "engine/core/state_parse.h"
@@ -43,7 +46,8 @@ static int epoll_parse(struct state_parser *p, const struct ckpt_rec_hdr *hdr)
 	if (rec->of.nr > (hdr->len - sizeof(*rec)) / sizeof(*items))
 		return state_fail(p, -EBADMSG, "items of epoll file %u too short", rec->of.file);
 	for (uint32_t i = 0; i < rec->of.nr; i++)
-		if (!items[i].file || items[i].file > INT32_MAX || items[i].fd < 0)
+		if (!items[i].file || items[i].file > INT32_MAX || items[i].fd < 0 ||
+		    items[i].owner < 0)
 			return state_fail(p, -EBADMSG, "bad item %u of epoll file %u", i,
 					  rec->of.file);
 	return 0;
@@ -170,33 +174,40 @@ static int epoll_connect(struct reopen *r)
 	return epoll_told(r, &failure);
 }
 
-static bool epoll_has_fired(const struct ckpt_epoll_item *item)
+static bool epoll_has_fired(const struct ckpt_epoll_item *item, int32_t unused)
 {
 	return !(item->events & ~EPOLL_PRIVATE);
 }
 
-/* Append a record with the items of the file that have fired. */
-static int epoll_append_fired(struct restore_records *s, const struct state_file *file)
+static bool epoll_is_owned(const struct ckpt_epoll_item *item, int32_t owner)
+{
+	return item->owner == owner;
+}
+
+/* Append a record of the type, @len bytes and the items of the file that @takes chooses. */
+static int epoll_append(struct restore_records *s, const struct state_file *file, uint16_t type,
+			size_t len, bool (*takes)(const struct ckpt_epoll_item *, int32_t),
+			int32_t owner)
 {
 	const struct ckpt_epoll_item *items = epoll_items(file);
 	struct ckpt_epoll_item *out;
-	struct ckpt_rec_epoll *rec;
+	struct ckpt_rec_of_file *rec;
 	uint32_t nr = 0;
 
 	for (uint32_t i = 0; i < file->own->nr; i++)
-		nr += epoll_has_fired(&items[i]);
+		nr += takes(&items[i], owner);
 	if (!nr)
 		return 0;
-	rec = restore_records_append(s, sizeof(*rec) + nr * sizeof(*out));
+	rec = restore_records_append(s, len + nr * sizeof(*out));
 	if (!rec)
-		return -ENOMEM;
-	rec->of.hdr.type = CKPT_REC_EPOLL;
-	rec->of.hdr.version = 1;
-	rec->of.file = (uint32_t)reopen_fd(s->files, file);
-	rec->of.nr = nr;
-	out = (void *)(rec + 1);
+		return restore_records_no_memory(s);
+	rec->hdr.type = type;
+	rec->hdr.version = 1;
+	rec->file = (uint32_t)reopen_fd(s->files, file);
+	rec->nr = nr;
+	out = (void *)((char *)rec + len);
 	for (uint32_t i = 0; i < file->own->nr; i++) {
-		if (!epoll_has_fired(&items[i]))
+		if (!takes(&items[i], owner))
 			continue;
 		*out = items[i];
 		out->file = (uint32_t)reopen_fd(s->files,
@@ -206,24 +217,65 @@ static int epoll_append_fired(struct restore_records *s, const struct state_file
 	return 0;
 }
 
+static bool epoll_is_here(const struct restore_records *s, unsigned int index)
+{
+	return s->files->state->files[index].rec->kind == CKPT_FILE_EPOLL &&
+	       s->files->fds[index] >= 0;
+}
+
+/* Every owner must be there, and alive. */
+static int epoll_check_owners(struct restore_records *s, const struct state_file *file)
+{
+	const struct ckpt_epoll_item *items = epoll_items(file);
+
+	for (uint32_t i = 0; i < file->own->nr; i++) {
+		const struct state_proc *proc = items[i].owner ?
+			state_proc_find(s->files->state, items[i].owner) : NULL;
+
+		if (items[i].owner && (!proc || !proc->nr_threads))
+			return error_fail(s->error, -ESRCH, "an epoll descriptor watches a "
+					  "signalfd of process %d, which is not restored here",
+					  items[i].owner);
+	}
+	return 0;
+}
+
+/* Let the items of signalfds wait for signals of their owner @proc. */
+static int epoll_give_back(struct restore_records *s, const struct state_proc *proc)
+{
+	int ret = 0;
+
+	for (unsigned int i = 0; !ret && i < s->files->state->nr_files; i++)
+		if (epoll_is_here(s, i))
+			ret = epoll_append(s, &s->files->state->files[i], CKPT_REC_SIGNALFD,
+					   sizeof(struct ckpt_rec_signalfd), epoll_is_owned,
+					   proc->rec->pid);
+	return ret || !s->len ? ret :
+	       restore_records_call(s, restore_records_tid(proc), "signalfds in epoll descriptors");
+}
+
 static int epoll_apply(struct restore_records *s)
 {
 	const struct state *state = s->files->state;
+	const struct state_proc *any = NULL;
 	int ret = 0;
 
 	for (unsigned int i = 0; !ret && i < state->nr_files; i++)
-		if (state->files[i].rec->kind == CKPT_FILE_EPOLL && s->files->fds[i] >= 0)
-			ret = epoll_append_fired(s, &state->files[i]);
-	if (ret)
-		return restore_records_no_memory(s);
-	if (!s->len)
-		return 0;
+		ret = epoll_is_here(s, i) ? epoll_check_owners(s, &state->files[i]) : 0;
+	for (unsigned int i = 0; !ret && i < state->nr_procs; i++) {
+		if (!state->procs[i].nr_threads)
+			continue;
+		any = &state->procs[i];
+		ret = epoll_give_back(s, any);
+	}
+	for (unsigned int i = 0; !ret && i < state->nr_files; i++)
+		if (epoll_is_here(s, i))
+			ret = epoll_append(s, &state->files[i], CKPT_REC_EPOLL,
+					   sizeof(struct ckpt_rec_epoll), epoll_has_fired, 0);
+	if (ret || !s->len || !any)
+		return ret;
 	/* of no process, but a call names one */
-	for (unsigned int i = 0; i < state->nr_procs; i++)
-		if (state->procs[i].nr_threads)
-			return restore_records_call(s, restore_records_tid(&state->procs[i]),
-						    "epoll descriptors");
-	return 0;
+	return restore_records_call(s, restore_records_tid(any), "epoll descriptors");
 }
 
 const struct state_kind state_kind_epoll = {
@@ -231,6 +283,7 @@ const struct state_kind state_kind_epoll = {
 	.records = {
 		{ CKPT_REC_EPOLL, sizeof(struct ckpt_rec_epoll), STATE_OWNER_FILE, epoll_parse },
 	},
+	.newest = 2,
 	.files = { CKPT_FILE_EPOLL },
 	.file_has_record = true,
 	.one_description = true,

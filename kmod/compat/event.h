@@ -59,6 +59,14 @@ struct ckpt_eventpoll {
 	struct rb_root_cached rbr;	/* struct ckpt_epitem, by file and descriptor */
 };
 
+/* an item's place in a wait queue */
+struct ckpt_eppoll_entry {
+	struct ckpt_eppoll_entry *next;
+	void *base;			/* struct ckpt_epitem */
+	wait_queue_entry_t wait;
+	wait_queue_head_t *whead;	/* NULL: the queue is gone */
+};
+
 struct ckpt_epitem {
 	union {
 		struct rb_node rbn;
@@ -70,7 +78,7 @@ struct ckpt_epitem {
 		struct file *file;
 		int fd;
 	} __packed ffd;
-	void *pwqlist;
+	struct ckpt_eppoll_entry *pwqlist;
 	void *ep;
 	struct hlist_node fllink;
 	void *ws;

@@ -41,6 +41,7 @@ static const struct {
 	[CKPT_LAYOUT_SIGNALFD] = { "signalfd_ctx", "signalfds are refused" },
 	[CKPT_LAYOUT_EVENTPOLL] = { "eventpoll", "epoll descriptors are refused" },
 	[CKPT_LAYOUT_EPITEM] = { "epitem", "epoll descriptors are refused" },
+	[CKPT_LAYOUT_EPPOLL] = { "eppoll_entry", "signalfds that epoll watches are refused" },
 	[CKPT_LAYOUT_SEM_ENTRY] = { "sem_undo", "System V objects are refused" },
 	[CKPT_LAYOUT_SEM_ARRAY] = { "sem_array", "System V objects are refused" },
 	[CKPT_LAYOUT_KIOCTX] = { "kioctx", "asynchronous I/O is refused" },
@@ -120,7 +121,11 @@ static const struct ckpt_layout_field ckpt_layout_fields[] __initconst = {
 	CKPT_FIELD(EVENTPOLL, ckpt_eventpoll, rbr),
 	CKPT_FIELD(EPITEM, ckpt_epitem, rdllink),
 	CKPT_FIELD(EPITEM, ckpt_epitem, ffd),
+	CKPT_FIELD(EPITEM, ckpt_epitem, pwqlist),
 	CKPT_FIELD(EPITEM, ckpt_epitem, event),
+	CKPT_FIELD(EPPOLL, ckpt_eppoll_entry, next),
+	CKPT_FIELD(EPPOLL, ckpt_eppoll_entry, wait),
+	CKPT_FIELD(EPPOLL, ckpt_eppoll_entry, whead),
 };
 
 bool ckpt_layout_fits(enum ckpt_layout layout)

@@ -16,11 +16,12 @@ enum ckpt_layout {
 	CKPT_LAYOUT_N_TTY,		/* n_tty.h */
 	CKPT_LAYOUT_SEM_UNDO,		/* sem.h */
 	CKPT_LAYOUT_LANDLOCK,		/* lsm.h */
-	CKPT_LAYOUT_EVENTFD,		/* event.h, as the next four */
+	CKPT_LAYOUT_EVENTFD,		/* event.h, as the next five */
 	CKPT_LAYOUT_TIMERFD,
 	CKPT_LAYOUT_SIGNALFD,
 	CKPT_LAYOUT_EVENTPOLL,
 	CKPT_LAYOUT_EPITEM,
+	CKPT_LAYOUT_EPPOLL,
 	CKPT_LAYOUT_SEM_ENTRY,		/* sem.h, as the next two */
 	CKPT_LAYOUT_SEM_ARRAY,
 	CKPT_LAYOUT_SHM,

@@ -273,13 +273,21 @@ static void has_aio(void)
 
 	syscall(SYS_io_setup, 4, &ctx);
 }
-static void has_epoll(void)	/* its item is of the process that adds it */
+static void has_epoll(void)	/* its item is of the process that adds it, which ends */
 {
 	struct epoll_event event = { .events = EPOLLIN };
+	int ep = epoll_create1(0), fd;
 	sigset_t set;
+	pid_t pid;
 
 	sigemptyset(&set);
-	epoll_ctl(epoll_create1(0), EPOLL_CTL_ADD, signalfd(-1, &set, 0), &event);
+	fd = signalfd(-1, &set, 0);
+	pid = fork();
+	if (pid == 0) {
+		epoll_ctl(ep, EPOLL_CTL_ADD, fd, &event);
+		_exit(0);
+	}
+	waitpid(pid, NULL, 0);
 }
 static void has_timer(void)
 {
@@ -373,7 +381,7 @@ part(refusals)
 	static const struct { void (*fn)(void); enum ckpt_reason reason; const char *what; }
 	list[] = {
 		{ has_socket, CKPT_R_FD_SOCKET, "socket" },
-		{ has_epoll, CKPT_R_FD_EPOLL, "epoll on a signalfd" },
+		{ has_epoll, CKPT_R_FD_EPOLL, "epoll on a signalfd of no process" },
 		{ has_inotify, CKPT_R_FD_INOTIFY, "inotify" },
 		{ has_pidfd, CKPT_R_FD_KIND, "pidfd" },
 		{ has_device, CKPT_R_FD_DEVICE, "device" },

@@ -227,6 +227,10 @@ static void test_bad_records(void **arg)
 	opening_begin(&f, *arg, "bad5");
 	add_epoll(&f, &item, 1);
 	parse_fails(&f, "bad item");
+	item = (struct ckpt_epoll_item){ .file = 10, .owner = -1 };
+	opening_begin(&f, *arg, "bad5 owner");
+	add_epoll(&f, &item, 1);
+	parse_fails(&f, "bad item");
 	opening_begin(&f, *arg, "bad6");
 	opening_file(&f, 2, CKPT_FILE_TIMERFD, "anon_inode:[timerfd]", O_RDWR);
 	timer = stream_add(&f.stream, CKPT_REC_TIMERFD, sizeof(*timer), NULL, 0);

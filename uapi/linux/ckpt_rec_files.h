@@ -174,7 +174,12 @@ struct ckpt_rec_timerfd {
 	__u64 ticks;
 };
 
-/* SIGNALFD: @mask has the signals that it reads; their data are the processes' pending signals */
+/*
+ * SIGNALFD: @mask has the signals that it reads; their data are the processes' pending signals.
+ * Restore: @of.file is a descriptor of an epoll descriptor; then: of.nr struct ckpt_epoll_item,
+ * which watch signalfds, were added by a process that has been reaped, and from now on wait for
+ * signals of the process that the call names
+ */
 struct ckpt_rec_signalfd {
 	struct ckpt_rec_of_file of;
 	__u64 mask;
@@ -185,16 +190,20 @@ struct ckpt_rec_signalfd {
  * @file: file_id of the file (restore: a descriptor of the caller)
  * @fd: the descriptor that was given to epoll_ctl(2), which may have another file by now
  * @events: as the kernel keeps them: an EPOLLONESHOT item that has fired has no event left
+ * @owner: of a signalfd: the process that added it, whose signals it waits for; else 0
  */
 struct ckpt_epoll_item {
 	__u32 file;
 	__s32 fd;
 	__u32 events;
-	__u32 pad;
+	__s32 owner;
 	__u64 data;
 };
 
-/* EPOLL; then: of.nr struct ckpt_epoll_item (restore: sets the events of items that are there) */
+/*
+ * EPOLL; then: of.nr struct ckpt_epoll_item (restore: sets the events of items that are there).
+ * Version 2: an item has an owner
+ */
 struct ckpt_rec_epoll {
 	struct ckpt_rec_of_file of;
 };
