@@ -207,10 +207,10 @@ modules-%: $(B)/kernels/%/env FORCE
 
 # the testbed itself first, then what takes longest
 VM_LONG := $(addprefix tests/vm/,smoke.t daemon.t cr.t capture.t badluck.t restore.t mpi_programs.t)
-# ten minutes or more each, with a real Slurm, lost nodes, slow disks or replicas of MPI: of
-# check-cluster
+# ten minutes or more each, with a real Slurm, lost nodes, slow disks, replicas of MPI or programs
+# of other people: of check-cluster
 VM_CLUSTER := $(addprefix tests/vm/,crash_consistency.t devices.t held.t slurm_short.t slurm.t \
-	slurm_script.t slurm_release.t slurm_often.t lease.t diagnose.t vote_mpi.t)
+	slurm_script.t slurm_release.t slurm_often.t lease.t diagnose.t vote_mpi.t real_programs.t)
 TESTS  ?= $(VM_LONG) $(filter-out $(VM_LONG) $(VM_CLUSTER),$(sort $(wildcard tests/vm/*.t \
 	tests/security/*.t)))
 
@@ -271,6 +271,12 @@ CLUSTER_TESTS := $(if $(call _said,TESTS),$(TESTS),$(sort $(wildcard tests/clust
 check-cluster: export TAP_TIMEOUT := 86400
 check-cluster: modules-$(CLUSTER_KERNEL) user
 	@KERNEL=$(CLUSTER_KERNEL) scripts/tap check-cluster $(CLUSTER_TESTS)
+
+# what tests/vm/real_programs.t checkpoints: it is skipped without
+.PHONY: real-programs
+real-programs:
+	@scripts/setup --real
+check-cluster: | $(if $(filter %/real_programs.t,$(CLUSTER_TESTS)),real-programs)
 
 # five runs of each program on each file system, and eight power cuts: half an hour or more
 RUNS ?= 5
