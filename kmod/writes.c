@@ -188,6 +188,7 @@ static void ckpt_writes_entry(struct ckpt_write_log *log, u32 mask, struct inode
 	const struct ckpt_write_change made = {
 		.add = CKPT_WRITE_CREATED | ckpt_writes_kind(mask),
 		.drop = CKPT_WRITE_GONE | ckpt_writes_not_kind(mask),
+		.made = inode,
 	}, gone = {
 		.add = CKPT_WRITE_GONE | ckpt_writes_kind(mask), .existed = true, .before = inode,
 	};

@@ -109,6 +109,7 @@ struct ckpt_write_change {
 	u32 writes;
 	bool existed;			/* the name was there before the event */
 	const struct inode *before;	/* as this inode, not changed by the event; or NULL */
+	const struct inode *made;	/* the event gave the name to this inode; or NULL */
 };
 
 /*

@@ -130,21 +130,29 @@ static struct ckpt_write_name *ckpt_write_log_new(struct ckpt_write_log *log, de
 	return name;
 }
 
+static void ckpt_write_name_state(struct ckpt_write_log *log, struct ckpt_write_name *name,
+				  const struct inode *inode, struct timespec64 time)
+{
+	name->ino = inode->i_ino;
+	name->bytes = i_size_read(inode);
+	name->mtime_ns = timespec64_to_ns(&time);
+	ckpt_write_name_set(log, name, name->flags | CKPT_WRITE_STATE);
+}
+
 /* Say what had the name before the change. */
 static void ckpt_write_name_before(struct ckpt_write_log *log, struct ckpt_write_name *name,
-				   bool existed, const struct inode *before)
+				   const struct inode *before)
 {
-	u32 flags = name->flags | (existed ? CKPT_WRITE_EXISTED : 0);
-	struct timespec64 time;
+	ckpt_write_name_set(log, name, name->flags | CKPT_WRITE_EXISTED);
+	if (before)
+		ckpt_write_name_state(log, name, before, inode_get_mtime(before));
+}
 
-	if (existed && before) {
-		time = inode_get_mtime(before);
-		flags |= CKPT_WRITE_STATE;
-		name->ino = before->i_ino;
-		name->bytes = i_size_read(before);
-		name->mtime_ns = timespec64_to_ns(&time);
-	}
-	ckpt_write_name_set(log, name, flags);
+/* Say when the name was made, by the clock of the file system: mtime may be set, ctime may not. */
+static void ckpt_write_name_made(struct ckpt_write_log *log, struct ckpt_write_name *name,
+				 const struct inode *made)
+{
+	ckpt_write_name_state(log, name, made, inode_get_ctime(made));
 }
 
 /* The name comes again, as the last one. */
@@ -166,7 +174,10 @@ static u64 ckpt_write_log_change(struct ckpt_write_log *log, dev_t dev, const ch
 		name = ckpt_write_log_new(log, dev, path, true);
 		if (!name)
 			return 0;
-		ckpt_write_name_before(log, name, change->existed, change->before);
+		if (change->existed)
+			ckpt_write_name_before(log, name, change->before);
+		else if (change->made)
+			ckpt_write_name_made(log, name, change->made);
 	} else if (ckpt_write_is_passed(name->flags) && drop & CKPT_WRITE_GONE) {
 		ckpt_write_log_again(log, name);
 		fresh = true;
@@ -237,7 +248,7 @@ void ckpt_write_log_replaced(struct ckpt_write_log *log, const struct inode *bef
 	if (renaming)
 		list_for_each_entry_reverse(name, &log->names, link) {
 			if (name->seq == renaming->seq)
-				ckpt_write_name_before(log, name, true, before);
+				ckpt_write_name_before(log, name, before);
 			if (name->seq <= renaming->seq)
 				break;
 		}

@@ -46,4 +46,11 @@ static inline struct timespec64 inode_get_mtime(const struct inode *inode)
 }
 #endif
 
+#ifndef CKPT_HAVE_INODE_GET_CTIME	/* drop when minimum >= 6.6 */
+static inline struct timespec64 inode_get_ctime(const struct inode *inode)
+{
+	return inode->i_ctime;
+}
+#endif
+
 #endif /* _CKPT_COMPAT_FSNOTIFY_H */

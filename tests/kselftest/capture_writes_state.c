@@ -73,6 +73,11 @@ static const struct ckpt_write_state *state_find(const struct ckpt_writes_read *
 	return NULL;
 }
 
+static unsigned long long state_ns(const struct timespec *time)
+{
+	return time->tv_sec * 1000000000ULL + (unsigned long long)time->tv_nsec;
+}
+
 /* Does the entry tell of where the name came from, and if so, of @before? */
 static bool state_is(const struct ckpt_writes_read *read, const char *name, unsigned int origin,
 		     const struct stat *before)
@@ -87,8 +92,21 @@ static bool state_is(const struct ckpt_writes_read *read, const char *name, unsi
 	}
 	return !before || (state->ino == before->st_ino &&
 			   state->bytes == (unsigned long long)before->st_size &&
-			   state->mtime_ns == before->st_mtim.tv_sec * 1000000000ULL +
-					      (unsigned long long)before->st_mtim.tv_nsec);
+			   state->mtime_ns == state_ns(&before->st_mtim));
+}
+
+/* Does the entry tell that the name was made, and when: after @before? */
+static bool state_is_made(const struct ckpt_writes_read *read, const char *name,
+			  const struct stat *before)
+{
+	const struct ckpt_write_state *state = state_find(read, name);
+	struct stat now;
+	char path[300];
+
+	snprintf(path, sizeof(path), DIR "/%s", name);
+	return state && (state->write.flags & WAS) == CKPT_WRITE_STATE && !stat(path, &now) &&
+	       state->ino == now.st_ino && state->mtime_ns <= state_ns(&now.st_ctim) &&
+	       state->mtime_ns >= state_ns(&before->st_ctim);
 }
 
 static void fill(const char *name, int flags)
@@ -203,7 +221,8 @@ part(writes_state)
 	tap_ok(state_is(&read, "swap-b", WAS, &before[7]), "exchanged: the other as it was");
 	tap_ok(!state_find(&read, "read"), "nothing of a file that was read");
 	tap_ok(state_is(&read, "opened", WAS, &before[9]), "opened for writing, and not closed");
-	tap_ok(state_is(&read, "over", 0, NULL), "a file of the child's own");
+	tap_ok(state_is(&read, "over", CKPT_WRITE_STATE, NULL), "a file of the child's own");
+	tap_ok(state_is_made(&read, "later", &before[9]), "a name that was made tells when");
 	one = state_find(&read, "later");
 	two = state_find(&read, "temp");
 	tap_ok(one && two && two->seq > one->seq, "a name that was made again comes again");

@@ -51,7 +51,7 @@
 #define CKPT_WRITE_RENAMED	(1U << 3)	/* another name was renamed to it */
 #define CKPT_WRITE_GONE		(1U << 4)	/* removed, or renamed away, at last */
 #define CKPT_WRITE_EXISTED	(1U << 5)	/* a file had the name before the entry came */
-#define CKPT_WRITE_STATE	(1U << 6)	/* … and it is known which: ckpt_write_state */
+#define CKPT_WRITE_STATE	(1U << 6)	/* … or the name was made: ckpt_write_state */
 #define CKPT_WRITE_TOLD		(1U << 7)	/* the entry came by CKPT_IOC_WRITES_ADD */
 #define CKPT_WRITE_DIR		(1U << 8)	/* a directory */
 #define CKPT_WRITE_IN_PLACE	(1U << 9)	/* a long file was written and did not grow */
@@ -109,7 +109,9 @@ struct ckpt_write {
  * @write: as without
  * @seq: number of the entry, ascending
  * @ino: inode that had the name when the entry came, before the change; with CKPT_WRITE_STATE, as
- *	@bytes and @mtime_ns: the file's size and time of modification
+ *	@bytes and @mtime_ns: the file's size and time of modification. With CKPT_WRITE_STATE and
+ *	without CKPT_WRITE_EXISTED the name was made then: @ino and @bytes of what was made, and
+ *	@mtime_ns is its time of change (ctime) just after that
  */
 struct ckpt_write_state {
 	struct ckpt_write write;
