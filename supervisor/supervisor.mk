@@ -72,6 +72,8 @@ $(call unit_test,tests/unit/test_check_seats,tests/unit/test_check_seats.c \
 	supervisor/parts/check_seats.c,)
 $(call unit_test,tests/unit/test_lease_rule,tests/unit/test_lease_rule.c \
 	supervisor/parts/lease_rule.c,)
+$(call unit_test,tests/unit/test_restart_given,tests/unit/test_restart_given.c \
+	supervisor/restart/restart_given.c,-ljansson)
 $(call unit_test,tests/unit/test_part_bounds,tests/unit/test_part_bounds.c,$(CKPTD_LIBS))
 $(call unit_test,tests/unit/test_coord_driver,tests/unit/test_coord_driver.c \
 	tests/unit/driver_box.c tests/unit/driver_box_rest.c \

@@ -29,6 +29,37 @@ typedef void (*engine_progress_fn)(const struct engine_progress *progress, void 
 /* The function is told, in a line for people, of something that a restore does or would do. */
 typedef void (*engine_note_fn)(const char *text, void *arg);
 
+#define ENGINE_GIVEN_MAX	20000	/* of a kind; an answer between nodes has room for them */
+#define ENGINE_GIVEN_FREED	0x5555555555555555LL	/* a hash of what is to be gone: XOR this */
+
+enum engine_given_kind { ENGINE_GIVEN_WANTED, ENGINE_GIVEN_KEPT, ENGINE_GIVEN_MADE };
+
+/**
+ * struct engine_given_file - a file that several nodes of a job changed (files/reopen_given.c)
+ * @kind: a part restores nothing without it; the part's image has it; the part's ranks made it
+ *	after the checkpoint, when nothing had the name, so the part takes it away
+ * @hash: of name, size and time; not of one that is MADE
+ * @path: hash of the name
+ * @time_ns: WANTED: the file's time; MADE: when it was made, by the same clock
+ */
+struct engine_given_file {
+	enum engine_given_kind kind;
+	int64_t hash, path, time_ns;
+};
+typedef void (*engine_given_fn)(const struct engine_given_file *file, void *arg);
+
+/**
+ * struct engine_given - what other nodes of the job do about files that a part wants
+ * @hashes: [nr], ascending: hashes of WANTED files that are KEPT; XOR ENGINE_GIVEN_FREED: MADE
+ * @ask: in a dry run: a file that is not among them is no refusal, but told as WANTED, and those
+ *	that are KEPT or MADE are told, too
+ */
+struct engine_given {
+	const int64_t *hashes;
+	unsigned int nr;
+	bool ask;
+};
+
 /* The values are in images (struct engine_rec_tree): new ones are added at the end. */
 enum engine_files {
 	ENGINE_FILES_TRACK,	/* put back output that only grew, refuse rewritten files */

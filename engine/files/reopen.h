@@ -26,7 +26,9 @@ struct reopen_options {
 	const struct engine_external *externals;
 	unsigned int nr_externals;
 	engine_note_fn note;	/* told of names that are given back; or NULL */
+	engine_given_fn tell_given;	/* if @given asks */
 	void *note_arg;
+	const struct engine_given *given;	/* NULL: no other node is asked */
 	const struct write_since *since;	/* write_journal.h; NULL: nobody asks for it */
 };
 
@@ -37,7 +39,6 @@ struct reopen_closed;		/* a closed file as one of the tree's: reopen_closed.c */
 struct reopen_sock;		/* a socket: reopen_sock.h */
 struct kdev;
 struct stat;
-struct write_since;
 struct reopen_ipc;		/* a System V object: reopen_ipc.h */
 struct reopen_tty;		/* the former settings of a caller's terminal */
 
@@ -87,7 +88,7 @@ int reopen_check(struct reopen *r);
 
 /* Open all files, except those of /proc about the tree's own processes. */
 int reopen_all(struct reopen *r);
-/* Open the files of /proc about the tree's own processes, when these have their memory maps. */
+/* Open those, when the processes have their memory maps. */
 int reopen_late(struct reopen *r);
 /* Tie files to each other, when the tree's processes are there and all files are open. */
 int reopen_connect(struct reopen *r);
@@ -161,7 +162,6 @@ int reopen_name(const struct state_file *file);
 /* Has @fd the recorded inode, type, owner and mode? */
 bool reopen_is_recorded(const struct state_file *file, int fd);
 
-/* Refuse @file for @what, in the reopen's error. */
 void reopen_check_refuse(struct reopen *r, const struct state_file *file, uint32_t reason,
 			 const char *what);
 

@@ -119,4 +119,19 @@ const char *reopen_other_needed(const struct reopen *r, const struct state_file 
 /* Is the image one of several nodes' of a job, which put files back at the same time? */
 bool reopen_is_of_nodes(const struct reopen *r);
 
+struct write_log_name;
+
+/* Another node does nothing, puts the file back, takes it away; may do one, if a dry run asks. */
+enum reopen_given {
+	REOPEN_GIVEN_NOT, REOPEN_GIVEN_BACK, REOPEN_GIVEN_AWAY, REOPEN_GIVEN_PERHAPS,
+};
+
+/* reopen_given.c */
+enum reopen_given reopen_given(const struct reopen *r, const struct write_log_name *name);
+/* In a dry run that asks: tell which files the image has, and of a file that the tree made. */
+void reopen_given_keeps(const struct reopen *r);
+void reopen_given_made(const struct reopen *r, const struct write_log_name *name);
+/* reopen_since.c: all nodes have put files back: are those that others see to what they were? */
+int reopen_given_check(struct reopen *r);
+
 #endif /* STILLPOINT_REOPEN_FIND_H */

@@ -15,7 +15,8 @@
  *
  * A job over several nodes has a journal for each, and the other nodes are restarted meanwhile: a
  * file that one of them has just put back is told by its time, which is of before the checkpoint. A
- * file that was younger than the checkpoint when this node first changed it is another node's.
+ * file that was younger than the checkpoint when this node first changed it is another node's. One
+ * that another node had changed before is put back there (reopen_given.c).
  *
  * Nothing here has more rights than the owner.
  */
@@ -162,16 +163,21 @@ static bool since_is_of_another(const struct reopen *r, const struct write_log_n
 	       name->mtime_ns > dump_ns + CLOCK_SLACK * 1000000000ULL;
 }
 
-/* The name had a file, or a directory, when the tree first changed it. */
+/* The name may have had a file, or a directory, when the tree first changed it. */
 static void since_check(struct reopen *r, const struct write_log_name *name)
 {
 	bool dir = name->flags & CKPT_WRITE_DIR;
 	struct stat st;
-	int ret = since_look(name->path, &st);
+	int ret;
 
+	if (!(name->flags & CKPT_WRITE_EXISTED)) {
+		reopen_given_made(r, name);
+		return;
+	}
+	ret = since_look(name->path, &st);
 	if (r->options->accept_changed || (!ret && since_is_as_before(name, &st)) ||
 	    (ret == -ENOENT && since_was_removed(r->options->since, name)) ||
-	    since_is_of_another(r, name))
+	    since_is_of_another(r, name) || reopen_given(r, name))
 		return;
 	if (ret)
 		since_refuse(r, name, CKPT_R_FILE_MISSING, dir ?
@@ -264,13 +270,59 @@ int reopen_since_check(struct reopen *r)
 	if (ret)
 		return ret;
 	for (unsigned int i = 0; i < since->nr; i++) {
-		if (since->names[i].flags & CKPT_WRITE_EXISTED &&
-		    since_is_new(&known, &since->names[i]))
+		if (since_is_new(&known, &since->names[i]))
 			since_check(r, &since->names[i]);
 		since_check_in_place(r, &since->names[i]);
 	}
 	free(known.paths);
 	return 0;
+}
+
+/* Look as if for the first time: the file server is asked, and not this node's memory. */
+static bool since_is_given(const struct write_log_name *name, bool back)
+{
+	const char *entry;
+	_cleanup_fd_ int dir = reopen_parent(name->path, &entry), fd = -1;
+	struct statx now;
+	struct stat st;
+
+	/* NFS remembers for a time that a name was not there, until the directory has changed */
+	if (dir >= 0)
+		(void)statx(dir, "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, STATX_MTIME, &now);
+	fd = dir < 0 ? dir : openat(dir, entry, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW |
+				    O_CLOEXEC);
+	/* a symbolic link, or one that its owner may not read */
+	if (fd < 0 && fstatat(dir, entry, &st, AT_SYMLINK_NOFOLLOW))
+		return !back && (errno == ENOENT || dir < 0);
+	if (fd >= 0 && fstat(fd, &st))
+		return false;
+	return back && since_is_as_before(name, &st);
+}
+
+int reopen_given_check(struct reopen *r)
+{
+	const struct write_since *since = r->options->since;
+	struct since_known known;
+	int ret;
+
+	if (!since_is_wanted(r) || !r->options->given || r->options->accept_changed)
+		return 0;
+	ret = since_know(r, &known);
+	for (unsigned int i = 0; i < since->nr && !ret; i++) {
+		const struct write_log_name *name = &since->names[i];
+		enum reopen_given given = REOPEN_GIVEN_NOT;
+
+		if (name->flags & CKPT_WRITE_EXISTED && since_is_new(&known, name) &&
+		    !since_is_of_another(r, name))
+			given = reopen_given(r, name);
+		if (given && !since_is_given(name, given == REOPEN_GIVEN_BACK))
+			since_refuse(r, name, CKPT_R_FILE_CHANGED,
+				     "the job changed it after the checkpoint, and the node that "
+				     "had its content, or made it, has not put it back");
+	}
+	if (!ret)
+		free(known.paths);
+	return ret ? ret : error_refused(r->error, "restore");
 }
 
 /* ---------------------------------------------------------------- putting */

@@ -88,7 +88,9 @@ json_t *op_dump(const struct op_env *env, json_t *args);
  * @args: dir, dry_run, accept_changed, files, pidns; map_path [[OLD, NEW], ...], as in
  *	path_map.h; generation and job: an image of another one is refused (-ESTALE); roots
  *	and others [pid, ...]: as in struct restore_subset; writes: path of the tree's write
- *	journal (write_journal.h), so that files that it changed since are noticed
+ *	journal (write_journal.h), so that files that it changed since are noticed; given
+ *	[hash, ...] and ask: as in struct engine_given; with ask, in a dry run, the result has
+ *	"wants", "keeps" and "made": [[hash, path, time_ns], ...] of struct engine_given_file
  * @ret_roots: room for OP_ROOTS_MAX pids
  * @ret_nr_roots: 0 after a failure or a dry run
  *

@@ -30,6 +30,8 @@ struct restore_args {
 	struct write_journal journal;
 	struct asker asker;
 	json_t *notes;		/* texts, in order */
+	struct engine_given given;
+	json_t *given_files[3];	/* by enum engine_given_kind: [[hash, path, time_ns], ...] */
 };
 
 static void restore_args_done(struct restore_args *args)
@@ -37,6 +39,9 @@ static void restore_args_done(struct restore_args *args)
 	path_map_destroy(args->map);
 	write_journal_done(&args->journal);
 	op_asker_done(&args->asker);
+	free((void *)args->given.hashes);
+	for (unsigned int i = 0; i < 3; i++)
+		json_decref(args->given_files[i]);
 	free(args->pids);
 }
 
@@ -97,22 +102,51 @@ static void op_restore_take_journal(struct restore_args *args, const char *path)
 		args->journal = (struct write_journal){ 0 };
 }
 
+static int op_restore_by_hash(const void *a, const void *b)
+{
+	const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Take the hashes in the list @given; NULL: no other node is asked. */
+static json_t *op_restore_take_given(struct restore_args *args, const json_t *given, bool ask)
+{
+	size_t i, nr = json_array_size(given);
+	int64_t *hashes;
+
+	if (!given)
+		return NULL;
+	hashes = calloc(nr + 1, sizeof(*hashes));
+	if (!hashes)
+		return outcome_error(-ENOMEM, "out of memory");
+	for (i = 0; i < nr; i++)
+		hashes[i] = json_integer_value(json_array_get(given, i));
+	qsort(hashes, nr, sizeof(*hashes), op_restore_by_hash);
+	args->given = (struct engine_given) {
+		.hashes = hashes, .nr = (unsigned int)nr, .ask = ask && args->options.dry_run,
+	};
+	args->options.given = &args->given;
+	return NULL;
+}
+
 static json_t *op_restore_parse(json_t *json, struct restore_args *args)
 {
 	struct restore_options *o = &args->options;
 	const char *files = NULL, *pidns = NULL, *writes = NULL;
-	const json_t *roots = NULL, *others = NULL, *map = NULL;
-	int dry_run = 0, accept = 0;
+	const json_t *roots = NULL, *others = NULL, *map = NULL, *given = NULL;
+	int dry_run = 0, accept = 0, ask = 0;
 	json_error_t why;
 	json_t *wrong;
 
-	if (json_unpack_ex(json, &why, 0, "{s:s, s?b, s?b, s?s, s?s, s?s, s?I, s?o, s?o, s?o, s?s "
-			   "!}",
+	if (json_unpack_ex(json, &why, 0, "{s:s, s?b, s?b, s?s, s?s, s?s, s?I, s?o, s?o, s?o, s?s, "
+			   "s?o, s?b !}",
 			   "dir", &o->dir, "dry_run", &dry_run,
 			   "accept_changed", &accept, "files", &files,
 			   "pidns", &pidns, "job", &args->job,
 			   "generation", &args->generation, "roots", &roots,
-			   "others", &others, "map_path", &map, "writes", &writes))
+			   "others", &others, "map_path", &map, "writes", &writes,
+			   "given", &given, "ask", &ask))
 		return outcome_error(-EINVAL, "restore: bad arguments: %s", why.text);
 	if (op_files_parse(files, &o->files))
 		return outcome_error(-EINVAL, "files is one of keep, track, carry, ignore, not %s",
@@ -123,7 +157,7 @@ static json_t *op_restore_parse(json_t *json, struct restore_args *args)
 	o->dry_run = dry_run;
 	o->accept_changed = accept;
 	op_restore_take_journal(args, writes);
-	wrong = op_restore_take_map(args, map);
+	wrong = op_restore_take_given(args, given, ask) ?: op_restore_take_map(args, map);
 	return wrong ? wrong : op_restore_take_subset(args, roots, others);
 }
 
@@ -147,14 +181,34 @@ static json_t *figures(const struct restore_options *o,
 			 "bytes_read", (json_int_t)s->bytes_read);
 }
 
+static const char *const op_restore_given[] = { "wants", "keeps", "made" };
+
 static void op_restore_note(const char *text, void *arg)
 {
-	json_array_append_new(arg, json_string(text));
+	const struct restore_args *args = arg;
+
+	json_array_append_new(args->notes, json_string(text));
 }
 
-static json_t *op_restore_run(const struct restore_options *options, json_t *notes,
-			      pid_t *ret_roots, unsigned int *ret_nr_roots)
+/* One wish too many is of a file that nobody has, so that the part is asked again, and refuses. */
+static void op_restore_tell_given(const struct engine_given_file *file, void *arg)
 {
+	const struct restore_args *args = arg;
+	json_t *list = args->given_files[file->kind];
+	size_t nr = json_array_size(list);
+
+	if (nr < ENGINE_GIVEN_MAX)
+		json_array_append_new(list, json_pack("[I, I, I]", (json_int_t)file->hash,
+						      (json_int_t)file->path,
+						      (json_int_t)file->time_ns));
+	else if (nr == ENGINE_GIVEN_MAX && file->kind == ENGINE_GIVEN_WANTED)
+		json_array_append_new(list, json_pack("[i, i, i]", -1, -1, -1));
+}
+
+static json_t *op_restore_run(const struct restore_args *args, pid_t *ret_roots,
+			      unsigned int *ret_nr_roots)
+{
+	const struct restore_options *options = &args->options;
 	struct ckpt_error error = { 0 };
 	struct restore_stats stats = { 0 };
 	json_t *outcome;
@@ -167,7 +221,10 @@ static json_t *op_restore_run(const struct restore_options *options, json_t *not
 		*ret_nr_roots = (unsigned int)n;
 		outcome = outcome_ok(figures(options, &stats, ret_roots,
 					     (unsigned int)n));
-		json_object_set(json_object_get(outcome, "result"), "notes", notes);
+		json_object_set(json_object_get(outcome, "result"), "notes", args->notes);
+		for (unsigned int i = 0; args->given.ask && i < 3; i++)
+			json_object_set(json_object_get(outcome, "result"), op_restore_given[i],
+					args->given_files[i]);
 	}
 	error_done(&error);
 	return outcome;
@@ -189,8 +246,11 @@ json_t *op_restore(const struct op_env *env, json_t *json, pid_t *ret_roots,
 		return outcome;
 	}
 	args.notes = json_array();
+	for (unsigned int i = 0; i < 3; i++)
+		args.given_files[i] = json_array();
 	o->note = op_restore_note;
-	o->note_arg = args.notes;
+	o->tell_given = op_restore_tell_given;
+	o->note_arg = &args;
 	o->key = key;
 	o->beside = env->beside;
 	o->shm_dir = env->shm_dir;
@@ -204,7 +264,7 @@ json_t *op_restore(const struct op_env *env, json_t *json, pid_t *ret_roots,
 	o->progress_arg = env->progress_arg;
 	outcome = op_image_expect(o->dir, key, args.job, (uint64_t)args.generation);
 	if (!outcome)
-		outcome = op_restore_run(o, args.notes, ret_roots, ret_nr_roots);
+		outcome = op_restore_run(&args, ret_roots, ret_nr_roots);
 	image_key_destroy(key);
 	json_decref(args.notes);
 	restore_args_done(&args);

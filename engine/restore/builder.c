@@ -24,7 +24,7 @@
 #include "engine/core/kdev.h"
 #include "engine/core/state_kind.h"
 #include "engine/restore/relay.h"
-#include "engine/files/reopen.h"
+#include "engine/files/reopen_find.h"
 #include "engine/restore/restore_records.h"
 #include "engine/restore/tree.h"
 
@@ -125,6 +125,8 @@ static int open_files(struct building *g)
 
 	relay_progress(g->b->relay, "files", 0, 0);
 	ret = reopen_check(&g->files);
+	if (!ret)
+		reopen_given_keeps(&g->files);
 	if (!ret && g->b->options->dry_run)
 		ret = reopen_locks_check(&g->files);
 	if (!ret && !g->b->options->dry_run)
@@ -274,6 +276,8 @@ static int let_go(struct building *g)
 		ret = relay_ask(g->b->relay, BUILDER_HELD);
 		if (ret)
 			error_fail(&g->error, ret, "the restart was given up before the tree ran");
+		else
+			ret = reopen_given_check(&g->files);
 	}
 	if (!ret)
 		ret = reopen_arm(&g->files);
@@ -296,6 +300,13 @@ static void builder_note(const char *text, void *arg)
 	relay_note(b->relay, text);
 }
 
+static void builder_given(const struct engine_given_file *file, void *arg)
+{
+	const struct builder *b = arg;
+
+	relay_given(b->relay, file);
+}
+
 static int builder_build(struct building *g)
 {
 	const struct restore_options *o = g->b->options;
@@ -305,7 +316,7 @@ static int builder_build(struct building *g)
 		.files = o->files, .accept_changed = o->accept_changed, .beside = o->beside,
 		.shm_dir = o->shm_dir, .externals = o->externals,
 		.nr_externals = o->nr_externals, .note = builder_note, .note_arg = (void *)g->b,
-		.since = g->b->since,
+		.since = g->b->since, .given = o->given, .tell_given = builder_given,
 	};
 	if (!ret)
 		ret = reopen_init(&g->files, g->b->state, g->b->reader, &g->files_options,

@@ -20,6 +20,7 @@
 
 enum relay_kind {
 	RELAY_PROGRESS = 1, RELAY_REFUSAL, RELAY_RESULT, RELAY_READY, RELAY_NOTE, RELAY_ASK,
+	RELAY_GIVEN,
 };
 
 struct relay_message {
@@ -29,6 +30,7 @@ struct relay_message {
 	uint64_t total;
 	struct restore_stats stats;
 	struct error_refusal refusal;
+	struct engine_given_file given;
 	char text[512];		/* of the error or the note, or the phase */
 };
 
@@ -51,6 +53,13 @@ void relay_note(int fd, const char *text)
 	struct relay_message message = { .kind = RELAY_NOTE };
 
 	snprintf(message.text, sizeof(message.text), "%s", text);
+	relay_deliver(fd, &message);
+}
+
+void relay_given(int fd, const struct engine_given_file *file)
+{
+	struct relay_message message = { .kind = RELAY_GIVEN, .given = *file };
+
 	relay_deliver(fd, &message);
 }
 
@@ -108,6 +117,8 @@ static void pass_on(const struct relay_message *m, const struct restore_options 
 	}
 	if (m->kind == RELAY_NOTE && options->note)
 		options->note(m->text, options->note_arg);
+	if (m->kind == RELAY_GIVEN && options->tell_given)
+		options->tell_given(&m->given, options->note_arg);
 	if (m->kind == RELAY_REFUSAL)
 		error_refuse(error, &m->refusal, "%.*s",
 			      (int)sizeof(m->refusal.detail) - 1, m->refusal.detail);

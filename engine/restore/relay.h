@@ -14,6 +14,8 @@
 void relay_progress(int fd, const char *phase, uint64_t done, uint64_t total);
 /* From the builder: a line for people about something that it does, or would do. */
 void relay_note(int fd, const char *text);
+/* From the builder: a file that other nodes may have (struct engine_given). */
+void relay_given(int fd, const struct engine_given_file *file);
 /* From the builder, last of all: the result; after a failure also the refusals in @error. */
 void relay_result(int fd, int err, const struct ckpt_error *error,
 		  const struct restore_stats *stats);

@@ -62,6 +62,8 @@ struct restore_options {
 	void *progress_arg;
 	engine_note_fn note;	/* or NULL */
 	void *note_arg;
+	const struct engine_given *given;	/* NULL: no other node is asked */
+	engine_given_fn tell_given;	/* with given->ask; gets note_arg */
 };
 
 struct restore_stats {

@@ -36,6 +36,8 @@ struct job_restore {
 	json_t *env;		/* for the ranks' MPI library; NULL: none */
 	bool any_rights, dry_run, rollback, hold;
 	json_t *asker;		/* op_asker.h; NULL: root asks */
+	json_t *given;		/* hashes of files that other nodes put back; NULL: none is asked */
+	bool ask;
 	unsigned int node;	/* index of this node in the job; 0: home, or the only node */
 	int attach;
 	const struct confines *confines;
@@ -58,6 +60,7 @@ static void job_restore_finish(struct job_restore *r, json_t *outcome)
 	json_decref(r->images);
 	json_decref(r->env);
 	json_decref(r->asker);
+	json_decref(r->given);
 	free(r);
 	ops->ended(outcome, arg);
 }
@@ -287,6 +290,21 @@ static json_t *job_restore_check_run(struct channel_reporter *reporter, void *ar
 	return bad;
 }
 
+/*
+ * Other nodes may have the content of files that ranks here have changed. Of several images one is
+ * restored before the others, when nothing is put back yet.
+ */
+static void job_restore_take_given(struct job_restore *r)
+{
+	json_t *image = json_array_get(r->images, 0);
+
+	if (!r->given || json_array_size(r->images) != 1 || !(r->hold || r->dry_run))
+		return;
+	json_object_set(image, "given", r->given);
+	if (r->ask)
+		json_object_set_new(image, "ask", json_true());
+}
+
 static void job_restore_on_checked(json_t *outcome, void *arg)
 {
 	struct job_restore *r = arg;
@@ -299,6 +317,7 @@ static void job_restore_on_checked(json_t *outcome, void *arg)
 	}
 	json_decref(r->images);
 	r->images = json_incref(json_object_get(result, "images"));
+	job_restore_take_given(r);
 	/* a dry run of the restart would refuse, as the job's processes run */
 	if (r->rollback && r->dry_run) {
 		json_decref(outcome);
@@ -349,12 +368,15 @@ static struct job_restore *job_restore_parse(struct job *job, const json_t *how)
 	if (files)
 		json_object_set_new(r->args, "files", json_string(files));
 	json_object_set(r->args, "map_path", map);	/* NULL: not set */
+	r->given = json_incref(json_object_get(how, "given"));
+	r->ask = json_is_true(json_object_get(how, "ask"));
 	r->env = json_incref(json_object_get(how, "env"));
 	r->asker = json_incref(json_object_get(how, "asker"));
 	if (r->args)
 		return r;
 	json_decref(r->env);
 	json_decref(r->asker);
+	json_decref(r->given);
 	free(r);
 	return NULL;
 }
@@ -389,6 +411,7 @@ int job_restore_start(struct job *job, const json_t *how, int attach,
 		json_decref(r->args);
 		json_decref(r->env);
 		json_decref(r->asker);
+		json_decref(r->given);
 	}
 	free(r);
 	return err;
@@ -397,6 +420,7 @@ int job_restore_start(struct job *job, const json_t *how, int attach,
 void job_restore_add_figures(json_t *sum, const json_t *figures)
 {
 	static const char *const names[] = { "processes", "threads", "bytes_read" };
+	static const char *const lists[] = { "notes", "wants", "keeps", "made" };
 	json_int_t longest = json_integer_value(json_object_get(sum, "total_ns"));
 	json_int_t total = json_integer_value(json_object_get(figures, "total_ns"));
 	size_t i;
@@ -408,5 +432,7 @@ void job_restore_add_figures(json_t *sum, const json_t *figures)
 					    json_integer_value(
 						    json_object_get(figures, names[i]))));
 	json_object_set_new(sum, "total_ns", json_integer(total > longest ? total : longest));
-	json_array_extend(json_object_get(sum, "notes"), json_object_get(figures, "notes"));
+	for (i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
+		json_array_extend(json_object_get(sum, lists[i]),
+				  json_object_get(figures, lists[i]));
 }

@@ -11,7 +11,9 @@
  *	 "asker": who asks, as of op_asker.h, unless "any_rights" says that root does,
  *	 "map_path": as of op_restore() (optional),
  *	 "env": as of shim/ranks.h (optional),
- *	 "hold": bool (optional), "rollback": bool (optional)}
+ *	 "hold": bool (optional), "rollback": bool (optional),
+ *	 "given": [hash, ...] and "ask": bool (optional), as of op_restore(), for a part that is
+ *	 restored from one image, and held}
  *
  * With "hold" the processes are held when all is ready: files are put back, and nothing runs yet,
  * until job_restore_answer().

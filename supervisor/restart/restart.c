@@ -34,6 +34,7 @@
 #include "supervisor/job/rank_record.h"
 #include "supervisor/checkpoint/ranks_up.h"
 #include "supervisor/restart/precheck.h"
+#include "supervisor/restart/restart_given.h"
 #include "supervisor/restart/restart_times.h"
 
 /* How often, and how many times, to look whether a job that failed to restart has ended. */
@@ -443,11 +444,31 @@ static void restart_start_parts(struct restart *r)
 		give_up(r, outcome_error(err, "the restart cannot be begun: %s", strerror(-err)));
 }
 
+/* Has nobody some of the files that parts want? Then these refuse the next try. */
+static bool restart_take_given(struct restart *r, json_t *tried)
+{
+	json_t *given;
+	bool missing = restart_given(tried, &given);
+
+	json_object_set(r->how, "given", given);
+	json_object_set_new(r->how_tried, "given", given);
+	json_object_del(r->how_tried, "ask");
+	return missing;
+}
+
+static void restart_try(struct restart *r);
+
 /* The restart was tried on all nodes. */
 static void restart_on_tried(json_t *outcome, void *arg)
 {
 	struct restart *r = arg;
 
+	if (outcome_is_ok(outcome) && json_object_get(r->how_tried, "ask") &&
+	    restart_take_given(r, json_object_get(outcome, "result"))) {
+		json_decref(outcome);
+		restart_try(r);
+		return;
+	}
 	restart_times_end(r->times, RESTART_TRY, clock_monotonic_ns());
 	if (restart_is_dry_run(r)) {
 		restart_finish(r, outcome);
@@ -473,7 +494,8 @@ static void restart_try(struct restart *r)
 	};
 	int err;
 
-	restart_times_begin(r->times, clock_monotonic_ns());
+	if (json_object_get(r->how_tried, "ask"))
+		restart_times_begin(r->times, clock_monotonic_ns());
 	err = job_restore_start(r->draft, r->how_tried, -1, NULL, &ops, r);
 	if (err)
 		give_up(r, outcome_error(err, "the restart cannot be tried: %s", strerror(-err)));
@@ -498,6 +520,8 @@ static json_t *restart_prepare(struct restart *r, json_t *ranks)
 		err = jobs_draft(r->job->jobs, r->job->id, record, &r->draft, &error);
 		r->how_tried = json_copy(r->how);
 		json_object_set_new(r->how_tried, "dry_run", json_true());
+		json_object_set_new(r->how_tried, "given", json_array());
+		json_object_set_new(r->how_tried, "ask", json_true());
 	}
 	if (err) {
 		json_decref(ranks);
