@@ -41,12 +41,13 @@ $(SUBMIT): $(SUBMIT_OBJS)
 	@mkdir -p $(@D)
 	$(Q)$(CC) -shared $(CFLAGS_COMMON) $(CFLAGS) $(LDFLAGS) -o $@ $^
 
-SLURM_FRONT := $(addprefix $(B)/libexec/slurm/,mpirun mpiexec script srun call)
+SLURM_FRONT := $(addprefix $(B)/libexec/slurm/,mpirun mpiexec script srun call front)
 $(B)/libexec/slurm/mpiexec: scheduler/slurm/mpirun
 $(B)/libexec/slurm/mpirun: scheduler/slurm/mpirun
 $(B)/libexec/slurm/script: scheduler/slurm/script
 $(B)/libexec/slurm/srun: scheduler/slurm/srun
 $(B)/libexec/slurm/call: scheduler/slurm/call
+$(B)/libexec/slurm/front: scheduler/slurm/front
 $(SLURM_FRONT):
 	@mkdir -p $(@D)
 	@install -m 755 $< $@

@@ -15,6 +15,7 @@ given=$work/run/$(id -u)
 mkdir "$work/bin" "$work/tmp" "$work/front" "$work/run"
 sed "s|/var/spool/stillpoint-slurm/|$work/run/|" "$top/scheduler/slurm/srun" >"$front"
 chmod 755 "$front"
+cp "$top/scheduler/slurm/front" "$work/front/front"
 printf '#!/bin/sh\necho "started: $*"\n' >"$work/bin/ckpt-slurm-run"
 chmod 755 "$work/bin/ckpt-slurm-run"
 nr=0
