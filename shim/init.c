@@ -118,13 +118,14 @@ static void shim_init_progress(const struct engine_progress *p, void *arg)
 }
 
 /* Say that the processes are ready, and wait for ckptd's word. */
-static int shim_init_held(void *arg)
+static int shim_init_held(const struct engine_hold *hold, void *arg)
 {
 	const struct shim_init *init = arg;
 	ssize_t n;
 	char word;
 
-	if (send_json(init->launch, json_pack("{s:{s:s}}", "progress", "phase", SPEC_HELD)))
+	if (send_json(init->launch, json_pack("{s:{s:s}}", "progress", "phase",
+					      hold->looks ? SPEC_LOOKS : SPEC_HELD)))
 		return -EPIPE;
 	do {
 		n = recv(init->launch, &word, 1, 0);

@@ -188,7 +188,7 @@ static bool is_held(const json_t *progress)
 {
 	const char *phase = json_string_value(json_object_get(progress, "phase"));
 
-	return phase && !strcmp(phase, SPEC_HELD);
+	return phase && (!strcmp(phase, SPEC_HELD) || !strcmp(phase, SPEC_LOOKS));
 }
 
 /* Read init's frames: pass progress on to ckptd, and return at the outcome. */

@@ -2,7 +2,7 @@
 /*
  * Restoring a job's images on this node; see restore.h.
  *
- * Images are restored one after the other. The image whose clock is furthest ahead comes first:
+ * Images are restored one after the other, and run together. The one whose clock is ahead is first:
  * its tree gets a time namespace, which the other trees enter, so no clock goes backwards. The
  * others' clocks may jump ahead, by the difference of their nodes' uptimes.
  */
@@ -121,11 +121,71 @@ static json_t *restore_one(const struct shim *shim, const struct op_env *env, js
 	return outcome;
 }
 
-/* Add the result of one more image to @sum. */
+/* ---------------------------------------------------------- all of them */
+
+struct restored {
+	json_t *outcome;
+	unsigned int nr_roots;
+	pid_t roots[OP_ROOTS_MAX];
+};
+
+/*
+ * Each image but the last is held while the next one is restored, so that no tree runs before all
+ * have put their files back. The last one's tree is the first to run.
+ */
+struct restoring {
+	const struct shim *shim;
+	struct op_env *env;
+	const struct image_clock *clocks;
+	engine_held_fn held;
+	void *arg;
+	size_t nr, at;		/* images; the one that is restored */
+	struct restored **done;	/* [nr] */
+	json_t *failure;	/* of an image; the outcomes of those before it tell less */
+};
+
+static void restore_from(struct restoring *r, size_t i);
+
+static int restore_on_held(const struct engine_hold *hold, void *arg)
+{
+	struct restoring *r = arg;
+
+	if (!r->env->beside)
+		r->env->beside = hold->process;
+	if (r->at + 1 < r->nr)
+		restore_from(r, r->at + 1);
+	else if (r->held)
+		return r->held(hold, r->arg);
+	return r->failure ? -ECANCELED : 0;
+}
+
+/* Restore the image that is the @i-th in order, and all after it. */
+static void restore_from(struct restoring *r, size_t i)
+{
+	struct op_env env = *r->env;
+	struct restored *done = calloc(1, sizeof(*done));
+
+	if (!done) {
+		r->failure = outcome_error(-ENOMEM, "out of memory");
+		return;
+	}
+	r->at = i;
+	r->done[i] = done;
+	env.followed = i + 1 < r->nr;
+	env.held = env.followed || r->held ? restore_on_held : NULL;
+	env.held_arg = r;
+	done->outcome = restore_one(r->shim, &env,
+				    json_array_get(r->shim->spec.restore, r->clocks[i].image),
+				    done->roots, &done->nr_roots);
+	if (!outcome_is_ok(done->outcome) && !r->failure)
+		r->failure = json_incref(done->outcome);
+}
+
+/* Add the result of one more image to @sum; of "total_ns" the first one's has the others' in it. */
 static void shim_restore_add(json_t *sum, const json_t *outcome)
 {
 	static const char *const names[] = {
-		"processes", "threads", "plan_ns", "tree_ns", "memory_ns", "total_ns", "bytes_read",
+		"processes", "threads", "plan_ns", "tree_ns", "memory_ns", "bytes_read",
 	};
 	json_t *to = json_object_get(sum, "result");
 	const json_t *from = json_object_get(outcome, "result");
@@ -140,46 +200,55 @@ static void shim_restore_add(json_t *sum, const json_t *outcome)
 	json_array_extend(json_object_get(to, "notes"), json_object_get(from, "notes"));
 }
 
-static json_t *restore_all(const struct shim *shim, struct op_env *env, int (*held)(void *arg),
-			   pid_t *ret_main)
+/* All outcomes as one; *@ret_main is set. */
+static json_t *restore_sum(const struct restoring *r, pid_t *ret_main)
+{
+	const struct restored *done;
+	json_t *sum = NULL;
+	size_t i, k;
+
+	for (i = 0; i < r->nr; i++) {
+		done = r->done[i];
+		for (k = 0; k < done->nr_roots; k++)
+			if (!*ret_main || done->roots[k] == r->shim->spec.main_pid)
+				*ret_main = done->roots[k];
+		if (sum)
+			shim_restore_add(sum, done->outcome);
+		else
+			sum = json_incref(done->outcome);
+	}
+	return sum;
+}
+
+static json_t *restore_all(const struct shim *shim, struct op_env *env, engine_held_fn held,
+			   void *arg, pid_t *ret_main)
 {
 	const json_t *images = shim->spec.restore;
-	size_t i, nr = json_array_size(images);
+	size_t nr = json_array_size(images);
 	struct image_clock *clocks = calloc(nr + 1, sizeof(*clocks));
-	json_t *outcome = clocks ? find_order(env, images, clocks) :
-			  outcome_error(-ENOMEM, "out of memory"), *sum = NULL;
-	pid_t roots[OP_ROOTS_MAX];
-	unsigned int k, nr_roots;
+	struct restoring r = {
+		.shim = shim, .env = env, .clocks = clocks, .held = held, .arg = arg, .nr = nr,
+		.done = calloc(nr + 1, sizeof(struct restored *)),
+	};
+	json_t *sum;
 
-	for (i = 0; i < nr && !outcome; i++) {
-		json_t *args = json_array_get(images, clocks[i].image);
-
-		env->held = i + 1 == nr ? held : NULL;
-		outcome = restore_one(shim, env, args, roots, &nr_roots);
-		if (!outcome_is_ok(outcome))
-			break;
-		for (k = 0; k < nr_roots; k++) {
-			if (!*ret_main || roots[k] == shim->spec.main_pid)
-				*ret_main = roots[k];
-			if (!env->beside)
-				env->beside = roots[k];
-		}
-		if (sum)
-			shim_restore_add(sum, outcome);
-		else
-			sum = json_incref(outcome);
-		json_decref(outcome);
-		outcome = NULL;
+	r.failure = clocks && r.done ? find_order(env, images, clocks) :
+		    outcome_error(-ENOMEM, "out of memory");
+	if (!r.failure)
+		restore_from(&r, 0);
+	sum = r.failure ? r.failure : restore_sum(&r, ret_main);
+	for (size_t i = 0; r.done && i < nr; i++) {
+		if (r.done[i])
+			json_decref(r.done[i]->outcome);
+		free(r.done[i]);
 	}
+	free(r.done);
 	free(clocks);
-	if (!outcome)
-		return sum;
-	json_decref(sum);
-	return outcome;
+	return sum;
 }
 
 json_t *restore_images(const struct shim *shim, engine_progress_fn progress,
-		       int (*held)(void *arg), void *arg, pid_t *ret_main)
+		       engine_held_fn held, void *arg, pid_t *ret_main)
 {
 	struct engine_external *externals = NULL;
 	int nr = stdio_restore_externals(&shim->io, &externals);
@@ -188,7 +257,6 @@ json_t *restore_images(const struct shim *shim, engine_progress_fn progress,
 		.secret = shim->spec.encryption_key,
 		.progress = progress,
 		.progress_arg = arg,
-		.held_arg = arg,
 		.externals = externals,
 		.nr_externals = nr > 0 ? (unsigned int)nr : 0,
 		.shm_dir = shim->spec.host_ns ? NULL : "/dev/shm",
@@ -201,7 +269,7 @@ json_t *restore_images(const struct shim *shim, engine_progress_fn progress,
 
 	if (nr < 0)
 		return outcome_error(nr, "the job's standard streams: %s", strerror(-nr));
-	outcome = restore_all(shim, &env, held, ret_main);
+	outcome = restore_all(shim, &env, held, arg, ret_main);
 	free(externals);
 	if (outcome_is_ok(outcome) && *ret_main && !shim->spec.host_ns)
 		set_last_pid(*ret_main);

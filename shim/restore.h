@@ -18,7 +18,7 @@ void restore_spread(const struct shim *shim);
 
 /*
  * restore_images() - restore all images that spec.restore names
- * @held: as in struct restore_options, for the last image: processes of earlier ones run by then
+ * @held: as in struct restore_options, when all images are ready; or NULL
  * @arg: of @progress and @held
  * @ret_main: the main process, or the first
  *
@@ -26,6 +26,6 @@ void restore_spread(const struct shim *shim);
  * that were restored before it stay, and end with the caller.
  */
 json_t *restore_images(const struct shim *shim, engine_progress_fn progress,
-		       int (*held)(void *arg), void *arg, pid_t *ret_main);
+		       engine_held_fn held, void *arg, pid_t *ret_main);
 
 #endif /* STILLPOINT_SHIM_RESTORE_H */

@@ -25,6 +25,8 @@
  * restore.
  */
 #define SPEC_HELD	"held"
+/* As SPEC_HELD; after the answer files of other nodes are looked at, and SPEC_HELD is next. */
+#define SPEC_LOOKS	"looks"
 
 struct shim_spec {
 	json_t *json;

@@ -29,7 +29,7 @@ typedef void (*engine_progress_fn)(const struct engine_progress *progress, void 
 /* The function is told, in a line for people, of something that a restore does or would do. */
 typedef void (*engine_note_fn)(const char *text, void *arg);
 
-#define ENGINE_GIVEN_MAX	20000	/* of a kind; an answer between nodes has room for them */
+#define ENGINE_GIVEN_MAX	20000	/* that all parts want; a message between nodes has room */
 #define ENGINE_GIVEN_FREED	0x5555555555555555LL	/* a hash of what is to be gone: XOR this */
 
 enum engine_given_kind { ENGINE_GIVEN_WANTED, ENGINE_GIVEN_KEPT, ENGINE_GIVEN_MADE };
@@ -51,14 +51,28 @@ typedef void (*engine_given_fn)(const struct engine_given_file *file, void *arg)
 /**
  * struct engine_given - what other nodes of the job do about files that a part wants
  * @hashes: [nr], ascending: hashes of WANTED files that are KEPT; XOR ENGINE_GIVEN_FREED: MADE
- * @ask: in a dry run: a file that is not among them is no refusal, but told as WANTED, and those
- *	that are KEPT or MADE are told, too
+ * @wanted: [nr_wanted], ascending: with @ask: hashes and names of what parts want; those of them
+ *	that are KEPT or MADE are told
+ * @ask: in a dry run: a file that is not among @hashes is no refusal, but told as WANTED
  */
 struct engine_given {
-	const int64_t *hashes;
-	unsigned int nr;
+	const int64_t *hashes, *wanted;
+	unsigned int nr, nr_wanted;
 	bool ask;
 };
+
+/**
+ * struct engine_hold - a tree that is restored is held before it runs
+ * @process: one of the tree, in the caller's PID namespace
+ * @looks: the files are put back. Next the tree looks at files that other nodes put back, and then
+ *	it is held once more
+ */
+struct engine_hold {
+	pid_t process;
+	bool looks;
+};
+/* Returns when the tree may go on. Negative errno: it may not. */
+typedef int (*engine_held_fn)(const struct engine_hold *hold, void *arg);
 
 /* The values are in images (struct engine_rec_tree): new ones are added at the end. */
 enum engine_files {

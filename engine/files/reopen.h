@@ -21,7 +21,7 @@
 struct reopen_options {
 	enum engine_files files;
 	bool accept_changed;
-	bool beside;		/* beside a tree that has entries of /dev/shm already */
+	bool beside, followed;	/* another image's tree was restored before, or is restored next */
 	const char *shm_dir;	/* NULL: /dev/shm */
 	const struct engine_external *externals;
 	unsigned int nr_externals;

@@ -44,8 +44,7 @@ struct reopen_closed {
 
 static bool closed_is_wanted(const struct reopen *r)
 {
-	return r->state->nr_closed && !r->options->beside &&
-	       r->options->files != ENGINE_FILES_IGNORE;
+	return r->state->nr_closed && r->options->files != ENGINE_FILES_IGNORE;
 }
 
 bool reopen_is_of_nodes(const struct reopen *r)
@@ -513,22 +512,12 @@ static void closed_note(const struct reopen *r, unsigned int nr)
 	r->options->note(text, r->options->note_arg);
 }
 
-/* The image of another node is restored here, too, and by what is known of one alone. */
-static void closed_note_beside(const struct reopen *r)
-{
-	if (r->options->beside && r->state->nr_closed && r->options->note &&
-	    r->options->files != ENGINE_FILES_IGNORE)
-		r->options->note("files that ranks of another node had closed are left as they "
-				 "are: some may be newer than the job", r->options->note_arg);
-}
-
 int reopen_closed_put(struct reopen *r)
 {
 	const struct state *state = r->state;
 	unsigned int before = r->nr_renames, nr;
 	int ret = 0;
 
-	closed_note_beside(r);
 	if (!closed_is_wanted(r))
 		return 0;
 	for (unsigned int i = 0; i < state->nr_closed && !ret; i += nr) {
@@ -559,8 +548,8 @@ static bool closed_is_incomplete(const struct reopen *r)
 
 void reopen_closed_log(const struct reopen *r, struct kdev *dev)
 {
-	/* what we did ourselves is not the tree's; another tree beside us runs already */
-	if (!r->options->beside && write_log_clear(dev, closed_is_incomplete(r)))
+	/* what we did ourselves is not the tree's; other images' trees, which run, have begun it */
+	if (!r->options->followed && write_log_clear(dev, closed_is_incomplete(r)))
 		return;
 	for (unsigned int i = 0; i < r->state->nr_closed; i++) {
 		const struct state_closed *c = &r->state->closed[i];

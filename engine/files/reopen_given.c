@@ -6,9 +6,9 @@
  * closed the file before the checkpoint, this node's image has not its content, the other one's
  * has. If a rank of another node made the file after the checkpoint, there is no content: that
  * node's journal says so, and when. Both is found out by the dry run that precedes a restart over
- * nodes: each node tells what it wants, keeps and made; the restart is told what all want and some
- * node keeps or made. Ranks of all nodes begin to run together, so before ours do the file is
- * looked at once more.
+ * nodes: each node tells what it wants, then which of the files that any node wants it keeps or
+ * made; the restart is told what is wanted and given. When all nodes have put their files back, and
+ * before any rank runs, each looks at the files that it wants.
  *
  * A hash that is wrong by accident makes the last look fail, and no more.
  */
@@ -43,6 +43,12 @@ static int given_compare(const void *a, const void *b)
 static bool given_has(const struct engine_given *given, int64_t hash)
 {
 	return given->nr && bsearch(&hash, given->hashes, given->nr, sizeof(hash), given_compare);
+}
+
+static bool given_is_wanted(const struct engine_given *given, int64_t hash)
+{
+	return given->nr_wanted &&
+	       bsearch(&hash, given->wanted, given->nr_wanted, sizeof(hash), given_compare);
 }
 
 static void given_tell(const struct reopen *r, const struct engine_given_file *file)
@@ -84,7 +90,8 @@ void reopen_given_made(const struct reopen *r, const struct write_log_name *name
 		.time_ns = (int64_t)name->mtime_ns,
 	};
 
-	if (given_asks(r) && name->flags & CKPT_WRITE_STATE && !(name->flags & CKPT_WRITE_DIR))
+	if (given_asks(r) && name->flags & CKPT_WRITE_STATE && !(name->flags & CKPT_WRITE_DIR) &&
+	    given_is_wanted(r->options->given, file.path))
 		given_tell(r, &file);
 }
 
@@ -95,7 +102,8 @@ static void given_keeps(const struct reopen *r, const char *path, uint64_t bytes
 		.kind = ENGINE_GIVEN_KEPT, .hash = given_hash(path, bytes, mtime_ns),
 	};
 
-	given_tell(r, &file);
+	if (given_is_wanted(r->options->given, file.hash))
+		given_tell(r, &file);
 }
 
 void reopen_given_keeps(const struct reopen *r)

@@ -47,8 +47,7 @@ struct since_known {
 
 static bool since_is_wanted(const struct reopen *r)
 {
-	return r->options->since && !r->options->beside &&
-	       r->options->files != ENGINE_FILES_IGNORE;
+	return r->options->since && r->options->files != ENGINE_FILES_IGNORE;
 }
 
 /* ---------------------------------------------------------------- known names */
@@ -278,55 +277,6 @@ int reopen_since_check(struct reopen *r)
 	return 0;
 }
 
-/* Look as if for the first time: the file server is asked, and not this node's memory. */
-static bool since_is_given(const struct write_log_name *name, bool back)
-{
-	const char *entry;
-	_cleanup_fd_ int dir = reopen_parent(name->path, &entry), fd = -1;
-	struct statx now;
-	struct stat st;
-
-	/* NFS remembers for a time that a name was not there, until the directory has changed */
-	if (dir >= 0)
-		(void)statx(dir, "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, STATX_MTIME, &now);
-	fd = dir < 0 ? dir : openat(dir, entry, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW |
-				    O_CLOEXEC);
-	/* a symbolic link, or one that its owner may not read */
-	if (fd < 0 && fstatat(dir, entry, &st, AT_SYMLINK_NOFOLLOW))
-		return !back && (errno == ENOENT || dir < 0);
-	if (fd >= 0 && fstat(fd, &st))
-		return false;
-	return back && since_is_as_before(name, &st);
-}
-
-int reopen_given_check(struct reopen *r)
-{
-	const struct write_since *since = r->options->since;
-	struct since_known known;
-	int ret;
-
-	if (!since_is_wanted(r) || !r->options->given || r->options->accept_changed)
-		return 0;
-	ret = since_know(r, &known);
-	for (unsigned int i = 0; i < since->nr && !ret; i++) {
-		const struct write_log_name *name = &since->names[i];
-		enum reopen_given given = REOPEN_GIVEN_NOT;
-
-		if (name->flags & CKPT_WRITE_EXISTED && since_is_new(&known, name) &&
-		    !since_is_of_another(r, name))
-			given = reopen_given(r, name);
-		if (given && !since_is_given(name, given == REOPEN_GIVEN_BACK))
-			since_refuse(r, name, CKPT_R_FILE_CHANGED,
-				     "the job changed it after the checkpoint, and the node that "
-				     "had its content, or made it, has not put it back");
-	}
-	if (!ret)
-		free(known.paths);
-	return ret ? ret : error_refused(r->error, "restore");
-}
-
-/* ---------------------------------------------------------------- putting */
-
 /*
  * Has another node put the file back? At the checkpoint the name was taken, that node removed the
  * file later, and then ours made another one. A file that is put back has its old time, but is new.
@@ -339,6 +289,58 @@ static bool since_is_put_back(const struct reopen *r, const struct stat *st)
 	       st->st_mtim.tv_sec <= (time_t)(system->realtime_ns / 1000000000ULL) + CLOCK_SLACK &&
 	       st->st_ctim.tv_sec > (time_t)r->options->since->read_s + CLOCK_SLACK;
 }
+
+/* Look as if for the first time: the file server is asked, and not this node's memory. */
+static bool since_is_given(const struct reopen *r, const struct write_log_name *name, bool back)
+{
+	const char *entry;
+	_cleanup_fd_ int dir = reopen_parent(name->path, &entry), fd = -1;
+	struct statx now;
+	struct stat st;
+
+	/* NFS remembers for a time that a name was not there, until the directory has changed */
+	if (dir >= 0)
+		(void)statx(dir, "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, STATX_MTIME, &now);
+	fd = dir < 0 ? dir : openat(dir, entry, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW |
+				    O_CLOEXEC);
+	if (dir < 0)
+		return !back && (dir == -ENOENT || dir == -ENOTDIR);
+	/* a symbolic link, or one that its owner may not read */
+	if (fd < 0 && fstatat(dir, entry, &st, AT_SYMLINK_NOFOLLOW))
+		return !back && errno == ENOENT;
+	if (fd >= 0 && fstat(fd, &st))
+		return false;
+	/* what was made later is gone, and the file of the checkpoint may have its name again */
+	return back ? since_is_as_before(name, &st) : since_is_put_back(r, &st);
+}
+
+int reopen_given_check(struct reopen *r)
+{
+	const struct write_since *since = r->options->since;
+	struct since_known known;
+	int ret;
+
+	if (!since_is_wanted(r) || r->options->accept_changed)
+		return 0;
+	ret = since_know(r, &known);
+	for (unsigned int i = 0; i < since->nr && !ret; i++) {
+		const struct write_log_name *name = &since->names[i];
+		enum reopen_given given = REOPEN_GIVEN_NOT;
+
+		if (name->flags & CKPT_WRITE_EXISTED && since_is_new(&known, name) &&
+		    !since_is_of_another(r, name))
+			given = reopen_given(r, name);
+		if (given && !since_is_given(r, name, given == REOPEN_GIVEN_BACK))
+			since_refuse(r, name, CKPT_R_FILE_CHANGED,
+				     "the job changed it after the checkpoint, and the node that "
+				     "had its content, or made it, has not put it back");
+	}
+	if (!ret)
+		free(known.paths);
+	return ret ? ret : error_refused(r->error, "restore");
+}
+
+/* ---------------------------------------------------------------- putting */
 
 /* Does the file stay under the name, which it did not have at the dump? */
 static bool since_stays(const struct reopen *r, const struct write_log_name *name,

@@ -43,8 +43,9 @@ struct op_env {
 	pid_t beside;		/* restore: as in struct restore_options */
 	int (*enter)(void *arg);	/* restore, as in struct restore_options; or NULL */
 	void *enter_arg;
-	int (*held)(void *arg);	/* restore, as in struct restore_options; or NULL */
+	engine_held_fn held;	/* restore, as in struct restore_options; or NULL */
 	void *held_arg;
+	bool followed;
 	int (*frozen)(void *arg);	/* dump, as in struct dump_options; or NULL */
 	int (*targeted)(void *arg, struct ckpt_error *error);
 	void *frozen_arg;
@@ -88,9 +89,9 @@ json_t *op_dump(const struct op_env *env, json_t *args);
  * @args: dir, dry_run, accept_changed, files, pidns; map_path [[OLD, NEW], ...], as in
  *	path_map.h; generation and job: an image of another one is refused (-ESTALE); roots
  *	and others [pid, ...]: as in struct restore_subset; writes: path of the tree's write
- *	journal (write_journal.h), so that files that it changed since are noticed; given
- *	[hash, ...] and ask: as in struct engine_given; with ask, in a dry run, the result has
- *	"wants", "keeps" and "made": [[hash, path, time_ns], ...] of struct engine_given_file
+ *	journal (write_journal.h), so that files that it changed since are noticed; given and
+ *	wanted [hash, ...] and ask: as in struct engine_given; with ask, in a dry run, the result
+ *	has "wants", "keeps" and "made": [[hash, path, time_ns], ...] of struct engine_given_file
  * @ret_roots: room for OP_ROOTS_MAX pids
  * @ret_nr_roots: 0 after a failure or a dry run
  *

@@ -40,6 +40,7 @@ static void restore_args_done(struct restore_args *args)
 	write_journal_done(&args->journal);
 	op_asker_done(&args->asker);
 	free((void *)args->given.hashes);
+	free((void *)args->given.wanted);
 	for (unsigned int i = 0; i < 3; i++)
 		json_decref(args->given_files[i]);
 	free(args->pids);
@@ -109,25 +110,34 @@ static int op_restore_by_hash(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Take the hashes in the list @given; NULL: no other node is asked. */
-static json_t *op_restore_take_given(struct restore_args *args, const json_t *given, bool ask)
+/* The hashes in @list, ascending; malloc'ed. NULL: no memory. */
+static int64_t *op_restore_hashes(const json_t *list)
 {
-	size_t i, nr = json_array_size(given);
-	int64_t *hashes;
+	size_t i, nr = json_array_size(list);
+	int64_t *hashes = calloc(nr + 1, sizeof(*hashes));
 
+	for (i = 0; hashes && i < nr; i++)
+		hashes[i] = json_integer_value(json_array_get(list, i));
+	if (hashes)
+		qsort(hashes, nr, sizeof(*hashes), op_restore_by_hash);
+	return hashes;
+}
+
+/* Take the hashes in the list @given; NULL: no other node is asked. */
+static json_t *op_restore_take_given(struct restore_args *args, const json_t *given,
+				     const json_t *wanted, bool ask)
+{
 	if (!given)
 		return NULL;
-	hashes = calloc(nr + 1, sizeof(*hashes));
-	if (!hashes)
-		return outcome_error(-ENOMEM, "out of memory");
-	for (i = 0; i < nr; i++)
-		hashes[i] = json_integer_value(json_array_get(given, i));
-	qsort(hashes, nr, sizeof(*hashes), op_restore_by_hash);
 	args->given = (struct engine_given) {
-		.hashes = hashes, .nr = (unsigned int)nr, .ask = ask && args->options.dry_run,
+		.hashes = op_restore_hashes(given), .nr = (unsigned int)json_array_size(given),
+		.wanted = op_restore_hashes(wanted),
+		.nr_wanted = (unsigned int)json_array_size(wanted),
+		.ask = ask && args->options.dry_run,
 	};
 	args->options.given = &args->given;
-	return NULL;
+	return args->given.hashes && args->given.wanted ? NULL :
+	       outcome_error(-ENOMEM, "out of memory");
 }
 
 static json_t *op_restore_parse(json_t *json, struct restore_args *args)
@@ -135,18 +145,19 @@ static json_t *op_restore_parse(json_t *json, struct restore_args *args)
 	struct restore_options *o = &args->options;
 	const char *files = NULL, *pidns = NULL, *writes = NULL;
 	const json_t *roots = NULL, *others = NULL, *map = NULL, *given = NULL;
+	const json_t *wanted = NULL;
 	int dry_run = 0, accept = 0, ask = 0;
 	json_error_t why;
 	json_t *wrong;
 
 	if (json_unpack_ex(json, &why, 0, "{s:s, s?b, s?b, s?s, s?s, s?s, s?I, s?o, s?o, s?o, s?s, "
-			   "s?o, s?b !}",
+			   "s?o, s?o, s?b !}",
 			   "dir", &o->dir, "dry_run", &dry_run,
 			   "accept_changed", &accept, "files", &files,
 			   "pidns", &pidns, "job", &args->job,
 			   "generation", &args->generation, "roots", &roots,
 			   "others", &others, "map_path", &map, "writes", &writes,
-			   "given", &given, "ask", &ask))
+			   "given", &given, "wanted", &wanted, "ask", &ask))
 		return outcome_error(-EINVAL, "restore: bad arguments: %s", why.text);
 	if (op_files_parse(files, &o->files))
 		return outcome_error(-EINVAL, "files is one of keep, track, carry, ignore, not %s",
@@ -157,7 +168,7 @@ static json_t *op_restore_parse(json_t *json, struct restore_args *args)
 	o->dry_run = dry_run;
 	o->accept_changed = accept;
 	op_restore_take_journal(args, writes);
-	wrong = op_restore_take_given(args, given, ask) ?: op_restore_take_map(args, map);
+	wrong = op_restore_take_given(args, given, wanted, ask) ?: op_restore_take_map(args, map);
 	return wrong ? wrong : op_restore_take_subset(args, roots, others);
 }
 
@@ -258,6 +269,7 @@ json_t *op_restore(const struct op_env *env, json_t *json, pid_t *ret_roots,
 	o->enter_arg = env->enter_arg;
 	o->held = env->held;
 	o->held_arg = env->held_arg;
+	o->followed = env->followed;
 	o->externals = env->externals;
 	o->nr_externals = env->nr_externals;
 	o->progress = env->progress;

@@ -261,6 +261,27 @@ static int fill_state(struct building *g)
 	return ret;
 }
 
+static int builder_await(struct building *g, enum builder_step step)
+{
+	int ret = relay_ask(g->b->relay, (int)step);
+
+	return ret ? error_fail(&g->error, ret, "the restart was given up before the tree ran") : 0;
+}
+
+/* Return when the tree may run. */
+static int builder_hold(struct building *g)
+{
+	const struct engine_given *given = g->b->options->given;
+	int ret = 0;
+
+	if (given && given->nr) {
+		ret = builder_await(g, BUILDER_LOOKS);
+		if (!ret)
+			ret = reopen_given_check(&g->files);
+	}
+	return ret ? ret : builder_await(g, BUILDER_HELD);
+}
+
 static int let_go(struct building *g)
 {
 	struct ckpt_restore_commit arg = { .nr_threads = g->b->plan->nr_threads };
@@ -272,13 +293,8 @@ static int let_go(struct building *g)
 		return error_fail(&g->error, ret, "the tree's output cannot be cut back: %s",
 				  strerror(-ret));
 	ret = reopen_put_back(&g->files);
-	if (!ret && g->b->options->held) {
-		ret = relay_ask(g->b->relay, BUILDER_HELD);
-		if (ret)
-			error_fail(&g->error, ret, "the restart was given up before the tree ran");
-		else
-			ret = reopen_given_check(&g->files);
-	}
+	if (!ret && g->b->options->held)
+		ret = builder_hold(g);
 	if (!ret)
 		ret = reopen_arm(&g->files);
 	if (ret)
@@ -317,6 +333,7 @@ static int builder_build(struct building *g)
 		.shm_dir = o->shm_dir, .externals = o->externals,
 		.nr_externals = o->nr_externals, .note = builder_note, .note_arg = (void *)g->b,
 		.since = g->b->since, .given = o->given, .tell_given = builder_given,
+		.followed = o->followed,
 	};
 	if (!ret)
 		ret = reopen_init(&g->files, g->b->state, g->b->reader, &g->files_options,

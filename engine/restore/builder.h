@@ -20,7 +20,8 @@ struct restore_records;
 enum builder_step {
 	BUILDER_TURNS,		/* the files are right: make the capture a restore */
 	BUILDER_COMPLETES,	/* all is filled: the commit comes next */
-	BUILDER_HELD,		/* files and tree are ready: others are, too (restore_options) */
+	BUILDER_LOOKS,		/* files and tree are ready: do others have put theirs back? */
+	BUILDER_HELD,		/* all is as it was: may the tree run? (restore_options) */
 };
 
 /* The tree is there, frozen, and is filled again. */

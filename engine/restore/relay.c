@@ -117,7 +117,8 @@ static void pass_on(const struct relay_message *m, const struct restore_options 
 	}
 	if (m->kind == RELAY_NOTE && options->note)
 		options->note(m->text, options->note_arg);
-	if (m->kind == RELAY_GIVEN && options->tell_given)
+	if (m->kind == RELAY_GIVEN && options->tell_given && options->given &&
+	    options->given->ask && m->given.kind <= ENGINE_GIVEN_MADE)
 		options->tell_given(&m->given, options->note_arg);
 	if (m->kind == RELAY_REFUSAL)
 		error_refuse(error, &m->refusal, "%.*s",

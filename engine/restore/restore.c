@@ -38,6 +38,7 @@ struct restore {
 	struct ckpt_error *error;
 	struct restore_stats *stats;
 	struct restore_image image;
+	pid_t process;		/* of the tree that is built */
 };
 
 /* ---------------------------------------------------------------- building */
@@ -88,9 +89,13 @@ static pid_t fork_builder(const struct builder *b)
 /* Do a step that the builder asks for; called by relay_receive(). */
 static int restore_on_asked(int step, void *arg)
 {
-	const struct restore_options *o = ((const struct restore *)arg)->options;
+	const struct restore *r = arg;
+	const struct restore_options *o = r->options;
+	const struct engine_hold hold = { .process = r->process, .looks = step == BUILDER_LOOKS };
 
-	return step == BUILDER_HELD && o->held ? o->held(o->held_arg) : -EPROTO;
+	if (!o->held || (step != BUILDER_LOOKS && step != BUILDER_HELD))
+		return -EPROTO;
+	return o->held(&hold, o->held_arg);
 }
 
 /* Run the builder, or the init that makes it; *ret_pid is its pid. */
@@ -114,6 +119,7 @@ static int restore_build(struct restore *r, bool new_pidns, pid_t *ret_pid)
 		close(pair[0]);
 		return error_fail(r->error, pid, "cannot create a process: %s", strerror(-pid));
 	}
+	r->process = new_pidns ? pid : r->image.plan->tasks[r->image.plan->first_root].pid;
 	ret = relay_receive(pair[0], pid, ready, r->options, restore_on_asked, r, r->stats,
 			    r->error);
 	close(pair[0]);

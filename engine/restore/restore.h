@@ -50,8 +50,9 @@ struct restore_options {
 	 * Called when the files are put back and the tree is ready: returns when it may run.
 	 * Negative errno: it must not, and everything is taken back. NULL: it runs at once
 	 */
-	int (*held)(void *arg);
+	engine_held_fn held;
 	void *held_arg;
+	bool followed;		/* held() restores other images of the job: their trees run first */
 	bool dry_run;		/* read, verify, plan, check this node; create nothing */
 	const struct write_journal *journal;	/* what the tree changed since; NULL: do not ask */
 	struct path_map *map;	/* paths that lie elsewhere by now (path_map.h); NULL: none */

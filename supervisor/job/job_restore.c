@@ -26,6 +26,7 @@
 #include "shim/spec.h"
 
 #define TAKE_BACK_MS	60000	/* for files, after the end of a hold */
+#define LOOKING_MS	(INT64_MAX - TAKE_BACK_MS)	/* answered: until it is held once more */
 
 struct job_restore {
 	struct job *job;
@@ -35,8 +36,10 @@ struct job_restore {
 	json_t *images;		/* array of args with a directory, one for each image */
 	json_t *env;		/* for the ranks' MPI library; NULL: none */
 	bool any_rights, dry_run, rollback, hold;
+	bool looks;		/* held for its look at other nodes' files */
 	json_t *asker;		/* op_asker.h; NULL: root asks */
-	json_t *given;		/* hashes of files that other nodes put back; NULL: none is asked */
+	/* as of op_restore(); NULL: no other node is asked */
+	json_t *given, *wanted;
 	bool ask;
 	unsigned int node;	/* index of this node in the job; 0: home, or the only node */
 	int attach;
@@ -61,6 +64,7 @@ static void job_restore_finish(struct job_restore *r, json_t *outcome)
 	json_decref(r->env);
 	json_decref(r->asker);
 	json_decref(r->given);
+	json_decref(r->wanted);
 	free(r);
 	ops->ended(outcome, arg);
 }
@@ -70,8 +74,9 @@ static void job_restore_on_progress(json_t *progress, void *arg)
 	struct job_restore *r = arg;
 	const char *phase = json_string_value(json_object_get(progress, "phase"));
 
-	if (r->hold && phase && !strcmp(phase, SPEC_HELD)) {
+	if (r->hold && phase && (!strcmp(phase, SPEC_HELD) || !strcmp(phase, SPEC_LOOKS))) {
 		r->job->held = r;
+		r->looks = !strcmp(phase, SPEC_LOOKS);
 		r->ops->held(r->arg);
 	} else if (r->ops->progress) {
 		r->ops->progress(progress, r->arg);
@@ -85,8 +90,13 @@ void job_restore_answer(struct job *job, bool go)
 	if (!r)
 		return;
 	job->held = NULL;
-	job->answered_ms = clock_monotonic_ms();
+	job->answered_ms = go && r->looks ? LOOKING_MS : clock_monotonic_ms();
 	channel_answer(r->channel, go);
+}
+
+bool job_restore_looks(const struct job *job)
+{
+	return job->held && job->held->looks;
 }
 
 bool job_restore_is_busy(const struct job *job)
@@ -301,6 +311,7 @@ static void job_restore_take_given(struct job_restore *r)
 	if (!r->given || json_array_size(r->images) != 1 || !(r->hold || r->dry_run))
 		return;
 	json_object_set(image, "given", r->given);
+	json_object_set(image, "wanted", r->wanted);	/* NULL: not set */
 	if (r->ask)
 		json_object_set_new(image, "ask", json_true());
 }
@@ -369,6 +380,7 @@ static struct job_restore *job_restore_parse(struct job *job, const json_t *how)
 		json_object_set_new(r->args, "files", json_string(files));
 	json_object_set(r->args, "map_path", map);	/* NULL: not set */
 	r->given = json_incref(json_object_get(how, "given"));
+	r->wanted = json_incref(json_object_get(how, "wanted"));
 	r->ask = json_is_true(json_object_get(how, "ask"));
 	r->env = json_incref(json_object_get(how, "env"));
 	r->asker = json_incref(json_object_get(how, "asker"));
@@ -377,6 +389,7 @@ static struct job_restore *job_restore_parse(struct job *job, const json_t *how)
 	json_decref(r->env);
 	json_decref(r->asker);
 	json_decref(r->given);
+	json_decref(r->wanted);
 	free(r);
 	return NULL;
 }
@@ -412,6 +425,7 @@ int job_restore_start(struct job *job, const json_t *how, int attach,
 		json_decref(r->env);
 		json_decref(r->asker);
 		json_decref(r->given);
+		json_decref(r->wanted);
 	}
 	free(r);
 	return err;
@@ -423,6 +437,7 @@ void job_restore_add_figures(json_t *sum, const json_t *figures)
 	static const char *const lists[] = { "notes", "wants", "keeps", "made" };
 	json_int_t longest = json_integer_value(json_object_get(sum, "total_ns"));
 	json_int_t total = json_integer_value(json_object_get(figures, "total_ns"));
+	json_t *list;
 	size_t i;
 
 	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
@@ -432,7 +447,11 @@ void job_restore_add_figures(json_t *sum, const json_t *figures)
 					    json_integer_value(
 						    json_object_get(figures, names[i]))));
 	json_object_set_new(sum, "total_ns", json_integer(total > longest ? total : longest));
-	for (i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
-		json_array_extend(json_object_get(sum, lists[i]),
-				  json_object_get(figures, lists[i]));
+	for (i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+		list = json_object_get(figures, lists[i]);
+		/* a part of several images has none */
+		if (list && !json_object_get(sum, lists[i]))
+			json_object_set_new(sum, lists[i], json_array());
+		json_array_extend(json_object_get(sum, lists[i]), list);
+	}
 }

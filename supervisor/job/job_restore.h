@@ -12,8 +12,8 @@
  *	 "map_path": as of op_restore() (optional),
  *	 "env": as of shim/ranks.h (optional),
  *	 "hold": bool (optional), "rollback": bool (optional),
- *	 "given": [hash, ...] and "ask": bool (optional), as of op_restore(), for a part that is
- *	 restored from one image, and held}
+ *	 "given" and "wanted": [hash, ...] and "ask": bool (optional), as of op_restore(), for a
+ *	 part that is restored from one image, and held}
  *
  * With "hold" the processes are held when all is ready: files are put back, and nothing runs yet,
  * until job_restore_answer().
@@ -37,7 +37,10 @@ struct job_restore_ops {
 	 * or an outcome (a new reference) that ends the restore as failed. May be NULL.
 	 */
 	json_t *(*checked)(void *arg);
-	/* With "hold": the processes are ready. May be NULL otherwise. */
+	/*
+	 * With "hold": the processes are ready; twice, if job_restore_looks() the first time. May
+	 * be NULL otherwise.
+	 */
 	void (*held)(void *arg);
 	/* Called once, last; takes over @outcome. Ok: the processes run; job_take() is next. */
 	void (*ended)(json_t *outcome, void *arg);
@@ -61,8 +64,13 @@ int job_restore_start(struct job *job, const json_t *how, int attach,
  */
 void job_restore_answer(struct job *job, bool go);
 /*
- * True while @job's init must not be killed: it is held, or was answered and may still take files
- * back, for a minute at most.
+ * True if the processes are held before a look at files that other nodes have put back. After the
+ * answer they are held once more.
+ */
+bool job_restore_looks(const struct job *job);
+/*
+ * True while @job's init must not be killed: it is held, looks at files, or was answered
+ * and may still take files back, for a minute at most.
  */
 bool job_restore_is_busy(const struct job *job);
 

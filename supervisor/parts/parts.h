@@ -111,13 +111,16 @@ bool parts_lost(const struct parts *parts);
  * @restore: start from images, in the form of job_restore.h, with "credential" if there is one;
  *	NULL: start anew
  * @credential: of a new start: that of the user (hosts/credential.h); NULL: none
- * @held: with "hold" in @restore: the other nodes' parts are held; parts_go() is next. Else NULL
+ * @held: with "hold" in @restore: the other nodes' parts are held; parts_look() or parts_go() is
+ *	next. Else NULL
  * @fn: called once with the outcome, which @fn owns.  After a failure no part of the job is
  *	left.  After a restore the outcome has the other nodes' figures of op_restore()
  */
 typedef void (*parts_started_fn)(json_t *outcome, void *arg);
 void parts_start(struct parts *parts, const json_t *restore, const json_t *credential,
 		 void (*held)(void *arg), parts_started_fn fn, void *arg);
+/* Have the parts that are held look at files that others have put back; then @held is called. */
+void parts_look(struct parts *parts);
 /* Let the parts run that are held. */
 void parts_go(struct parts *parts);
 /* True if the start has failed, so that its function is called with the reason. */

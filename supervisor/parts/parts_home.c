@@ -397,13 +397,15 @@ static int ask_to_start(struct parts *p, unsigned int node)
 	json_object_set(args, "restore", p->restore);
 	if (p->going)
 		json_object_set_new(args, "go", json_true());
+	else if (p->looking)
+		json_object_set_new(args, "look", json_true());
 	json_object_set(args, "credential", p->credential);
 	first_key_name(&jobs_common(p->job->jobs)->catalog, key);
 	json_object_set_new(args, "key", json_string(key));
 	err = parts_home_ask(p, node, "start", args, start_ms(p), parts_home_on_start,
 			     &p->part[node], &p->part[node].start);
 	p->part[node].asked = p->part[node].asked || !err;
-	p->part[node].restoring = !err && p->restore && !p->going;
+	p->part[node].restoring = !err && p->restore && !p->going && !p->looking;
 	p->part[node].heard_ms = clock_monotonic_ms();
 	return err;
 }
@@ -485,6 +487,12 @@ static void parts_home_begin(struct parts *p)
 	p->starts = p->nr - 1;
 	ask_again(p);
 	parts_home_started(p);
+}
+
+void parts_look(struct parts *p)
+{
+	p->looking = true;
+	parts_home_begin(p);
 }
 
 void parts_go(struct parts *p)

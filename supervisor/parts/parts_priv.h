@@ -72,6 +72,7 @@ struct parts {
 	struct parts_block last;	/* the last answer, as the shim kept it */
 	/* used by the home */
 	bool starting, ending;
+	bool looking;		/* all parts are held, and are told to look at others' files */
 	bool going;		/* all parts are held, and are told to run */
 	json_t *restore;	/* how to restore (job_restore.h); NULL: anew */
 	json_t *credential;	/* of the user, for a start anew; NULL: none */

@@ -300,15 +300,17 @@ struct start_args {
 	json_int_t id, run;
 	json_t *record, *how;	/* the question's */
 	int node;
+	int look;		/* what is held shall look at files of other nodes */
 	int go;			/* what is held shall run */
 };
 
 static int parts_start_parse(struct peer_question *q, struct start_args *ret_args)
 {
 	*ret_args = (struct start_args) { 0 };
-	return json_unpack(peer_question_args(q), "{s:I, s:I, s:i, s:o, s?o, s?b}", "job",
+	return json_unpack(peer_question_args(q), "{s:I, s:I, s:i, s:o, s?o, s?b, s?b}", "job",
 			   &ret_args->id, "run", &ret_args->run, "node", &ret_args->node, "record",
-			   &ret_args->record, "restore", &ret_args->how, "go", &ret_args->go);
+			   &ret_args->record, "restore", &ret_args->how, "look", &ret_args->look,
+			   "go", &ret_args->go);
 }
 
 /* Start the part of @q's job; takes over @confines. Return: NULL, or an outcome. */
@@ -342,6 +344,34 @@ static void parts_start_again(struct away_start *start, struct peer_question *q)
 	start->question = q;
 }
 
+static void parts_start_gone(struct peer_question *q)
+{
+	peer_question_answer(q, outcome_error(-ESTALE, "the part that was restored here is gone: "
+					      "restart the job again"));
+}
+
+/* Have the part look that is held; one that has nothing to look at, or has looked, is held. */
+static void parts_start_look(struct jobs *jobs, struct peer_question *q,
+			     const struct start_args *a)
+{
+	struct job *job = parts_job(jobs, a->id, (uint64_t)a->run);
+
+	if (job && !parts_is_homes(job->parts, peer_question_from(q))) {
+		peer_question_answer(q, outcome_error(-EPERM, "only its home may ask that"));
+	} else if (!job || !job->parts->start) {
+		parts_start_gone(q);
+	} else if (job->held && !job_restore_looks(job)) {
+		peer_question_answer(q, outcome_ok(NULL));
+	} else {
+		parts_start_answer(job->parts->start, outcome_error(-ECANCELED, "asked again"));
+		job->parts->start->question = q;
+		/* else it looks already */
+		if (job->held)
+			job->parts->start->held = false;
+		job_restore_answer(job, true);
+	}
+}
+
 /*
  * Let the part run that is held.  Nobody is asked once more whether it may.  A part that is gone is
  * not restored anew: other parts may run by now.
@@ -360,8 +390,7 @@ static void parts_start_go(struct jobs *jobs, struct peer_question *q, const str
 		job->parts->went = true;
 		job_restore_answer(job, true);
 	} else {
-		peer_question_answer(q, outcome_error(-ESTALE, "the part that was restored here is "
-						      "gone: restart the job again"));
+		parts_start_gone(q);
 	}
 }
 
@@ -409,8 +438,8 @@ static void parts_start_on_start(struct peer_question *q, void *arg)
 		peer_question_answer(q, outcome_error(-EPROTO, "this is no part of ours"));
 		return;
 	}
-	if (a.go) {
-		parts_start_go(services->jobs, q, &a);
+	if (a.go || a.look) {
+		(a.go ? parts_start_go : parts_start_look)(services->jobs, q, &a);
 		return;
 	}
 	may_run_check(services->may_run, q, a.how ? MAY_RUN_RESTART : MAY_RUN_START, a.record,

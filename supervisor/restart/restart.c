@@ -62,6 +62,9 @@ struct restart {
 	bool begun;		/* the record says that the job starts */
 	bool nothing_left;	/* the parts' start failed: no process is left to wait for */
 	bool held;		/* the processes here are, or were, held for the other nodes */
+	bool looking;		/* all were held, and look at files that others have put back */
+	unsigned int lookers;	/* of those that look still: this node, and all others as one */
+	json_t *wants;		/* of restart_given_wants(); NULL: not asked yet, or nothing */
 	int client;		/* the client's end of the job's terminal; -1: none */
 	json_t *outcome;	/* the restore's, kept until the ranks run or the job has ended */
 	json_t *others;		/* figures of the other nodes' restores; NULL: none yet */
@@ -88,6 +91,7 @@ static void restart_free(struct restart *r)
 		close(r->client);
 	json_decref(r->how);
 	json_decref(r->how_tried);
+	json_decref(r->wants);
 	json_decref(r->ranks_before);
 	json_decref(r->of_run);
 	json_decref(r->others);
@@ -292,13 +296,32 @@ static void restart_restored_time(struct restart *r)
 	restart_times_begin(r->times, clock_monotonic_ns());
 }
 
-/* All nodes have their files back and their ranks ready: let them run. */
+/*
+ * All nodes have their files back and their ranks ready. Before any rank runs, nodes look at files
+ * that another one has put back.
+ */
+static void restart_go_on(struct restart *r)
+{
+	if (!r->looking && json_array_size(json_object_get(r->how, "given"))) {
+		r->looking = true;
+		r->lookers = 1;
+		if (job_restore_looks(r->job)) {
+			r->lookers++;
+			job_restore_answer(r->job, true);
+		}
+		parts_look(r->job->parts);
+		return;
+	}
+	job_restore_answer(r->job, true);
+	parts_go(r->job->parts);
+}
+
 static void restart_on_all_held(void *arg)
 {
 	struct restart *r = arg;
 
-	job_restore_answer(r->job, true);
-	parts_go(r->job->parts);
+	if (!r->looking || !--r->lookers)
+		restart_go_on(r);
 }
 
 /*
@@ -309,6 +332,14 @@ static void restart_on_held(void *arg)
 {
 	struct restart *r = arg;
 
+	if (r->held) {
+		/* it has looked; another node's look may have failed meanwhile */
+		if (parts_start_failed(r->job->parts))
+			job_restore_answer(r->job, false);
+		else
+			restart_on_all_held(r);
+		return;
+	}
 	restart_restored_time(r);
 	r->held = true;
 	r->waits = 2;
@@ -444,14 +475,25 @@ static void restart_start_parts(struct restart *r)
 		give_up(r, outcome_error(err, "the restart cannot be begun: %s", strerror(-err)));
 }
 
-/* Has nobody some of the files that parts want? Then these refuse the next try. */
+/*
+ * Parts have told the files that they want, or which of these they give. Return: they are to be
+ * tried again: to tell the latter, or to refuse what they want and nobody gives.
+ */
 static bool restart_take_given(struct restart *r, json_t *tried)
 {
-	json_t *given;
-	bool missing = restart_given(tried, &given);
+	json_t *given, *wanted = NULL;
+	bool missing;
 
+	if (!r->wants) {
+		r->wants = restart_given_wants(tried, &wanted);
+		if (r->wants)
+			json_object_set_new(r->how_tried, "wanted", wanted);
+		return r->wants;
+	}
+	missing = restart_given(r->wants, tried, &given);
 	json_object_set(r->how, "given", given);
 	json_object_set_new(r->how_tried, "given", given);
+	json_object_del(r->how_tried, "wanted");
 	json_object_del(r->how_tried, "ask");
 	return missing;
 }
@@ -494,7 +536,7 @@ static void restart_try(struct restart *r)
 	};
 	int err;
 
-	if (json_object_get(r->how_tried, "ask"))
+	if (!json_object_get(r->how_tried, "wanted") && json_object_get(r->how_tried, "ask"))
 		restart_times_begin(r->times, clock_monotonic_ns());
 	err = job_restore_start(r->draft, r->how_tried, -1, NULL, &ops, r);
 	if (err)

@@ -45,7 +45,55 @@ static json_t *given_kept(const json_t *files)
 	return kept;
 }
 
-bool restart_given(json_t *tried, json_t **ret_given)
+static void given_forget(json_t *tried)
+{
+	json_object_del(tried, "wants");
+	json_object_del(tried, "keeps");
+	json_object_del(tried, "made");
+}
+
+/* Each file once, as several nodes may want it; NULL: too many. */
+static json_t *given_unite(const json_t *wants)
+{
+	json_t *seen = json_object(), *all = json_array(), *file;
+	char key[24];
+	size_t i;
+
+	json_array_foreach(wants, i, file) {
+		if (json_object_get(seen, given_key(file, 0, key)))
+			continue;
+		json_object_set_new(seen, key, json_true());
+		json_array_append(all, file);
+	}
+	json_decref(seen);
+	if (json_array_size(all) <= ENGINE_GIVEN_MAX)
+		return all;
+	json_decref(all);
+	return NULL;
+}
+
+json_t *restart_given_wants(json_t *tried, json_t **ret_wanted)
+{
+	json_t *wants = json_incref(json_object_get(tried, "wants")), *all, *wanted, *file;
+	size_t i;
+
+	given_forget(tried);
+	if (!json_array_size(wants)) {
+		json_decref(wants);
+		return NULL;
+	}
+	all = given_unite(wants);
+	json_decref(wants);
+	wanted = json_array();
+	json_array_foreach(all, i, file) {
+		json_array_append(wanted, json_array_get(file, 0));
+		json_array_append(wanted, json_array_get(file, 1));
+	}
+	*ret_wanted = wanted;
+	return all ? all : json_pack("[[i, i, i]]", -1, -1, -1);
+}
+
+bool restart_given(const json_t *wants, json_t *tried, json_t **ret_given)
 {
 	json_t *kept = given_kept(json_object_get(tried, "keeps"));
 	json_t *made = given_made(json_object_get(tried, "made"));
@@ -55,7 +103,7 @@ bool restart_given(json_t *tried, json_t **ret_given)
 	char key[24];
 	size_t i;
 
-	json_array_foreach(json_object_get(tried, "wants"), i, file) {
+	json_array_foreach((json_t *)wants, i, file) {
 		hash = json_integer_value(json_array_get(file, 0));
 		time = json_integer_value(json_array_get(file, 2));
 		since = json_object_get(made, given_key(file, 1, key));
@@ -68,9 +116,7 @@ bool restart_given(json_t *tried, json_t **ret_given)
 	}
 	json_decref(kept);
 	json_decref(made);
-	json_object_del(tried, "wants");
-	json_object_del(tried, "keeps");
-	json_object_del(tried, "made");
+	given_forget(tried);
 	*ret_given = given;
 	return missing;
 }

@@ -8,9 +8,9 @@ skipped   the program had ended before each checkpoint, as it may on a busy mach
 wrong     everything else
 
 Kinds of runs: `once`; `older`, from the first of two checkpoints; `twice`, killed and restarted
-again after its restart. Half of the kills take the job's shims along. Instants are parts of the
-program's time, which begins with its first file: an interpreter may start for longer than its
-program runs.
+again after its restart; `fewer`, restarted on the first node alone, if it ran on more. Half of the
+kills take the job's shims along. Instants are parts of the program's time, which begins with its
+first file: an interpreter may start for longer than its program runs.
 """
 import glob
 import itertools
@@ -26,7 +26,7 @@ from dataclasses import asdict, dataclass, field
 
 import daemon
 from daemon import USER, Failure, wait_for
-from programs import INPUTS, MPI, command
+from programs import INPUTS, MPI, SAME_NODES, command
 from tree import CUT_TAIL, LEFT_BY_A_CUT, differences, snapshot, without
 
 # what a restart cuts off the job's own logs
@@ -37,6 +37,7 @@ UNSUPPORTED = 77        # a program's exit status
 REFUSED = 3             # ckptctl's
 BEGIN_SECONDS = 300     # numpy's import takes a minute on an emulator that others use, too
 KINDS = ['once'] * 6 + ['older'] * 2 + ['twice'] * 2
+MPI_KINDS = KINDS + ['fewer'] * 3
 
 
 class Verdict(Exception):
@@ -74,7 +75,7 @@ class Attempt:
 def planned(seed, program, place, number, cut=False):
     """The run of this number; its instants come from the seed alone."""
     rng = random.Random(f'{seed} {program} {place.name} {number} {cut}')
-    kind = rng.choice(KINDS)
+    kind = rng.choice(MPI_KINDS if program in MPI and program not in SAME_NODES else KINDS)
     instants = [rng.uniform(0.03, 0.8), rng.uniform(0, 0.5), rng.uniform(0, 0.4)]
     return Attempt(program, place.name, f'{place.dir}/{"cut" if cut else "run"}-{program}-{number}',
                    number, 'once' if cut else kind, instants, rng.random() < 0.5, cut)
@@ -254,7 +255,8 @@ class Runner:
     def resume(self, attempt):
         node, job = self.node, attempt.job
         files, known = snapshot(attempt.dir), (node.generations(job), self.output(attempt))
-        done = self.ctl('restart', f'{job}:{attempt.generation}')
+        where = ['--nodes', node.name] if attempt.kind == 'fewer' else []
+        done = self.ctl('restart', *where, f'{job}:{attempt.generation}')
         if done.returncode == 0:
             return
         message = done.stderr.decode().strip()

@@ -30,6 +30,9 @@ PROGRAMS = {
 }
 # four ranks over two nodes
 MPI = ('mpiio', 'ranks-closed', 'ranks-inputs', 'ranks-held', 'ranks-output', 'ranks-alone')
+# A node with several images leaves files that were made after the checkpoint (KI-280), and these
+# programs fail when they make them again.
+SAME_NODES = ('ranks-output',)
 BINARIES = ('inplace', 'mapping', 'holes', 'regrow', 'replace', 'links', 'latest', 'sparse', 'pair',
             'logs', 'direct', 'mpiio', 'ranks')
 SCRIPTS = ('memmap.py', 'database.py', 'steps.sh', 'inputs.sh')
