@@ -403,6 +403,15 @@ static int closed_make(struct reopen *r, const struct state_closed *c, unsigned 
 	return ret;
 }
 
+/* Has the run removed or replaced the file? Then a rank of another node may have made its name. */
+static bool closed_is_replaced(const struct state_closed *c)
+{
+	struct stat st;
+	_cleanup_fd_ int fd = closed_open(c, &st);
+
+	return fd < 0 || st.st_ino != c->rec->ino;
+}
+
 /* All @nr names, from @c on, of one inode; -errno as closed_raced() knows it. */
 static int closed_put_inode(struct reopen *r, const struct state_closed *c, unsigned int nr)
 {
@@ -420,6 +429,8 @@ static int closed_put_inode(struct reopen *r, const struct state_closed *c, unsi
 	}
 	for (unsigned int i = 0; i < nr && base < 0 && !ret; i++)
 		ret = closed_as_it_was(r, c + i, nr == 1 && reopen_is_of_nodes(r), &base);
+	if (!ret && base < 0 && closed_is_replaced(c))
+		reopen_since_wait(r);
 	for (unsigned int i = 0; i < nr && base < 0 && !ret && reopen_is_of_nodes(r); i++)
 		ret = closed_put_in_place(r, c + i, &base);
 	if (ret)

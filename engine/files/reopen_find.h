@@ -131,6 +131,8 @@ enum reopen_given reopen_given(const struct reopen *r, const struct write_log_na
 /* In a dry run that asks: tell which files the image has, and of a file that the tree made. */
 void reopen_given_keeps(const struct reopen *r);
 void reopen_given_made(const struct reopen *r, const struct write_log_name *name);
+/* reopen_since.c: return when a file that is put back is newer than the run by any clock */
+void reopen_since_wait(const struct reopen *r);
 /* reopen_since.c: all nodes have put files back: are those that others see to what they were? */
 int reopen_given_check(struct reopen *r);
 

@@ -16,7 +16,8 @@
  * A job over several nodes has a journal for each, and the other nodes are restarted meanwhile: a
  * file that one of them has just put back is told by its time, which is of before the checkpoint. A
  * file that was younger than the checkpoint when this node first changed it is another node's. One
- * that another node had changed before is put back there (reopen_given.c).
+ * that another node had changed before is put back there (reopen_given.c). Where a node restores
+ * several images that is not asked, so files that were there at the dump are not looked at.
  *
  * Nothing here has more rights than the owner.
  */
@@ -38,6 +39,8 @@
 #include "engine/core/write_log.h"
 
 #define CLOCK_SLACK	2	/* seconds between the clocks of nodes and file servers */
+/* From the end of a run until its files are put back: by any clock that is after the run. */
+#define PUT_AFTER	(2 * CLOCK_SLACK + 1)
 
 /* Paths that the image knows, sorted. */
 struct since_known {
@@ -162,6 +165,12 @@ static bool since_is_of_another(const struct reopen *r, const struct write_log_n
 	       name->mtime_ns > dump_ns + CLOCK_SLACK * 1000000000ULL;
 }
 
+/* Are several images restored on this node? Then another one may know the file. */
+static bool since_is_of_several(const struct reopen *r)
+{
+	return r->options->beside || r->options->followed;
+}
+
 /* The name may have had a file, or a directory, when the tree first changed it. */
 static void since_check(struct reopen *r, const struct write_log_name *name)
 {
@@ -173,6 +182,8 @@ static void since_check(struct reopen *r, const struct write_log_name *name)
 		reopen_given_made(r, name);
 		return;
 	}
+	if (since_is_of_several(r))
+		return;
 	ret = since_look(name->path, &st);
 	if (r->options->accept_changed || (!ret && since_is_as_before(name, &st)) ||
 	    (ret == -ENOENT && since_was_removed(r->options->since, name)) ||
@@ -241,6 +252,9 @@ static void since_tell_unknown(const struct reopen *r)
 			      "closed: some may be newer than the job");
 	if (!writes || !(writes->flags & ENGINE_WRITES_KNOWN))
 		return;
+	if (since_is_of_several(r))
+		since_tell(r, "files that the job first changed after the checkpoint stay as they "
+			      "are, as images of several nodes are restored here");
 	if (!since->known)
 		since_tell(r, "it is not known here which files the job changed after the "
 			      "checkpoint: some may be newer than the job");
@@ -411,6 +425,19 @@ static void since_tell_freed(const struct reopen *r, const char *first, unsigned
 		 "checkpoint are kept as .NAME.stillpoint-newer-GENERATION: %.300s%s", nr, first,
 		 nr > 1 ? ", ..." : "");
 	since_tell(r, text);
+}
+
+/*
+ * Other nodes tell a file that is put back from one that the run made by its time of change, and
+ * clocks differ. A restart that follows the end of the run at once waits here for some seconds.
+ */
+void reopen_since_wait(const struct reopen *r)
+{
+	const struct write_since *since = r->options->since;
+	time_t now = time(NULL), from = since ? (time_t)since->read_s : 0;
+
+	if (since_is_wanted(r) && reopen_is_of_nodes(r) && now >= from && now < from + PUT_AFTER)
+		sleep((unsigned int)(from + PUT_AFTER - now));
 }
 
 int reopen_since_put(struct reopen *r)

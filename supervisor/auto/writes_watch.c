@@ -7,7 +7,8 @@
  * the next worker inherits it, so that a round reads only what is new. A job that ended stays in
  * its entry of the registry for a second only, so its number is noted, and the worker's copy of the
  * registry is that of the round's begin. What a round misses, a restart of the job finds in the
- * module.
+ * module, if the job is restarted on this node. A part whose home is another node leaves the
+ * registry at its end, so its journal is noted then.
  */
 #include "supervisor/auto/writes_watch.h"
 
@@ -22,6 +23,7 @@
 #include "supervisor/job/job_events.h"
 #include "supervisor/job/job_writes.h"
 #include "supervisor/job/jobs.h"
+#include "supervisor/job/rank_record.h"
 
 #define SOON_MS		100	/* several jobs may end together */
 
@@ -31,6 +33,8 @@ struct writes_watch {
 	struct reactor_source *timer;	/* until the next round; NULL: none is needed */
 	struct worker *worker;		/* NULL: no round is under way */
 	bool ended;			/* a job has ended since the round began */
+	struct job_writes_part *parts;	/* have ended since the round began */
+	struct job_writes_part *round;	/* … before: this round keeps their logs */
 	bool failing;			/* that was logged */
 	struct job_events_subscriber subscriber;
 };
@@ -145,6 +149,8 @@ static json_t *writes_watch_run(struct channel_reporter *reporter, void *arg)
 		if (job_is_alive(job))
 			json_array_append_new(marks, writes_mark_pack(job));
 	}
+	for (const struct job_writes_part *part = watch->round; part; part = part->next)
+		err = job_writes_keep_part(watch->common, part) ?: err;
 	if (!err)
 		return outcome_ok(json_pack("{s:o}", "marks", marks));
 	json_decref(marks);
@@ -159,6 +165,16 @@ static bool writes_watch_is_needed(const struct writes_watch *watch)
 		if (job_is_alive(job) && job_writes_has(job))
 			return true;
 	return false;
+}
+
+static void writes_watch_free_parts(struct job_writes_part **parts)
+{
+	struct job_writes_part *part;
+
+	while ((part = *parts)) {
+		*parts = part->next;
+		free(part);
+	}
 }
 
 static void writes_watch_on_outcome(json_t *outcome, void *arg)
@@ -176,6 +192,7 @@ static void writes_watch_on_outcome(json_t *outcome, void *arg)
 			    json_object_get(outcome, "error"), "text")));
 	watch->failing = failed;
 	json_decref(outcome);
+	writes_watch_free_parts(&watch->round);
 	if (watch->ended)
 		writes_watch_soon(watch, SOON_MS);
 	else if (writes_watch_is_needed(watch))
@@ -196,6 +213,11 @@ static void writes_watch_round(void *arg)
 
 	watch->timer = NULL;
 	watch->ended = false;
+	/* of a round that could not begin there are some already */
+	if (!watch->round) {
+		watch->round = watch->parts;
+		watch->parts = NULL;
+	}
 	if (worker_start(&watch->common->workers, &spec, &writes_watch_ops, watch,
 			 &watch->worker))
 		writes_watch_soon(watch, WRITES_WATCH_MS);
@@ -223,7 +245,35 @@ static void writes_watch_on_changed(struct job *job, void *arg)
 	writes_watch_soon(watch, job_is_alive(job) ? WRITES_WATCH_MS : SOON_MS);
 }
 
-static const struct job_events writes_watch_events = { .changed = writes_watch_on_changed };
+static void writes_watch_on_part(struct job *job, void *arg)
+{
+	if (job_writes_has(job))
+		writes_watch_soon(arg, WRITES_WATCH_MS);
+}
+
+static void writes_watch_on_forgotten(struct job *job, void *arg)
+{
+	struct writes_watch *watch = arg;
+	struct job_writes_part *part;
+
+	/* what ended at its home stays in the registry for a second */
+	if (rank_record_node_index(job->record.ranks, watch->common->config.node) <= 0 ||
+	    !job_is_alive(job) || !job_writes_has(job))
+		return;
+	part = job_writes_part(job);
+	if (!part)
+		return;
+	part->next = watch->parts;
+	watch->parts = part;
+	watch->ended = true;
+	writes_watch_soon(watch, SOON_MS);
+}
+
+static const struct job_events writes_watch_events = {
+	.changed = writes_watch_on_changed,
+	.part = writes_watch_on_part,
+	.forgotten = writes_watch_on_forgotten,
+};
 
 int writes_watch_open(struct jobs *jobs, struct writes_watch **ret_watch)
 {
@@ -247,5 +297,7 @@ void writes_watch_close(struct writes_watch *watch)
 	job_events_unsubscribe(watch->jobs, &watch->subscriber);
 	reactor_remove(watch->timer);
 	worker_abort(watch->worker);
+	writes_watch_free_parts(&watch->parts);
+	writes_watch_free_parts(&watch->round);
 	free(watch);
 }

@@ -86,6 +86,16 @@ void job_events_changed(struct job *job)
 	}
 }
 
+void job_events_part(struct job *job)
+{
+	const struct job_events_subscriber *s;
+
+	for (s = job_events_first(job); s; s = s->next) {
+		if (s->events->part)
+			s->events->part(job, s->arg);
+	}
+}
+
 void job_events_tombstoned(struct job *job)
 {
 	const struct job_events_subscriber *s;

@@ -47,6 +47,8 @@ struct job_events {
 	void (*committed)(const struct job_commit *commit, struct job *job, void *arg);
 	/* @job was read from the catalog, or its state has changed. */
 	void (*changed)(struct job *job, void *arg);
+	/* A part of @job runs here, whose home is another node; forgotten() tells its end. */
+	void (*part)(struct job *job, void *arg);
 	/* Generations of @job were removed from some levels; a level may still have them. */
 	void (*tombstoned)(struct job *job, void *arg);
 	/* @job is about to be freed. Also called for drafts. */
@@ -69,6 +71,7 @@ void job_events_claimed(struct job *job);
 void job_events_dumped(struct job *job, int64_t generation, const json_t *result);
 void job_events_committed(struct job *job, const struct job_commit *commit);
 void job_events_changed(struct job *job);
+void job_events_part(struct job *job);
 void job_events_tombstoned(struct job *job);
 void job_events_forgotten(struct job *job);
 

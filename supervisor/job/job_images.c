@@ -83,11 +83,10 @@ static json_t *read_note(const struct gathering *g, unsigned int part, const jso
 }
 
 /*
- * Add part @part to the answer. @roots and @others: as in op_restore(), taken over; or NULL.
- * @alone: no other image is restored here, and this one nowhere else.
+ * Add part @part to the answer. @roots and @others: as in op_restore(), taken over; or NULL, if the
+ * image is restored nowhere else.
  */
-static void add_image(const struct gathering *g, unsigned int part, json_t *roots, json_t *others,
-		      bool alone)
+static void add_image(const struct gathering *g, unsigned int part, json_t *roots, json_t *others)
 {
 	size_t nodes = g->was ? json_array_size(rank_record_map(g->was)) : 1;
 	json_t *args = json_copy((json_t *)g->args);
@@ -95,7 +94,7 @@ static void add_image(const struct gathering *g, unsigned int part, json_t *root
 
 	json_object_set_new(args, "dir", json_string(dir ? dir : ""));
 	/* without a journal the restart says that, too */
-	job_writes_path_since(g->job, part, (unsigned int)nodes, alone && !roots && !others, path,
+	job_writes_path_since(g->job, part, (unsigned int)nodes, !roots && !others, path,
 			      sizeof(path));
 	json_object_set_new(args, "writes", json_string(path));
 	if (roots)
@@ -171,8 +170,7 @@ static void take_failed(const struct gathering *g, const json_t *source, const j
 	}
 }
 
-static json_t *take_source(const struct gathering *g, const json_t *source, bool alone,
-			   json_t *pids)
+static json_t *take_source(const struct gathering *g, const json_t *source, json_t *pids)
 {
 	unsigned int part = (unsigned int)json_integer_value(json_object_get(source, "part"));
 	json_t *roots, *others, *failure;
@@ -192,7 +190,7 @@ static json_t *take_source(const struct gathering *g, const json_t *source, bool
 	if (!json_object_get(g->note, "main_pid"))
 		json_object_set(g->note, "main_pid", json_object_get(note, "main_pid"));
 	if (alive) {
-		add_image(g, part, roots, others, alone);
+		add_image(g, part, roots, others);
 		return NULL;
 	}
 	json_decref(roots);
@@ -235,8 +233,7 @@ static json_t *gather_ranks(const struct gathering *g, const json_t *is)
 			json_array_append_new(pids, json_integer(0));
 	}
 	for (i = 0; i < json_array_size(sources) && !failure; i++)
-		failure = take_source(g, json_array_get(sources, i), json_array_size(sources) == 1,
-				      pids);
+		failure = take_source(g, json_array_get(sources, i), pids);
 	if (!failure)
 		failure = check_pids(g, pids);
 	json_object_set_new(g->note, "pids", pids);
@@ -252,7 +249,7 @@ static json_t *gather_alone(struct gathering *g)
 	if (failure)
 		return failure;
 	json_object_set(g->note, "main_pid", json_object_get(note, "main_pid"));
-	add_image(g, 0, NULL, NULL, true);
+	add_image(g, 0, NULL, NULL);
 	return NULL;
 }
 

@@ -11,8 +11,10 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "engine/core/kdev.h"
 #include "engine/core/write_journal.h"
 #include "engine/core/write_log.h"
@@ -55,9 +57,9 @@ const char *job_writes_path(const struct job *job, unsigned int node, char *buf,
 }
 
 const char *job_writes_path_since(const struct job *job, unsigned int node, unsigned int nodes,
-				  bool alone, char *buf, size_t size)
+				  bool whole, char *buf, size_t size)
 {
-	if (!alone || !access(job_writes_path(job, nodes, buf, size), F_OK))
+	if (!whole || !access(job_writes_path(job, nodes, buf, size), F_OK))
 		snprintf(buf, size, "%s/" CATALOG_WRITES ".unknown", job->image_dir);
 	else
 		job_writes_path(job, node, buf, size);
@@ -75,10 +77,10 @@ static struct kdev *writes_open(void)
 	return dev;
 }
 
-/* There is no log: nothing to keep. */
+/* There is no log, or no directory of the job, so no image is here: nothing to keep. */
 static int writes_no_log(int err)
 {
-	return err == -ENODATA || err == -ESRCH || err == -EOPNOTSUPP ? 0 : err;
+	return err == -ENODATA || err == -ESRCH || err == -EOPNOTSUPP || err == -ENOENT ? 0 : err;
 }
 
 /* Generations of a job over several nodes are known at its home: other nodes suppose there are. */
@@ -114,23 +116,66 @@ int job_writes_keep(const struct job *job, struct write_journal_mark *mark)
 	return writes_no_log(ret);
 }
 
-int job_writes_keep_ended(const struct job *job)
+static int writes_keep_ended(const struct common *common, uint64_t tag, const char *path)
 {
 	struct kdev *dev = writes_open();
-	char path[4096], state[PATH_MAX], images[PATH_MAX];
+	char state[PATH_MAX], images[PATH_MAX];
 	const char *const own[] = { state, images, NULL };
-	uint64_t tag = job_writes_tag(job);
 	int ret = 0;
 
 	if (!dev)
 		return 0;
-	job_writes_own(jobs_common(job->jobs), state, images);
-	job_writes_path(job, writes_node(job), path, sizeof(path));
-	if (writes_has_generation(job))
-		ret = write_journal_keep_ended(dev, tag, path, own);
-	else
-		while (!ret)
-			ret = write_log_drop_ended(dev, tag);
+	job_writes_own(common, state, images);
+	ret = write_journal_keep_ended(dev, tag, path, own);
 	kdev_close(dev);
 	return writes_no_log(ret);
+}
+
+static int writes_drop_ended(uint64_t tag)
+{
+	struct kdev *dev = writes_open();
+	int ret = 0;
+
+	if (!dev)
+		return 0;
+	while (!ret)
+		ret = write_log_drop_ended(dev, tag);
+	kdev_close(dev);
+	return writes_no_log(ret);
+}
+
+int job_writes_keep_ended(const struct job *job)
+{
+	uint64_t tag = job_writes_tag(job);
+	char path[4096];
+
+	if (!writes_has_generation(job))
+		return writes_drop_ended(tag);
+	job_writes_path(job, writes_node(job), path, sizeof(path));
+	return writes_keep_ended(jobs_common(job->jobs), tag, path);
+}
+
+struct job_writes_part *job_writes_part(const struct job *job)
+{
+	struct job_writes_part *part;
+	char path[4096];
+
+	job_writes_path(job, writes_node(job), path, sizeof(path));
+	part = calloc(1, sizeof(*part) + strlen(path) + 1);
+	if (part) {
+		part->tag = job_writes_tag(job);
+		memcpy(part->path, path, strlen(path) + 1);
+	}
+	return part;
+}
+
+int job_writes_keep_part(const struct common *common, const struct job_writes_part *part)
+{
+	const char *slash = strrchr(part->path, '/');
+	_cleanup_free_ char *dir = slash ? strndup(part->path, (size_t)(slash - part->path)) : NULL;
+
+	/* the job was removed, or never saved here */
+	if (dir && access(dir, F_OK) && errno == ENOENT)
+		return writes_drop_ended(part->tag);
+	return writes_keep_ended(common, part->tag, part->path);
 }

@@ -25,12 +25,12 @@ uint64_t job_writes_tag(const struct job *job);
 const char *job_writes_path(const struct job *job, unsigned int node, char *buf, size_t size);
 /*
  * The same for a restart of a generation of @nodes nodes, in which this node restores what ran on
- * the @node-th one, and nothing else if @alone. Names a file that is not there, so that the restart
+ * the @node-th one, @whole or in part. Names a file that is not there, so that the restart
  * says that it does not know, if the job has changed files that no journal of those nodes has: it
  * also ran on more nodes, or its ranks change their nodes now.
  */
 const char *job_writes_path_since(const struct job *job, unsigned int node, unsigned int nodes,
-				  bool alone, char *buf, size_t size);
+				  bool whole, char *buf, size_t size);
 /*
  * The directories in which a job's init writes files of ours, by their real paths, as the log has
  * them. Both have room for PATH_MAX bytes.
@@ -47,5 +47,17 @@ int job_writes_keep(const struct job *job, struct write_journal_mark *mark);
  * them.
  */
 int job_writes_keep_ended(const struct job *job);
+
+/* The logs of a part that has ended here, and whose job is not known any more. */
+struct job_writes_part {
+	struct job_writes_part *next;	/* the caller's */
+	uint64_t tag;
+	char path[];		/* of the journal */
+};
+
+/* NULL: no memory. The caller frees it. */
+struct job_writes_part *job_writes_part(const struct job *job);
+/* As job_writes_keep_ended(). */
+int job_writes_keep_part(const struct common *common, const struct job_writes_part *part);
 
 #endif /* STILLPOINT_JOB_WRITES_H */

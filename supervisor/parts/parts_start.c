@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "supervisor/control/confines.h"
+#include "supervisor/job/job_events.h"
 #include "supervisor/job/job_restore.h"
 #include "supervisor/job/launch.h"
 #include "base/outcome.h"
@@ -129,6 +130,7 @@ static void parts_start_on_launched(json_t *outcome, void *arg)
 		start->figures = json_incref(json_object_get(outcome, "result"));
 	json_decref(outcome);
 	job_take(job);
+	job_events_part(job);
 	/* The part was told to end before it ran. */
 	if (job->parts->abandoned || job->parts->nr_ends)
 		parts_end_here(job->parts, 0, NULL);

@@ -63,6 +63,7 @@ class Attempt:
     generation: int = 0
     verdict: str = ''
     why: str = ''
+    said: str = ''          # by the last restart
 
     def text(self):
         at = [f'{round(100 * i)}' for i in self.instants]
@@ -257,6 +258,7 @@ class Runner:
         files, known = snapshot(attempt.dir), (node.generations(job), self.output(attempt))
         where = ['--nodes', node.name] if attempt.kind == 'fewer' else []
         done = self.ctl('restart', *where, f'{job}:{attempt.generation}')
+        attempt.said = done.stdout.decode().strip()
         if done.returncode == 0:
             return
         message = done.stderr.decode().strip()
@@ -296,6 +298,8 @@ class Runner:
             attempt.verdict, attempt.why = e.verdict, e.why
         except (Failure, subprocess.TimeoutExpired, OSError, ValueError) as e:
             attempt.verdict, attempt.why = 'wrong', f'{type(e).__name__}: {e}'
+        if attempt.verdict == 'wrong' and attempt.said:
+            attempt.why += f'\nthe restart had said: {attempt.said}'
         return attempt
 
     def run_on(self, attempt):
