@@ -40,7 +40,7 @@
 # file's: CFLAGS_image/reader.c. What `make install` puts where: INSTALL_SBIN,
 # INSTALL_BIN, INSTALL_LIBEXEC, INSTALL_LIB (paths without the version), INSTALL_INCLUDE,
 # INSTALL_MAN, INSTALL_COMPLETION, INSTALL_PKGCONFIG, INSTALL_UNIT, INSTALL_UDEV,
-# INSTALL_MODULES_LOAD, INSTALL_SLURM_FRONT, INSTALL_SPANK.
+# INSTALL_MODULES_LOAD, INSTALL_SLURM_FRONT, INSTALL_SLURM_SOURCED, INSTALL_SPANK.
 # Generated sources belong below build/gen/.
 
 .SUFFIXES:
@@ -324,6 +324,7 @@ install: user
 	$(call install_to,$(PREFIX)/bin,$(INSTALL_BIN),755)
 	$(call install_to,$(PREFIX)/libexec/stillpoint,$(INSTALL_LIBEXEC),755)
 	$(call install_to,$(PREFIX)/libexec/stillpoint/slurm,$(INSTALL_SLURM_FRONT),755)
+	$(call install_to,$(PREFIX)/libexec/stillpoint/slurm,$(INSTALL_SLURM_SOURCED),644)
 	$(call install_to,$(PREFIX)/lib/stillpoint/slurm,$(INSTALL_SPANK),755)
 	$(call install_to,$(PREFIX)/include,$(INSTALL_INCLUDE),644)
 	$(call install_to,$(PREFIX)/include/linux,$(wildcard uapi/linux/*),644)

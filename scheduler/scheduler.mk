@@ -41,7 +41,9 @@ $(SUBMIT): $(SUBMIT_OBJS)
 	@mkdir -p $(@D)
 	$(Q)$(CC) -shared $(CFLAGS_COMMON) $(CFLAGS) $(LDFLAGS) -o $@ $^
 
-SLURM_FRONT := $(addprefix $(B)/libexec/slurm/,mpirun mpiexec script srun call front)
+SLURM_FRONT := $(addprefix $(B)/libexec/slurm/,mpirun mpiexec script srun)
+# not executable: their directory comes first in PATH
+SLURM_SOURCED := $(addprefix $(B)/libexec/slurm/,call front)
 $(B)/libexec/slurm/mpiexec: scheduler/slurm/mpirun
 $(B)/libexec/slurm/mpirun: scheduler/slurm/mpirun
 $(B)/libexec/slurm/script: scheduler/slurm/script
@@ -51,10 +53,14 @@ $(B)/libexec/slurm/front: scheduler/slurm/front
 $(SLURM_FRONT):
 	@mkdir -p $(@D)
 	@install -m 755 $< $@
+$(SLURM_SOURCED):
+	@mkdir -p $(@D)
+	@install -m 644 $< $@
 
-user: $(SPANK) $(SUBMIT) $(SLURM_FRONT)
+user: $(SPANK) $(SUBMIT) $(SLURM_FRONT) $(SLURM_SOURCED)
 INSTALL_SPANK += $(SPANK) $(SUBMIT)
 INSTALL_SLURM_FRONT += $(SLURM_FRONT)
+INSTALL_SLURM_SOURCED += $(SLURM_SOURCED)
 
 $(call unit_test,tests/unit/test_launch,tests/unit/test_launch.c scheduler/slurm/launch.c)
 $(call unit_test,tests/unit/test_slurm_policy,tests/unit/test_slurm_policy.c \

@@ -152,6 +152,9 @@ static int restore_on_held(const struct engine_hold *hold, void *arg)
 
 	if (!r->env->beside)
 		r->env->beside = hold->process;
+	if (r->at + 1 < r->nr && r->env->progress)
+		r->env->progress(&(const struct engine_progress){ .phase = SPEC_NEXT },
+				 r->env->progress_arg);
 	if (r->at + 1 < r->nr)
 		restore_from(r, r->at + 1);
 	else if (r->held)

@@ -25,6 +25,8 @@
  * restore.
  */
 #define SPEC_HELD	"held"
+/* An image of several is held, and the next one is restored: no answer is waited for. */
+#define SPEC_NEXT	"next"
 /* As SPEC_HELD; after the answer files of other nodes are looked at, and SPEC_HELD is next. */
 #define SPEC_LOOKS	"looks"
 

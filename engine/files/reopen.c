@@ -20,6 +20,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <time.h>
 #include <unistd.h>
 
 #define FMODE_FLAGS	(O_ACCMODE | O_APPEND | O_NONBLOCK | O_DSYNC | O_SYNC | O_DIRECT | \
@@ -389,6 +390,7 @@ int reopen_init(struct reopen *r, const struct state *state, struct image_reader
 	r->reader = reader;
 	r->options = options;
 	r->error = error;
+	r->began_s = (uint64_t)time(NULL);
 	r->fds = malloc(nr * sizeof(*r->fds));
 	r->bases = malloc(nr * sizeof(*r->bases));
 	r->masters = malloc(nr * sizeof(*r->masters));

@@ -73,7 +73,7 @@ struct reopen {
 	struct reopen_closed *closed;	/* by closed name: what to cut; NULL: nothing yet */
 	struct reopen_tty *ttys;
 	unsigned int nr_ttys;
-	uint64_t bytes;		/* contents read from the image */
+	uint64_t bytes, began_s;	/* contents read from the image; realtime of the begin */
 	bool armed;		/* reopen_arm() was called */
 };
 

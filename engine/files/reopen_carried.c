@@ -342,6 +342,8 @@ static int carry_file(struct reopen *r, const struct state_file *file)
 		if (ret)
 			return ret < 0 ? ret : 0;
 		close(take_fd(&fd));
+	} else if (is_kept(file)) {
+		reopen_since_wait(r);
 	}
 	fd = moved ? reopen_again(found->fd, O_RDWR | flags) :
 	     reopen_carried_create(r, file, O_RDWR | O_CREAT | O_EXCL | flags);

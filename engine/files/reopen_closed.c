@@ -52,6 +52,12 @@ bool reopen_is_of_nodes(const struct reopen *r)
 	return r->state->writes && r->state->writes->nr_nodes > 1;
 }
 
+bool reopen_is_old(const struct reopen *r, const struct stat *st)
+{
+	return (uint64_t)st->st_mtim.tv_sec * 1000000000ULL + (uint64_t)st->st_mtim.tv_nsec <=
+	       r->state->system->realtime_ns;
+}
+
 static const struct state_file *closed_file(struct reopen *r, const struct state_closed *c)
 {
 	struct reopen_closed *closed = &r->closed[c - r->state->closed];
@@ -85,6 +91,31 @@ static bool closed_same_time(const struct state_closed *c, const struct stat *st
 	return S_ISREG(st->st_mode) && (uint64_t)st->st_size == c->rec->size &&
 	       (uint64_t)st->st_mtim.tv_sec * 1000000000ULL + (uint64_t)st->st_mtim.tv_nsec ==
 	       c->rec->mtime_ns;
+}
+
+/*
+ * Has another file of before the dump the name? Each of two nodes may have had one, on a disk of
+ * its own. Where both images are restored on one node, that of the first one stays.
+ */
+static bool closed_is_others(const struct reopen *r, const struct state_closed *c)
+{
+	struct stat st;
+	_cleanup_fd_ int fd = r->options->beside ? closed_open(c, &st) : -1;
+
+	return fd >= 0 && S_ISREG(st.st_mode) && reopen_is_old(r, &st) &&
+	       !closed_same_time(c, &st);
+}
+
+static void closed_note_others(const struct reopen *r, const char *first, unsigned int nr)
+{
+	char text[512];
+
+	if (!nr || !r->options->note)
+		return;
+	snprintf(text, sizeof(text), "%u files that ranks of another node had closed are not put "
+		 "back, as others have their names here: %.300s%s", nr, first,
+		 nr > 1 ? ", ..." : "");
+	r->options->note(text, r->options->note_arg);
 }
 
 /* ---------------------------------------------------------------- checking */
@@ -199,7 +230,8 @@ int reopen_closed_check(struct reopen *r)
 		struct stat st = { 0 };
 		_cleanup_fd_ int fd = -1;
 
-		if (c->rec->flags & (ENGINE_CLOSED_ABSENT | ENGINE_CLOSED_OPEN))
+		if (c->rec->flags & (ENGINE_CLOSED_ABSENT | ENGINE_CLOSED_OPEN) ||
+		    closed_is_others(r, c))
 			continue;
 		fd = closed_open(c, &st);
 		if (c->rec->flags == ENGINE_CLOSED_WATCHED && (fd == -ENOENT || fd == -ENOTDIR)) {
@@ -526,7 +558,8 @@ static void closed_note(const struct reopen *r, unsigned int nr)
 int reopen_closed_put(struct reopen *r)
 {
 	const struct state *state = r->state;
-	unsigned int before = r->nr_renames, nr;
+	unsigned int before = r->nr_renames, nr, nr_others = 0;
+	const char *other = NULL;
 	int ret = 0;
 
 	if (!closed_is_wanted(r))
@@ -539,8 +572,14 @@ int reopen_closed_put(struct reopen *r)
 		       i + nr < state->nr_closed && c[nr].rec->flags == c->rec->flags &&
 		       c[nr].rec->dev == c->rec->dev && c[nr].rec->ino == c->rec->ino)
 			nr++;
+		if (closed_is_others(r, c)) {
+			other = other ?: c->path;
+			nr_others++;
+			continue;
+		}
 		ret = closed_put(r, c, nr);
 	}
+	closed_note_others(r, other, nr_others);
 	if (!ret)
 		closed_note(r, r->nr_renames - before);
 	return ret;

@@ -116,6 +116,8 @@ bool reopen_other_left_out(const struct state_file *file);
 /* Why the file cannot be left out; NULL: it can. */
 const char *reopen_other_needed(const struct reopen *r, const struct state_file *file);
 
+/* Is the file's content of before the dump, by its time? */
+bool reopen_is_old(const struct reopen *r, const struct stat *st);
 /* Is the image one of several nodes' of a job, which put files back at the same time? */
 bool reopen_is_of_nodes(const struct reopen *r);
 

@@ -288,6 +288,8 @@ int reopen_names_back(struct reopen *r)
 		ret = h->parent < 0 ? reopen_names_failed(r, h, h->parent) : 0;
 		nr += !ret;
 	}
+	if (!ret && nr)
+		reopen_since_wait(r);
 	for (unsigned int i = 0; !ret && i < nr; i++)
 		ret = reopen_names_leave(r, &all[i]);
 	for (unsigned int i = 0; !ret && i < nr; i++)

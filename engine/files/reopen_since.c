@@ -363,7 +363,7 @@ static bool since_stays(const struct reopen *r, const struct write_log_name *nam
 	/* with --accept-changed it may be the only name of a file that was there */
 	if (r->options->accept_changed && name->flags & CKPT_WRITE_RENAMED)
 		return true;
-	if (since_is_put_back(r, st))
+	if (since_is_put_back(r, st) || (r->options->beside && reopen_is_old(r, st)))
 		return true;
 	if (name->flags & CKPT_WRITE_DIR)
 		return !S_ISDIR(st->st_mode);
@@ -429,12 +429,14 @@ static void since_tell_freed(const struct reopen *r, const char *first, unsigned
 
 /*
  * Other nodes tell a file that is put back from one that the run made by its time of change, and
- * clocks differ. A restart that follows the end of the run at once waits here for some seconds.
+ * clocks differ. A restart that follows the end of the run at once waits here for some seconds. A
+ * log that has no end does not tell when that was: perhaps when the restart began.
  */
 void reopen_since_wait(const struct reopen *r)
 {
 	const struct write_since *since = r->options->since;
-	time_t now = time(NULL), from = since ? (time_t)since->read_s : 0;
+	time_t now = time(NULL);
+	time_t from = (time_t)(since && since->known && since->ended ? since->read_s : r->began_s);
 
 	if (since_is_wanted(r) && reopen_is_of_nodes(r) && now >= from && now < from + PUT_AFTER)
 		sleep((unsigned int)(from + PUT_AFTER - now));

@@ -78,9 +78,13 @@ static void job_restore_on_progress(json_t *progress, void *arg)
 		r->job->held = r;
 		r->looks = !strcmp(phase, SPEC_LOOKS);
 		r->ops->held(r->arg);
-	} else if (r->ops->progress) {
-		r->ops->progress(progress, r->arg);
+		return;
 	}
+	/* files are put back: the init is not to be killed before it is held, and told to end */
+	if (r->hold && phase && !strcmp(phase, SPEC_NEXT))
+		r->job->answered_ms = LOOKING_MS;
+	if (r->ops->progress)
+		r->ops->progress(progress, r->arg);
 }
 
 void job_restore_answer(struct job *job, bool go)

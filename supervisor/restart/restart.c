@@ -62,8 +62,7 @@ struct restart {
 	bool begun;		/* the record says that the job starts */
 	bool nothing_left;	/* the parts' start failed: no process is left to wait for */
 	bool held;		/* the processes here are, or were, held for the other nodes */
-	bool looking;		/* all were held, and look at files that others have put back */
-	unsigned int lookers;	/* of those that look still: this node, and all others as one */
+	bool looking;		/* other nodes were told to look at files that others put back */
 	json_t *wants;		/* of restart_given_wants(); NULL: not asked yet, or nothing */
 	int client;		/* the client's end of the job's terminal; -1: none */
 	json_t *outcome;	/* the restore's, kept until the ranks run or the job has ended */
@@ -298,30 +297,24 @@ static void restart_restored_time(struct restart *r)
 
 /*
  * All nodes have their files back and their ranks ready. Before any rank runs, nodes look at files
- * that another one has put back.
+ * that another one has put back: first this one, as the others are heard of again before they run.
  */
 static void restart_go_on(struct restart *r)
 {
-	if (!r->looking && json_array_size(json_object_get(r->how, "given"))) {
+	if (job_restore_looks(r->job)) {
+		job_restore_answer(r->job, true);
+	} else if (!r->looking && json_array_size(json_object_get(r->how, "given"))) {
 		r->looking = true;
-		r->lookers = 1;
-		if (job_restore_looks(r->job)) {
-			r->lookers++;
-			job_restore_answer(r->job, true);
-		}
 		parts_look(r->job->parts);
-		return;
+	} else {
+		job_restore_answer(r->job, true);
+		parts_go(r->job->parts);
 	}
-	job_restore_answer(r->job, true);
-	parts_go(r->job->parts);
 }
 
 static void restart_on_all_held(void *arg)
 {
-	struct restart *r = arg;
-
-	if (!r->looking || !--r->lookers)
-		restart_go_on(r);
+	restart_go_on(arg);
 }
 
 /*
@@ -337,7 +330,7 @@ static void restart_on_held(void *arg)
 		if (parts_start_failed(r->job->parts))
 			job_restore_answer(r->job, false);
 		else
-			restart_on_all_held(r);
+			restart_go_on(r);
 		return;
 	}
 	restart_restored_time(r);
