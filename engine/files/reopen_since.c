@@ -115,15 +115,15 @@ static int since_look(const char *path, struct stat *ret_st)
 }
 
 /*
- * Was the directory removed, and not renamed? A rename leaves the directory's new name in the log,
- * unless the tree has removed the directory under that name.
+ * Was the directory removed, and not renamed? Only either has the log know it as one that was
+ * there; the tree may have made it anew, and others have removed it again. A rename leaves the
+ * directory's new name in the log, unless the tree has removed the directory under that name.
  */
 static bool since_was_removed(const struct write_since *since, const struct write_log_name *name)
 {
 	const uint32_t moved = CKPT_WRITE_DIR | CKPT_WRITE_RENAMED;
-	const uint32_t gone = CKPT_WRITE_DIR | CKPT_WRITE_GONE;
 
-	if (since->lost || (name->flags & (gone | CKPT_WRITE_RENAMED)) != gone)
+	if (since->lost || (name->flags & moved) != CKPT_WRITE_DIR)
 		return false;
 	for (unsigned int i = 0; i < since->nr; i++)
 		if ((since->names[i].flags & moved) == moved)
