@@ -26,7 +26,7 @@ struct reopen_options {
 	const struct engine_external *externals;
 	unsigned int nr_externals;
 	engine_note_fn note;	/* told of names that are given back; or NULL */
-	engine_given_fn tell_given;	/* if @given asks */
+	engine_given_fn tell_given;	/* if @given asks; gets @note_arg, too */
 	void *note_arg;
 	const struct engine_given *given;	/* NULL: no other node is asked */
 	const struct write_since *since;	/* write_journal.h; NULL: nobody asks for it */
@@ -88,7 +88,7 @@ int reopen_check(struct reopen *r);
 
 /* Open all files, except those of /proc about the tree's own processes. */
 int reopen_all(struct reopen *r);
-/* Open those, when the processes have their memory maps. */
+/* Open the files of /proc about the tree's own processes, when these have their memory maps. */
 int reopen_late(struct reopen *r);
 /* Tie files to each other, when the tree's processes are there and all files are open. */
 int reopen_connect(struct reopen *r);
