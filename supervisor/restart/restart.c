@@ -325,12 +325,13 @@ static void restart_on_held(void *arg)
 {
 	struct restart *r = arg;
 
-	if (r->held) {
-		/* it has looked; another node's look may have failed meanwhile */
-		if (parts_start_failed(r->job->parts))
-			job_restore_answer(r->job, false);
-		else
-			restart_go_on(r);
+	/* the job was killed, or another node's look has failed meanwhile */
+	if (parts_start_failed(r->job->parts)) {
+		job_restore_answer(r->job, false);
+		return;
+	}
+	if (r->held) {	/* it has looked */
+		restart_go_on(r);
 		return;
 	}
 	restart_restored_time(r);
