@@ -44,6 +44,7 @@ const char *describe_type(uint16_t type)
 #undef NAME_OF_FILE_RECORD
 		[CKPT_REC_SOCK] = "SOCK",
 		[CKPT_REC_SOCK_MSG] = "SOCK_MSG",
+		[CKPT_REC_SOCK_SENT] = "SOCK_SENT",
 		[CKPT_REC_SEMADJ] = "SEMADJ",
 		[CKPT_REC_PKEYS] = "PKEYS",
 		[CKPT_REC_AIO] = "AIO",

@@ -81,7 +81,7 @@ static int ckpt_cmd_info(struct ckpt_ctx *ctx, union ckpt_arg *arg)
 			 CKPT_FEAT_DEADLINES | CKPT_FEAT_OWNER | CKPT_FEAT_WRITES |
 			 CKPT_FEAT_WRITES_STATE | CKPT_FEAT_SOCK_CREDS | CKPT_FEAT_LEASE |
 			 CKPT_FEAT_SAMPLE | CKPT_FEAT_FOWN | CKPT_FEAT_PKEYS |
-			 CKPT_FEAT_FILE_PATH | CKPT_FEAT_ROLLBACK;
+			 CKPT_FEAT_FILE_PATH | CKPT_FEAT_ROLLBACK | CKPT_FEAT_SENT;
 	if (ckpt_sysv_is_known())
 		info->features |= CKPT_FEAT_SYSV;
 	if (ckpt_aio_is_known())
@@ -132,7 +132,8 @@ static const struct ckpt_cmd ckpt_cmds[] = {
 	CKPT_CMD(INFO, info, ckpt_info, .beside = true),
 	CKPT_CMD(TARGET, capture_target, ckpt_target,
 		 .flags = CKPT_TARGET_DESCENDANTS | CKPT_TARGET_OWNED | CKPT_TARGET_SYSV |
-			  CKPT_TARGET_FOWN | CKPT_TARGET_PKEYS | CKPT_TARGET_AIO),
+			  CKPT_TARGET_FOWN | CKPT_TARGET_PKEYS | CKPT_TARGET_AIO |
+			  CKPT_TARGET_SENT),
 	CKPT_CMD(FREEZE, capture_freeze, ckpt_freeze),
 	CKPT_CMD(SNAPSHOT, capture_snapshot, ckpt_snapshot,
 		 .flags = CKPT_SNAPSHOT_NO_COW | CKPT_SNAPSHOT_DRY | CKPT_SNAPSHOT_TRACK),

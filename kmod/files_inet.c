@@ -9,6 +9,10 @@
  * each end has received.  A byte that arrived between the rounds is in both, and its sequence
  * number tells.  No byte can be in neither, and only one socket is locked at a time.
  *
+ * Of a connection to the outside the bytes of the first round may be recorded, too: if the other
+ * end is another tree's, which is captured in the same moment, they are the other half of what that
+ * tree has received, provided that it looks in its queue after this tree has been asked.
+ *
  * An end that was closed has no file, but the kernel still sends for it: if its peer is in the
  * tree, it is numbered too, for its bytes alone.  A connection that waits to be accepted has no
  * file either, and belongs to the tree with its listening socket.
@@ -497,6 +501,39 @@ static int ckpt_inet_emit_bytes(struct ckpt_collect *c, const struct ckpt_object
 	return 0;
 }
 
+/* Emit the bytes that the peer outside has not acknowledged, as taken in the first round. */
+static int ckpt_inet_emit_sent(struct ckpt_collect *c, const struct ckpt_object *obj)
+{
+	const struct sock *sk = obj->sock.sk;
+	const struct tcp_sock *tp = tcp_sk(sk);
+	struct ckpt_rec_sock_sent *rec;
+	u32 fin = sk->sk_shutdown & SEND_SHUTDOWN ? 1 : 0;	/* has a number of its own */
+	u32 seq = obj->sock.sent_seq, done = 0, part;
+
+	if (fin && seq == tp->write_seq)
+		seq--;		/* it is acknowledged, too */
+	if (seq + obj->sock.sent_len + fin != tp->write_seq) {
+		ckpt_refuse(c->cap, CKPT_R_FD_SOCKET, obj->task, ckpt_sock_object(obj),
+			    "a socket whose queue of sent bytes is not complete");
+		return 0;
+	}
+	do {
+		part = min_t(u32, obj->sock.sent_len - done, CKPT_INET_PIECE);
+		rec = ckpt_records_add(c->recs, CKPT_REC_SOCK_SENT | CKPT_REC_OPTIONAL,
+				       sizeof(*rec) + part);
+		if (!rec)
+			return -ENOMEM;
+		rec->sock = obj->id;
+		rec->read_seq = tp->copied_seq;
+		rec->sent_seq = seq + done;
+		rec->data_len = part;
+		if (part)
+			memcpy(rec + 1, obj->sock.sent + done, part);
+		done += part;
+	} while (done < obj->sock.sent_len);
+	return 0;
+}
+
 static u32 ckpt_inet_pieces(u32 len)
 {
 	return DIV_ROUND_UP(len, CKPT_INET_PIECE);
@@ -694,6 +731,8 @@ static int ckpt_inet_emit_tcp(struct ckpt_collect *c, struct ckpt_object *obj)
 		err = ckpt_inet_emit_rec(c, obj, &head);
 	if (!err && len)
 		err = ckpt_inet_emit_bytes(c, obj, data, len);
+	if (!err && head.flags & CKPT_SOCK_OUTSIDE && c->tree->flags & CKPT_TARGET_SENT)
+		err = ckpt_inet_emit_sent(c, obj);
 	kvfree(data);
 	return err;
 }

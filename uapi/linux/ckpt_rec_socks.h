@@ -106,6 +106,26 @@ struct ckpt_rec_sock_msg {
 	__u32 pad;
 };
 
+/**
+ * struct ckpt_rec_sock_sent - bytes of TCP for a peer outside that it has not acknowledged
+ * @sock: number of the socket; the record follows that and its SOCK_MSGs
+ * @read_seq: sequence number of the first byte that the tree has not read
+ * @sent_seq: sequence number of the first byte of the data
+ * @data_len: bytes of data
+ *
+ * A socket has one at least, with no data if all is acknowledged.  The data of the next one goes on
+ * where that of the first one ends.  Sequence numbers are those of bytes: that of a FIN is left
+ * out.
+ * Then: the data, padded.
+ */
+struct ckpt_rec_sock_sent {
+	struct ckpt_rec_hdr hdr;
+	__u32 sock;
+	__u32 read_seq;
+	__u32 sent_seq;
+	__u32 data_len;
+};
+
 #define CKPT_CREDS_PEERS	(1U << 0)	/* of the socket to which @file is connected */
 #define CKPT_CREDS_UNREAD	(1U << 1)	/* of what is unread there, not SO_PEERCRED */
 

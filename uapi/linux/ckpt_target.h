@@ -15,7 +15,9 @@
 #define CKPT_TARGET_FOWN	(1U << 3)	/* the caller saves owners of files */
 #define CKPT_TARGET_PKEYS	(1U << 4)	/* the caller saves PKEYS records */
 #define CKPT_TARGET_AIO		(1U << 5)	/* the caller saves AIO records */
+#define CKPT_TARGET_SENT	(1U << 6)	/* the caller saves SOCK_SENT records */
 #define CKPT_FEAT_AIO		(1ULL << 21)	/* CKPT_TARGET_AIO, CKPT_VMA_AIO */
+#define CKPT_FEAT_SENT		(1ULL << 22)	/* CKPT_TARGET_SENT */
 #define CKPT_EXCLUDE_MAX	(1U << 18)	/* enough for a node with a thousand MPI ranks */
 
 enum ckpt_exclude_kind {
@@ -69,6 +71,10 @@ struct ckpt_exclude {
  *
  * With CKPT_TARGET_AIO (CKPT_FEAT_AIO) rings of io_setup(2) are recorded, each followed by its AIO
  * record; the snapshot waits a moment for requests in flight.  Without it they are refused.
+ *
+ * With CKPT_TARGET_SENT (CKPT_FEAT_SENT) SOCK_SENT records tell of each connection of TCP to the
+ * outside what the tree has sent without an acknowledgement, and where the tree reads on.  With
+ * them two trees of one job save a connection between them.
  *
  * Makes the context a capture.  Refuses kernel threads, init, the caller and
  * its ancestors.  -EPERM to a caller that could not open the device (any more).
