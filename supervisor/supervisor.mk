@@ -72,12 +72,17 @@ $(call unit_test,tests/unit/test_check_seats,tests/unit/test_check_seats.c \
 	supervisor/parts/check_seats.c,)
 $(call unit_test,tests/unit/test_lease_rule,tests/unit/test_lease_rule.c \
 	supervisor/parts/lease_rule.c,)
+$(call unit_test,tests/unit/test_links_match,tests/unit/test_links_match.c \
+	supervisor/checkpoint/links_match.c,-ljansson)
+$(call unit_test,tests/unit/test_restart_links,tests/unit/test_restart_links.c \
+	supervisor/restart/restart_links.c,$(LIB)/libbase.a -ljansson -lsodium)
 $(call unit_test,tests/unit/test_restart_given,tests/unit/test_restart_given.c \
 	supervisor/restart/restart_given.c,-ljansson)
 $(call unit_test,tests/unit/test_part_bounds,tests/unit/test_part_bounds.c,$(CKPTD_LIBS))
 $(call unit_test,tests/unit/test_coord_driver,tests/unit/test_coord_driver.c \
 	tests/unit/driver_box.c tests/unit/driver_box_rest.c \
-	$(wildcard supervisor/checkpoint/coord_*.c) supervisor/job/coord_record.c,\
+	$(wildcard supervisor/checkpoint/coord_*.c) supervisor/checkpoint/links_match.c \
+	supervisor/job/coord_record.c,\
 	$(LIB)/libcoord.a $(LIB)/libshim.a $(LIB)/libop.a $(LIB)/libengine.a $(LIB)/libimage.a \
 		$(LIB)/libbase.a \
 	-ljansson -lsodium -luring -lzstd -lxxhash)

@@ -23,7 +23,7 @@ struct reopen;			/* engine/files/reopen.h */
 struct restore_records;		/* engine/restore/restore_records.h */
 struct state_parser;		/* engine/core/state_parse.h */
 
-#define STATE_KIND_RECORDS	4
+#define STATE_KIND_RECORDS	6
 #define STATE_KIND_FILES	4
 
 /* The owner of a record. When ranks are restored on several nodes, it goes where its owner goes. */

@@ -16,6 +16,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include "engine/core/sock_link.h"
 #include "engine/core/sock_rules.h"
 #include "engine/core/state_parse.h"
 
@@ -140,7 +141,65 @@ int state_sock_add_options(struct state_parser *p, const struct ckpt_rec_hdr *hd
 	return 0;
 }
 
+/* Does @rec go on behind @last, of the same socket? */
+static bool state_sock_sent_goes_on(const struct ckpt_rec_sock_sent *last,
+				    const struct ckpt_rec_sock_sent *rec)
+{
+	return (const char *)last + last->hdr.len == (const char *)rec &&
+	       rec->read_seq == last->read_seq && rec->sent_seq == last->sent_seq + last->data_len;
+}
+
+static const struct ckpt_rec_sock_sent *state_sock_sent_next(const struct ckpt_rec_sock_sent *rec)
+{
+	return (const void *)((const char *)rec + rec->hdr.len);
+}
+
+int state_sock_add_sent(struct state_parser *p, const struct ckpt_rec_hdr *hdr)
+{
+	const struct ckpt_rec_sock_sent *rec = (const void *)hdr, *last;
+	struct state *state = p->state;
+	struct state_sock *sock = state->nr_socks ? &state->socks[state->nr_socks - 1] : NULL;
+
+	if (!sock || sock->rec->id != rec->sock || state_sock_is_unix(sock) ||
+	    state_sock_is_datagram(sock) || sock->rec->state != CKPT_SOCK_CONNECTED ||
+	    !state_sock_is_outside(sock))
+		return state_fail(p, -EBADMSG, "bytes sent away from their socket %u", rec->sock);
+	if (rec->data_len > hdr->len - sizeof(*rec) ||
+	    rec->data_len > CKPT_SOCK_QUEUE_MAX - state_sock_sent(sock))
+		return state_fail(p, -EBADMSG, "bytes sent by socket %u too short", rec->sock);
+	last = sock->sent;
+	for (unsigned int i = 1; i < sock->nr_sent; i++)
+		last = state_sock_sent_next(last);
+	if (last && !state_sock_sent_goes_on(last, rec))
+		return state_fail(p, -EBADMSG, "bytes sent by socket %u have a gap", rec->sock);
+	if (!sock->sent)
+		sock->sent = rec;
+	sock->nr_sent++;
+	return 0;
+}
+
 /* The records of the engine follow those of the kernel, in the order of numbers. */
+int state_sock_add_link(struct state_parser *p, const struct ckpt_rec_hdr *hdr)
+{
+	const struct engine_rec_sock_link *rec = (const void *)hdr;
+
+	for (unsigned int i = 0; i < p->state->nr_socks; i++) {
+		struct state_sock *sock = &p->state->socks[i];
+
+		if (sock->rec->id != rec->sock)
+			continue;
+		if (sock->link || sock->cut || !sock->sent || !rec->link ||
+		    (rec->role != SOCK_LINK_LISTENS && rec->role != SOCK_LINK_CONNECTS) ||
+		    rec->more_len > hdr->len - sizeof(*rec) ||
+		    rec->more_len > CKPT_SOCK_QUEUE_MAX)
+			break;
+		sock->link = rec;
+		return 0;
+	}
+	return state_fail(p, -EBADMSG, "socket %u has no end that could be linked", rec->sock);
+}
+
+/* The same order. */
 int state_sock_add_end(struct state_parser *p, const struct ckpt_rec_hdr *hdr)
 {
 	const struct engine_rec_sock_end *rec = (const void *)hdr;
@@ -150,7 +209,7 @@ int state_sock_add_end(struct state_parser *p, const struct ckpt_rec_hdr *hdr)
 
 		if (sock->rec->id != rec->sock)
 			continue;
-		if (sock->cut || !state_sock_is_outside(sock) ||
+		if (sock->cut || sock->link || !state_sock_is_outside(sock) ||
 		    (rec->action != SOCK_RULE_CLOSE && rec->action != SOCK_RULE_RESET))
 			break;
 		sock->cut = rec->action;
@@ -189,6 +248,27 @@ const struct sockaddr *state_sock_own(const struct state_sock *sock)
 const struct sockaddr *state_sock_remote(const struct state_sock *sock)
 {
 	return (const struct sockaddr *)(sock->name + state_sock_addr_len(sock->rec->family));
+}
+
+static uint16_t state_sock_port(const struct sockaddr *addr)
+{
+	return addr->sa_family == AF_INET ?
+	       ((const struct sockaddr_in *)(const void *)addr)->sin_port :
+	       ((const struct sockaddr_in6 *)(const void *)addr)->sin6_port;
+}
+
+bool state_sock_was_accepted(const struct state *state, const struct state_sock *sock)
+{
+	uint16_t port = state_sock_port(state_sock_own(sock));
+
+	for (unsigned int i = 0; i < state->nr_socks; i++) {
+		const struct state_sock *other = &state->socks[i];
+
+		if (!state_sock_is_unix(other) && other->rec->state == CKPT_SOCK_LISTENS &&
+		    state_sock_port(state_sock_own(other)) == port)
+			return true;
+	}
+	return false;
 }
 
 static void state_sock_addr_text(const struct sockaddr *addr, char *buf, size_t size)
@@ -231,6 +311,56 @@ bool state_sock_is_outside(const struct state_sock *sock)
 bool state_sock_is_cut(const struct state_sock *sock)
 {
 	return sock->cut;
+}
+
+bool state_sock_is_link(const struct state_sock *sock)
+{
+	return sock->link;
+}
+
+uint32_t state_sock_unread(const struct state_sock *sock)
+{
+	uint64_t len = sock->link ? sock->link->more_len : 0;
+
+	for (unsigned int i = 0; i < sock->nr_msgs; i++)
+		len += sock->msgs[i].rec->data_len;
+	return len > 2 * CKPT_SOCK_QUEUE_MAX ? 2 * CKPT_SOCK_QUEUE_MAX : (uint32_t)len;
+}
+
+void state_sock_copy_unread(const struct state_sock *sock, uint8_t *buf)
+{
+	for (unsigned int i = 0; i < sock->nr_msgs; i++) {
+		memcpy(buf, sock->msgs[i].data, sock->msgs[i].rec->data_len);
+		buf += sock->msgs[i].rec->data_len;
+	}
+	if (sock->link)
+		memcpy(buf, sock->link + 1, sock->link->more_len);
+}
+
+uint32_t state_sock_sent(const struct state_sock *sock)
+{
+	const struct ckpt_rec_sock_sent *rec = sock->sent;
+	uint32_t len = 0;
+
+	for (unsigned int i = 0; i < sock->nr_sent; i++) {
+		len += rec->data_len;
+		rec = state_sock_sent_next(rec);
+	}
+	return len;
+}
+
+void state_sock_copy_sent(const struct state_sock *sock, uint32_t at, uint8_t *buf)
+{
+	const struct ckpt_rec_sock_sent *rec = sock->sent;
+	uint32_t skip;
+
+	for (unsigned int i = 0; i < sock->nr_sent; i++) {
+		skip = at < rec->data_len ? at : rec->data_len;
+		memcpy(buf, (const uint8_t *)(rec + 1) + skip, rec->data_len - skip);
+		buf += rec->data_len - skip;
+		at -= skip;
+		rec = state_sock_sent_next(rec);
+	}
 }
 
 bool state_sock_same_name(const struct state_sock *a, const struct state_sock *b)

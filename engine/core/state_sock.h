@@ -16,6 +16,7 @@
 #include <linux/ckpt.h>
 #include "engine/core/engine_records.h"
 
+struct engine_rec_sock_link;
 struct state;
 struct state_file;
 struct state_parser;
@@ -40,6 +41,10 @@ struct state_sock {
 	struct state_sock_msg *msgs;
 	unsigned int nr_msgs;
 	const struct engine_rec_sock_options *options;	/* or NULL: all as they are by default */
+	const struct ckpt_rec_sock_sent *sent;	/* adjacent in the stream; NULL: none */
+	unsigned int nr_sent;
+	const struct engine_rec_sock_link *link;	/* its peer is another tree's of the job */
+	bool linked;		/* a dump: the same, before there is a record */
 	uint32_t cut;		/* enum sock_rule: its peer is outside, and it comes back so */
 	uint64_t user;
 };
@@ -49,6 +54,8 @@ int state_sock_add(struct state_parser *p, const struct ckpt_rec_hdr *hdr);
 int state_sock_add_msg(struct state_parser *p, const struct ckpt_rec_hdr *hdr);
 int state_sock_add_options(struct state_parser *p, const struct ckpt_rec_hdr *hdr);
 int state_sock_add_end(struct state_parser *p, const struct ckpt_rec_hdr *hdr);
+int state_sock_add_sent(struct state_parser *p, const struct ckpt_rec_hdr *hdr);
+int state_sock_add_link(struct state_parser *p, const struct ckpt_rec_hdr *hdr);
 /* After all records and files: turn numbers into pointers, or reject the stream. */
 int state_socks_link(struct state_parser *p);
 
@@ -69,6 +76,16 @@ bool state_sock_is_datagram(const struct state_sock *sock);
 bool state_sock_is_outside(const struct state_sock *sock);
 /* Is its peer outside, so that it comes back with an end that a rule has chosen? */
 bool state_sock_is_cut(const struct state_sock *sock);
+/* TCP: does a socket of the tree listen on its port? Then it was accepted. */
+bool state_sock_was_accepted(const struct state *state, const struct state_sock *sock);
+/* Is its peer that of another tree of the job, which the image knows by a number? */
+bool state_sock_is_link(const struct state_sock *sock);
+/* TCP: the bytes that are unread, with those of its SOCK_LINK; copy them all to @buf. */
+uint32_t state_sock_unread(const struct state_sock *sock);
+void state_sock_copy_unread(const struct state_sock *sock, uint8_t *buf);
+/* The bytes of its SOCK_SENTs; copy them from @at on to @buf. */
+uint32_t state_sock_sent(const struct state_sock *sock);
+void state_sock_copy_sent(const struct state_sock *sock, uint32_t at, uint8_t *buf);
 /* Are the names of both the same? */
 bool state_sock_same_name(const struct state_sock *a, const struct state_sock *b);
 

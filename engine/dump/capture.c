@@ -115,6 +115,8 @@ static int name_target(struct capture *cap, const struct capture_options *o,
 		target.flags |= CKPT_TARGET_AIO;
 	if (cap->dev->info.features & CKPT_FEAT_PKEYS)
 		target.flags |= CKPT_TARGET_PKEYS;
+	if (cap->links)
+		target.flags |= CKPT_TARGET_SENT;
 	ret = kdev_target(cap->dev, &target);
 	if (!ret && o->targeted)
 		ret = o->targeted(o->frozen_arg, error);
@@ -139,6 +141,7 @@ int capture_open(struct capture *cap, const struct capture_options *o,
 	ret = o->open(&cap->dev, error);
 	if (ret)
 		return ret;
+	cap->links = o->links && cap->dev->info.features & CKPT_FEAT_SENT;
 	ret = name_target(cap, o, error);
 	if (ret)
 		capture_end(cap);

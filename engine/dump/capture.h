@@ -38,6 +38,7 @@ struct capture_options {
 	 */
 	int (*check)(struct capture *cap, struct ckpt_error *error);
 	const char *sockets;		/* for check() */
+	bool links;			/* the caller asks for connections to the outside later */
 	/*
 	 * Called when the roots are named, and whenever they are named anew.  From then on they are
 	 * held, so that a root that is found to be the right process now was it when it was named.
@@ -58,6 +59,7 @@ struct capture {
 	bool frozen;
 	uint64_t pause_ns;		/* after capture_thaw() */
 	const char *sockets;		/* of the caller: sock_rules.h; NULL: none */
+	bool links;			/* of the caller, if the module tells enough */
 };
 
 /* Open the device and name the target: these errors show before any freeze. */

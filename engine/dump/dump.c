@@ -462,6 +462,8 @@ static int dump_captured(struct dump *d, uint64_t started)
 	dump_expect(d);
 	ret = check_living(d);
 	if (!ret)
+		ret = dump_sock_links(d);
+	if (!ret)
 		ret = dump_probe(d);
 	if (!ret)
 		ret = dump_policy_check(d);
@@ -563,6 +565,7 @@ static int dump_run(struct dump *d, kdev_open_fn open)
 				d->frozen_to_end ? 0 : MAX_PAUSE_MS,
 		.check = dump_sockets_check,
 		.sockets = o->sockets,
+		.links = dump_sock_links_wanted(o),
 		.frozen = o->dry_run ? NULL : o->frozen,
 		.targeted = o->targeted,
 		.frozen_arg = o->frozen_arg,

@@ -14,6 +14,7 @@
 #include "engine/core/engine.h"
 
 struct image_key;
+struct sock_link;
 
 #define DUMP_FILES_MAX	(1ULL << 30)	/* default of files_max */
 #define DUMP_FILES_TOLD	16		/* files that struct dump_files_told names */
@@ -152,6 +153,12 @@ struct dump_options {
 	 * its place.  Each may wait; a negative errno undoes everything.  NULL: no call.
 	 */
 	int (*flushed)(void *arg);
+	/*
+	 * Called, with several nodes, when the tree is frozen: says which of the tree's connections
+	 * to the outside lead to other nodes of the job, when all nodes have told theirs.  Fills in
+	 * sock_link.link and .role.  NULL: none does.
+	 */
+	int (*links)(void *arg, struct sock_link *links, unsigned int nr);
 	int (*captured)(void *arg);
 	int (*stored)(void *arg);
 	/* Called before the image is made durable; a negative errno ends the dump.  Or NULL. */

@@ -8,7 +8,7 @@
  *	dump_probe.c	facts that only the node can tell (where paths lead, bytes in terminals)
  *	dump_links.c	files whose opened name is gone, and that have another one
  *	dump_mounts.c	mounts that only the tree has
- *	dump_sockets.c	sockets whose peer is outside; dump_sock.c: options of the others
+ *	dump_sock*.c	sockets: peers outside (sockets), on other nodes (links); options
  *	dump_sysv.c	which System V objects are the tree's; dump_ipc.c: their records
  *	dump_tty.c	terminals: settings and unread bytes
  *	dump_files.c	inodes: what to do with each, descriptors

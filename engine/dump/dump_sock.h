@@ -2,21 +2,36 @@
 /*
  * Sockets in a dump: those with an end outside of the tree, and the options of the others.
  *
- * Both functions run in the pause.
+ * All functions run in the pause.
  */
 #ifndef STILLPOINT_DUMP_SOCK_H
 #define STILLPOINT_DUMP_SOCK_H
+
+#include <stdbool.h>
 
 #include "base/error.h"
 
 struct capture;
 struct dump;
+struct dump_options;
+struct state_sock;
 
 /*
  * dump_sockets.c: refuse sockets with an end outside, but idle clients of the node's services, and
  * sockets that no restore could make again; see capture_options.
  */
 int dump_sockets_check(struct capture *cap, struct ckpt_error *error);
+/* The same for connections of TCP alone that are not linked, after dump_sock_links(). */
+int dump_sockets_check_rest(struct capture *cap, struct ckpt_error *error);
+/* Refuse a connection to another node of the job, which @flaw. */
+void dump_sockets_refuse_link(struct capture *cap, const struct state_sock *sock, const char *flaw,
+			      struct ckpt_error *error);
+/*
+ * dump_sock_links.c: with several nodes, ask the caller which connections to the outside are those
+ * to other nodes of the job, record these, and decide about the others by the rules.
+ */
+bool dump_sock_links_wanted(const struct dump_options *options);
+int dump_sock_links(struct dump *d);
 /* dump_sock.c: add a record of the options of each socket that is saved whole. */
 int dump_records_socks(struct dump *d);
 

@@ -353,6 +353,44 @@ static int dump_sockets_look(struct capture *cap, const struct state_file *file,
 	return 0;
 }
 
+/* A socket of TCP whose peer is outside: a rule decides, or it is refused. */
+static void dump_sockets_outside(struct capture *cap, const struct state_file *file,
+				 struct ckpt_error *error)
+{
+	char text[128];
+
+	dump_sockets_cut(cap, file->sock);
+	if (state_sock_is_cut(file->sock))
+		return;
+	state_sock_text(file->sock, text, sizeof(text));
+	dump_sockets_refuse(cap->state, file, error, OUTSIDE, text);
+}
+
+static bool dump_sockets_is_stranger(const struct state_file *file)
+{
+	return file->rec->kind == CKPT_FILE_SOCK && file->sock &&
+	       !state_sock_is_unix(file->sock) && state_sock_is_outside(file->sock);
+}
+
+int dump_sockets_check_rest(struct capture *cap, struct ckpt_error *error)
+{
+	for (unsigned int i = 0; i < cap->state->nr_files; i++)
+		if (dump_sockets_is_stranger(&cap->state->files[i]) &&
+		    !cap->state->files[i].sock->linked)
+			dump_sockets_outside(cap, &cap->state->files[i], error);
+	return error_refused(error, "dump");
+}
+
+void dump_sockets_refuse_link(struct capture *cap, const struct state_sock *sock, const char *flaw,
+			      struct ckpt_error *error)
+{
+	char text[128], why[128];
+
+	state_sock_text(sock, text, sizeof(text));
+	snprintf(why, sizeof(why), "to another node of the job, which %s:", flaw);
+	dump_sockets_refuse(cap->state, sock->file, error, why, text);
+}
+
 int dump_sockets_check(struct capture *cap, struct ckpt_error *error)
 {
 	const struct state *state = cap->state;
@@ -371,12 +409,9 @@ int dump_sockets_check(struct capture *cap, struct ckpt_error *error)
 
 		if (file->rec->kind != CKPT_FILE_SOCK)
 			continue;
-		if (!is_unix)
-			state_sock_text(file->sock, text, sizeof(text));
-		if (!is_unix && state_sock_is_outside(file->sock)) {
-			dump_sockets_cut(cap, file->sock);
-			if (!state_sock_is_cut(file->sock))
-				dump_sockets_refuse(state, file, error, OUTSIDE, text);
+		if (dump_sockets_is_stranger(file)) {
+			if (!cap->links)
+				dump_sockets_outside(cap, file, error);
 			continue;
 		}
 		if (!file->sock || state_sock_is_outside(file->sock)) {
@@ -384,9 +419,11 @@ int dump_sockets_check(struct capture *cap, struct ckpt_error *error)
 			continue;
 		}
 		why = dump_sockets_flaw(state, file->sock);
-		if (why)
-			dump_sockets_refuse(state, file, error, why,
-					    is_unix ? file->sock->path : text);
+		if (!why)
+			continue;
+		if (!is_unix)
+			state_sock_text(file->sock, text, sizeof(text));
+		dump_sockets_refuse(state, file, error, why, is_unix ? file->sock->path : text);
 	}
 	return ret ? ret : error_refused(error, "dump");
 }

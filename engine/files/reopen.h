@@ -3,11 +3,10 @@
  * The files of an image on this node: check that they have not changed, and open each
  * open file description again, once.
  *
- * Runs in the builder with the owner's rights: a file that the owner may not open is not
- * opened, except the very inodes that the tree had open.  The descriptors are the
- * builder's; the kernel gives the files behind them to the tree.  Until the commit,
- * existing files are changed only in ways that reopen_undo() can take back, and their
- * contents are put back last of all.
+ * Runs in the builder with the owner's rights: a file that the owner may not open is not opened,
+ * except the very inodes that the tree had open.  The descriptors are the builder's; the kernel
+ * gives the files behind them to the tree.  Until the commit, existing files are changed only in
+ * ways that reopen_undo() can take back, and their contents are put back last of all.
  */
 #ifndef STILLPOINT_REOPEN_H
 #define STILLPOINT_REOPEN_H
@@ -29,6 +28,7 @@ struct reopen_options {
 	engine_given_fn tell_given;	/* if @given asks; gets @note_arg, too */
 	void *note_arg;
 	const struct engine_given *given;	/* NULL: no other node is asked */
+	const struct sock_links *links;	/* sock_link.h; NULL: no other node has a part */
 	const struct write_since *since;	/* write_journal.h; NULL: nobody asks for it */
 };
 

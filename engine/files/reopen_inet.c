@@ -8,11 +8,14 @@
  * gets a connection that is not for it; a stranger that connects meanwhile is turned away, as if
  * the program were not there yet.  An end whose peer has gone gets one for now.
  *
+ * Connections to other nodes of the job come first of all (reopen_links.c).
+ *
  * All sockets of TCP have SO_REUSEADDR while they are made, as those that share a port could not
  * be bound one by one otherwise.  A port may be held by a connection that ended a moment ago, for
  * a minute; TCP_REPAIR, which needs rights, lets us have it.
  */
 #include "engine/files/reopen_inet.h"
+#include "engine/files/reopen_links.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -120,8 +123,7 @@ static int reopen_inet_prepare(const struct state_sock *sock, int fd)
 	return ret;
 }
 
-/* A new socket of the kind of @sock with such options; -errno. */
-static int reopen_inet_start(const struct state_sock *sock)
+int reopen_inet_start(const struct state_sock *sock)
 {
 	int fd = reopen_inet_new(sock), ret;
 
@@ -285,27 +287,6 @@ static int reopen_inet_alone(struct reopen *r, const struct state_sock *sock)
 
 /* ---------------------------------------------------------------- which end listens */
 
-static uint16_t reopen_inet_port(const struct sockaddr *addr)
-{
-	return addr->sa_family == AF_INET ? ((const struct sockaddr_in *)addr)->sin_port :
-					    ((const struct sockaddr_in6 *)addr)->sin6_port;
-}
-
-/* Does a socket of the tree listen on the port of @sock? Then @sock was accepted. */
-static bool reopen_inet_was_accepted(const struct reopen *r, const struct state_sock *sock)
-{
-	uint16_t port = reopen_inet_port(state_sock_own(sock));
-
-	for (unsigned int i = 0; i < r->state->nr_socks; i++) {
-		const struct state_sock *other = &r->state->socks[i];
-
-		if (!state_sock_is_unix(other) && other->rec->state == CKPT_SOCK_LISTENS &&
-		    reopen_inet_port(state_sock_own(other)) == port)
-			return true;
-	}
-	return false;
-}
-
 static int reopen_inet_make_pair(struct reopen *r, const struct state_sock *sock)
 {
 	const struct state_sock *peer = sock->peer;
@@ -313,7 +294,7 @@ static int reopen_inet_make_pair(struct reopen *r, const struct state_sock *sock
 	if (!peer)
 		return reopen_inet_alone(r, sock);
 	reopen_sock_of(r, peer)->paired = true;
-	return reopen_inet_was_accepted(r, peer) ? reopen_inet_meet(r, peer, sock) :
+	return state_sock_was_accepted(r->state, peer) ? reopen_inet_meet(r, peer, sock) :
 						   reopen_inet_meet(r, sock, peer);
 }
 
@@ -361,7 +342,7 @@ static int reopen_inet_make(struct reopen *r, const struct state_sock *sock)
 
 int reopen_inets(struct reopen *r)
 {
-	int ret = 0;
+	int ret = reopen_links(r);
 
 	for (unsigned int round = 0; round < 2; round++)
 		for (unsigned int i = 0; !ret && i < r->state->nr_socks; i++) {

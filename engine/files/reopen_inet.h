@@ -20,6 +20,8 @@ int reopen_inet_bind(int fd, const struct sockaddr *addr, socklen_t len);
 int reopen_inet_connect(int fd, const struct sockaddr *addr, socklen_t len);
 /* A new socket of the kind of @sock, close-on-exec and non-blocking; -errno. */
 int reopen_inet_new(const struct state_sock *sock);
+/* The same with the options that have to be set before bind(2), and SO_REUSEADDR. */
+int reopen_inet_start(const struct state_sock *sock);
 
 /* reopen_inet_fill.c: the steps of reopen_socks_connect() */
 /* Connect, for @sock to wait in the queue of its listening socket, with what was sent to it. */

@@ -27,6 +27,7 @@ bool reopen_sock_is_whole(const struct state_sock *sock)
 {
 	return sock && sock->file && !sock->file->external &&
 	       (!state_sock_is_outside(sock) ||
+		state_sock_is_link(sock) ||
 		(state_sock_is_cut(sock) && !state_sock_is_unix(sock)));
 }
 

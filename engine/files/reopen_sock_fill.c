@@ -180,7 +180,8 @@ static int reopen_sock_fill(struct reopen *r, const struct state_sock *sock)
 	struct reopen_sock *made = reopen_sock_of(r, sock);
 	int ret = 0, fd;
 
-	if (!sock->nr_msgs)
+	/* of a link the other node's part has sent it */
+	if (!sock->nr_msgs || state_sock_is_link(sock))
 		return 0;
 	if (state_sock_is_datagram(sock)) {
 		for (unsigned int i = 0; !ret && i < sock->nr_msgs; i++)

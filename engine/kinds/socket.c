@@ -7,6 +7,7 @@
  * engine/dump/dump_sockets.c decides about those with an end outside, before the policy is asked.
  * engine/files/reopen_sock*.c and reopen_inet*.c make them again.
  */
+#include "engine/core/sock_link.h"
 #include "engine/core/sock_rules.h"
 #include "engine/core/state_sock.h"
 #include "engine/dump/dump_run.h"
@@ -121,10 +122,14 @@ const struct state_kind state_kind_socket = {
 		  state_sock_add },
 		{ CKPT_REC_SOCK_MSG, sizeof(struct ckpt_rec_sock_msg), STATE_OWNER_OBJECT,
 		  state_sock_add_msg },
+		{ CKPT_REC_SOCK_SENT, sizeof(struct ckpt_rec_sock_sent), STATE_OWNER_OBJECT,
+		  state_sock_add_sent },
 		{ ENGINE_REC_SOCK_OPTIONS, sizeof(struct engine_rec_sock_options),
 		  STATE_OWNER_OBJECT, state_sock_add_options },
 		{ ENGINE_REC_SOCK_END, sizeof(struct engine_rec_sock_end), STATE_OWNER_OBJECT,
 		  state_sock_add_end },
+		{ ENGINE_REC_SOCK_LINK, sizeof(struct engine_rec_sock_link), STATE_OWNER_OBJECT,
+		  state_sock_add_link },
 	},
 	.files = { CKPT_FILE_SOCK },
 	.marks = socket_marks,

@@ -18,6 +18,8 @@
 #define OP_KEY_DEFAULT	"/etc/stillpoint/key"
 #define OP_ROOTS_MAX	1024
 
+struct sock_link;
+
 /* Settings of the caller of an operation, apart from the arguments. */
 struct op_env {
 	const char *key;	/* path of the key file; NULL: OP_KEY_DEFAULT */
@@ -50,6 +52,7 @@ struct op_env {
 	int (*targeted)(void *arg, struct ckpt_error *error);
 	void *frozen_arg;
 	int (*flushed)(void *arg);	/* dump, as in struct dump_options; or NULL */
+	int (*links)(void *arg, struct sock_link *links, unsigned int nr);
 	int (*captured)(void *arg);
 	int (*stored)(void *arg);
 	int (*commits)(void *arg);
@@ -91,7 +94,10 @@ json_t *op_dump(const struct op_env *env, json_t *args);
  *	and others [pid, ...]: as in struct restore_subset; writes: path of the tree's write
  *	journal (write_journal.h), so that files that it changed since are noticed; given and
  *	wanted [hash, ...] and ask: as in struct engine_given; with ask, in a dry run, the result
- *	has "wants", "keeps" and "made": [[hash, path, time_ns], ...] of struct engine_given_file
+ *	has "wants", "keeps" and "made": [[hash, path, time_ns], ...] of struct
+ *	engine_given_file, and "links": [[link, role, address], ...] of connections to other nodes
+ *	(sock_link.h); links {"token": T, "places": [[link, address that listens, address that
+ *	connects], ...]}: where all ends of these are
  * @ret_roots: room for OP_ROOTS_MAX pids
  * @ret_nr_roots: 0 after a failure or a dry run
  *

@@ -365,6 +365,7 @@ json_t *op_dump(const struct op_env *env, json_t *json)
 	o->targeted = env->targeted;
 	o->frozen_arg = env->frozen_arg;
 	o->flushed = env->flushed;
+	o->links = env->links;
 	o->captured = env->captured;
 	o->stored = env->stored;
 	o->commits = env->commits;

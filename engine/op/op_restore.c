@@ -15,6 +15,7 @@
 
 #include "image/key.h"
 #include "base/outcome.h"
+#include "engine/core/sock_link.h"
 #include "engine/core/write_journal.h"
 #include "engine/files/path_map.h"
 #include "engine/restore/restore.h"
@@ -32,6 +33,9 @@ struct restore_args {
 	json_t *notes;		/* texts, in order */
 	struct engine_given given;
 	json_t *given_files[3];	/* by enum engine_given_kind: [[hash, path, time_ns], ...] */
+	struct sock_links links;
+	struct sock_link_place *places;	/* of links; malloc */
+	json_t *told_links;	/* [[link, role, address], ...] */
 };
 
 static void restore_args_done(struct restore_args *args)
@@ -41,6 +45,8 @@ static void restore_args_done(struct restore_args *args)
 	op_asker_done(&args->asker);
 	free((void *)args->given.hashes);
 	free((void *)args->given.wanted);
+	free(args->places);
+	json_decref(args->told_links);
 	for (unsigned int i = 0; i < 3; i++)
 		json_decref(args->given_files[i]);
 	free(args->pids);
@@ -140,24 +146,65 @@ static json_t *op_restore_take_given(struct restore_args *args, const json_t *gi
 	       outcome_error(-ENOMEM, "out of memory");
 }
 
+static int op_restore_by_link(const void *a, const void *b)
+{
+	const struct sock_link_place *x = a, *y = b;
+
+	return (x->link > y->link) - (x->link < y->link);
+}
+
+/* Take {"token": hexadecimal digits, "places": [[link, listens at, connects from], ...]}. */
+static json_t *op_restore_take_links(struct restore_args *args, const json_t *links)
+{
+	const char *token = NULL, *listens, *connects;
+	json_t *places = NULL, *place;
+	json_int_t number;
+	size_t i;
+
+	if (!links)
+		return NULL;
+	if (json_unpack((json_t *)links, "{s:s, s:o !}", "token", &token, "places", &places) ||
+	    strlen(token) != SOCK_LINK_TOKEN || !json_is_array(places))
+		return outcome_error(-EINVAL, "restore: links has a token and places");
+	args->places = calloc(json_array_size(places) + 1, sizeof(*args->places));
+	if (!args->places)
+		return outcome_error(-ENOMEM, "out of memory");
+	json_array_foreach(places, i, place) {
+		if (json_unpack(place, "[I, s, s !]", &number, &listens, &connects) ||
+		    number < 1 || number > UINT32_MAX || strlen(listens) >= SOCK_LINK_ADDR ||
+		    strlen(connects) >= SOCK_LINK_ADDR)
+			return outcome_error(-EINVAL, "restore: a place of links is a number and "
+					     "two addresses");
+		args->places[i].link = (uint32_t)number;
+		strcpy(args->places[i].listens, listens);
+		strcpy(args->places[i].connects, connects);
+	}
+	qsort(args->places, json_array_size(places), sizeof(*args->places), op_restore_by_link);
+	args->links.places = args->places;
+	args->links.nr = (unsigned int)json_array_size(places);
+	strcpy(args->links.token, token);
+	args->options.links = &args->links;
+	return NULL;
+}
+
 static json_t *op_restore_parse(json_t *json, struct restore_args *args)
 {
 	struct restore_options *o = &args->options;
 	const char *files = NULL, *pidns = NULL, *writes = NULL;
-	const json_t *roots = NULL, *others = NULL, *map = NULL, *given = NULL;
+	const json_t *roots = NULL, *others = NULL, *map = NULL, *given = NULL, *links = NULL;
 	const json_t *wanted = NULL;
 	int dry_run = 0, accept = 0, ask = 0;
 	json_error_t why;
 	json_t *wrong;
 
 	if (json_unpack_ex(json, &why, 0, "{s:s, s?b, s?b, s?s, s?s, s?s, s?I, s?o, s?o, s?o, s?s, "
-			   "s?o, s?o, s?b !}",
+			   "s?o, s?o, s?b, s?o !}",
 			   "dir", &o->dir, "dry_run", &dry_run,
 			   "accept_changed", &accept, "files", &files,
 			   "pidns", &pidns, "job", &args->job,
 			   "generation", &args->generation, "roots", &roots,
 			   "others", &others, "map_path", &map, "writes", &writes,
-			   "given", &given, "wanted", &wanted, "ask", &ask))
+			   "given", &given, "wanted", &wanted, "ask", &ask, "links", &links))
 		return outcome_error(-EINVAL, "restore: bad arguments: %s", why.text);
 	if (op_files_parse(files, &o->files))
 		return outcome_error(-EINVAL, "files is one of keep, track, carry, ignore, not %s",
@@ -168,7 +215,8 @@ static json_t *op_restore_parse(json_t *json, struct restore_args *args)
 	o->dry_run = dry_run;
 	o->accept_changed = accept;
 	op_restore_take_journal(args, writes);
-	wrong = op_restore_take_given(args, given, wanted, ask) ?: op_restore_take_map(args, map);
+	wrong = op_restore_take_given(args, given, wanted, ask) ?:
+		op_restore_take_map(args, map) ?: op_restore_take_links(args, links);
 	return wrong ? wrong : op_restore_take_subset(args, roots, others);
 }
 
@@ -216,6 +264,14 @@ static void op_restore_tell_given(const struct engine_given_file *file, void *ar
 		json_array_append_new(list, json_pack("[i, i, i]", -1, -1, -1));
 }
 
+static void op_restore_tell_link(uint32_t link, uint32_t role, const char *addr, void *arg)
+{
+	const struct restore_args *args = arg;
+
+	json_array_append_new(args->told_links, json_pack("[I, I, s]", (json_int_t)link,
+							  (json_int_t)role, addr));
+}
+
 static json_t *op_restore_run(const struct restore_args *args, pid_t *ret_roots,
 			      unsigned int *ret_nr_roots)
 {
@@ -236,6 +292,9 @@ static json_t *op_restore_run(const struct restore_args *args, pid_t *ret_roots,
 		for (unsigned int i = 0; args->given.ask && i < 3; i++)
 			json_object_set(json_object_get(outcome, "result"), op_restore_given[i],
 					args->given_files[i]);
+		if (args->given.ask)
+			json_object_set(json_object_get(outcome, "result"), "links",
+					args->told_links);
 	}
 	error_done(&error);
 	return outcome;
@@ -261,6 +320,8 @@ json_t *op_restore(const struct op_env *env, json_t *json, pid_t *ret_roots,
 		args.given_files[i] = json_array();
 	o->note = op_restore_note;
 	o->tell_given = op_restore_tell_given;
+	o->tell_link = args.given.ask ? op_restore_tell_link : NULL;
+	args.told_links = json_array();
 	o->note_arg = &args;
 	o->key = key;
 	o->beside = env->beside;

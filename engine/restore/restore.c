@@ -27,6 +27,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "image/reader.h"
+#include "engine/files/reopen_links.h"
 #include "engine/restore/builder.h"
 #include "engine/restore/nsinit.h"
 #include "engine/restore/relay.h"
@@ -176,6 +177,36 @@ static int return_roots(const struct restore *r, bool new_pidns, pid_t pid, pid_
 	return (int)nr;
 }
 
+/* Connections to other nodes of the job, which only a restart of the whole job can make again. */
+static int restore_links(struct restore *r)
+{
+	const struct restore_options *o = r->options;
+	const struct state *state = r->image.state;
+	char text[128], addr[SOCK_LINK_ADDR];
+	int ret = 0;
+
+	for (unsigned int i = 0; !ret && i < state->nr_socks; i++) {
+		const struct state_sock *sock = &state->socks[i];
+
+		if (!state_sock_is_link(sock))
+			continue;
+		state_sock_text(sock, text, sizeof(text));
+		if (o->subset || o->beside || (!o->links && !o->tell_link))
+			return error_fail(r->error, -EOPNOTSUPP,
+					  "the tree has a connection to another node of its job, "
+					  "%s: restart the whole job, on as many nodes as it was "
+					  "on", text);
+		ret = o->tell_link ? reopen_links_place(sock, addr) : 0;
+		if (ret)
+			return error_fail(r->error, ret, "the connection %s to another node of the "
+					  "job cannot be made again: this node has no address of "
+					  "that network", text);
+		if (o->tell_link)
+			o->tell_link(sock->link->link, sock->link->role, addr, o->note_arg);
+	}
+	return 0;
+}
+
 static int restore_run(struct restore *r, pid_t *ret_roots, unsigned int max_roots)
 {
 	uint64_t start = clock_monotonic_ns();
@@ -186,6 +217,9 @@ static int restore_run(struct restore *r, pid_t *ret_roots, unsigned int max_roo
 	ret = restore_image_read(&r->image);
 	if (!ret)
 		ret = numbers_check(r->image.state, r->image.plan, r->error);
+	if (ret)
+		return ret;
+	ret = restore_links(r);
 	if (ret)
 		return ret;
 	r->stats->plan_ns = clock_monotonic_ns() - start;

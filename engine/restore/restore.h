@@ -65,6 +65,12 @@ struct restore_options {
 	void *note_arg;
 	const struct engine_given *given;	/* NULL: no other node is asked */
 	engine_given_fn tell_given;	/* with given->ask; gets note_arg */
+	const struct sock_links *links;	/* connections to other nodes: sock_link.h; NULL: none */
+	/*
+	 * Called in a dry run, if there are no @links, for each connection to another node of the
+	 * job that the image has; gets note_arg. @addr: where this end would be, without a port.
+	 */
+	void (*tell_link)(uint32_t link, uint32_t role, const char *addr, void *arg);
 };
 
 struct restore_stats {

@@ -168,6 +168,7 @@ static void act_thaw(struct coord_driver *d)
 
 static void act_abort(struct coord_driver *d)
 {
+	driver_links_drop(d);
 	/* A decided dump is of the generation before, and ends by itself. */
 	if (d->dump && !d->decided) {
 		job_dump_abort(d->dump);
@@ -321,6 +322,11 @@ bool coord_driver_wanted(const struct job *job)
 	return rank_record_has_mpi(job->record.ranks);
 }
 
+bool coord_driver_leads(const struct job *job)
+{
+	return job->parts || coord_driver_wanted(job);
+}
+
 /*
  * Room for all channels between ranks here and ranks elsewhere, twice: a hash table of channels
  * needs free slots.
@@ -389,6 +395,7 @@ int driver_open(struct job *job)
 	job->coord = d;
 	d->job = job;
 	d->common = jobs_common(job->jobs);
+	d->plain = !coord_driver_wanted(job);
 	ranks = rank_record_spec(job->record.ranks,
 				 job->node_index, &d->common->config);
 	err = ranks ? ranks_parse(ranks, &d->ranks, NULL) : -ENOMEM;
@@ -408,7 +415,7 @@ void coord_driver_resume(struct job *job)
 	int err;
 
 	snprintf(path, sizeof(path), "%s/%s", job->state_dir, COORD_RECORD_FILE);
-	if (!job->parts || !coord_driver_wanted(job) || access(path, F_OK))
+	if (!job->parts || access(path, F_OK))
 		return;
 	err = driver_open(job);
 	if (err)
@@ -444,6 +451,7 @@ void coord_driver_close(struct coord_driver *d)
 	d->timer = d->watch = NULL;
 	/* The ranks may be gone before all nodes have confirmed the commit. */
 	d->committed |= d->decided;
+	driver_links_drop(d);
 	driver_maybe_answer(d);
 	if (d->dump || d->preparing || d->reading) {
 		if (d->dump && !d->closing)

@@ -28,6 +28,9 @@ struct coord_checkpoint {
 /* True if @job has MPI ranks that must be quiesced before a dump. */
 bool coord_driver_wanted(const struct job *job);
 
+/* True if a checkpoint of @job goes through its coordinator: also one without MPI over nodes. */
+bool coord_driver_leads(const struct job *job);
+
 /* ckptd found a job over nodes running: resume its coordinator, if the job had one. */
 void coord_driver_resume(struct job *job);
 

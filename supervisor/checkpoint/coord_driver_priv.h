@@ -6,6 +6,7 @@
  *	coord_request.c		prepares, watches and answers the request for a checkpoint
  *	coord_local.c		events of this node's ranks, their shim, and the dump
  *	coord_commit.c		which generation counts: the record and the catalog
+ *	coord_links.c		which connections lead to other nodes of the job
  *	coord_figures.c		costs of a checkpoint, added up over the nodes
  */
 #ifndef STILLPOINT_COORD_DRIVER_PRIV_H
@@ -25,6 +26,7 @@ struct coord_driver {
 	struct coord *coord;
 	void *memory;
 	struct ranks ranks;
+	bool plain;		/* no MPI: nobody has to be told to be silent */
 	struct coord_event *queue;	/* in order; from head to nr_queue, of [room_queue] */
 	size_t head, nr_queue, room_queue;
 	bool feeding;		/* driver_step() runs, or the driver is closed */
@@ -41,6 +43,8 @@ struct coord_driver {
 	size_t nr_targets, room_targets;
 	/* the dump */
 	struct job_dump *dump;
+	struct coord_links *links;	/* home: what nodes have told; NULL: nothing yet */
+	uint64_t links_asked;		/* elsewhere: the open question to the home; 0: none */
 	bool captured, stored;
 	json_t *dumped;			/* outcome of the dump; NULL: none yet */
 	json_t *args; /* of op_dump(), from the request here or from the home */
@@ -106,6 +110,13 @@ void driver_catch_up(struct coord_driver *d);
 void driver_give_up(struct coord_driver *d, enum coord_reason reason, int error, uint32_t rank);
 /* Answer a request whose commit and dump are both over. */
 void driver_maybe_answer(struct coord_driver *d);
+
+/* coord_links.c */
+/* The dump has told its connections to the outside: job_dump_links() follows. */
+void driver_links(struct coord_driver *d, const struct sock_link *links, unsigned int nr);
+/* The checkpoint is given up, or the driver goes: nobody waits any more. */
+void driver_links_drop(struct coord_driver *d);
+int driver_links_register(struct jobs *jobs);
 
 /* coord_commit.c */
 /* Make the machine's record durable, and with it the generation that the record commits. */

@@ -281,11 +281,26 @@ static const struct rank_link_ops link_ops = {
 	.lost = on_link_lost,
 };
 
+/* Ranks without MPI do not know of an order: nothing is on its way that they could wait for. */
+static int coord_local_pretend(struct coord_driver *d, uint32_t intent)
+{
+	static const uint32_t reached[] = {
+		[STATUS_QUIESCE] = STATUS_QUIESCED, [STATUS_DRAIN] = STATUS_DRAINING,
+		[STATUS_CUT] = STATUS_SILENT,
+	};
+
+	if (intent != STATUS_RUN)
+		coord_local_on_reached(reached[intent], d);
+	return 0;
+}
+
 int driver_order(struct coord_driver *d, uint32_t intent)
 {
 	char path[4096];
 	int err = 0;
 
+	if (d->plain)
+		return coord_local_pretend(d, intent);
 	if (!d->link && intent == STATUS_RUN)
 		return 0;
 	snprintf(path, sizeof(path), "%s/shim.sock", d->job->state_dir);
@@ -357,6 +372,10 @@ void driver_catch_up(struct coord_driver *d)
 	int err;
 
 	driver_tell_targets(d);
+	if (d->plain) {
+		coord_local_on_caught_up(d);
+		return;
+	}
 	err = d->link ? rank_link_targets(d->link, NULL, 0) : 0;
 	if (err)
 		cannot_tell(d, err);
@@ -367,6 +386,11 @@ void driver_catch_up(struct coord_driver *d)
 static void coord_local_on_flushed(void *arg)
 {
 	driver_done(arg, COORD_ACT_FREEZE, 0, COORD_WHY_NONE);
+}
+
+static void coord_local_on_links(const struct sock_link *links, unsigned int nr, void *arg)
+{
+	driver_links(arg, links, nr);
 }
 
 /* On one node the worker does not wait before: the action is still FREEZE. */
@@ -459,6 +483,7 @@ static void on_dump_ended(json_t *outcome, void *arg)
 	bool early = !d->captured || (!d->stored && !outcome_is_ok(outcome));
 
 	d->dump = NULL;
+	driver_links_drop(d);
 	json_decref(d->dumped);
 	d->dumped = outcome;
 	if (d->closing) {
@@ -494,6 +519,7 @@ static void on_dump_ended(json_t *outcome, void *arg)
 }
 
 static const struct job_dump_ops dump_ops = {
+	.links = coord_local_on_links,
 	.flushed = coord_local_on_flushed,
 	.captured = coord_local_on_captured,
 	.stored = coord_local_on_stored,

@@ -241,5 +241,7 @@ int coord_peer_register(struct jobs *jobs)
 		return 0;
 	peer_receive(peer, PEER_COORD, on_message, jobs);
 	err = peer_verb(asks, "checkpoint", coord_peer_on_checkpoint, jobs);
-	return err ? err : peer_verb(asks, "failure", on_failure, jobs);
+	if (!err)
+		err = peer_verb(asks, "failure", on_failure, jobs);
+	return err ? err : driver_links_register(jobs);
 }

@@ -321,7 +321,7 @@ static int job_checkpoint_begin(struct checkpoint *c)
 		.arg = c,
 	};
 
-	if (coord_driver_wanted(c->job))
+	if (coord_driver_leads(c->job))
 		return coord_driver_checkpoint(c->job, &coordinated);
 	return job_dump_start(c->job, &options, &dump_ops, c, &c->dump);
 }
@@ -342,12 +342,6 @@ static json_t *job_checkpoint_check(const struct job *job)
 	if (!outcome && job_check_owner(job, &error))
 		outcome = outcome_error(-ESTALE, "no checkpoint of job %lld: %s",
 					(long long)job->id, error.text);
-	if (!outcome && job->parts && !coord_driver_wanted(job))
-		outcome = outcome_error(-EOPNOTSUPP,
-					"no checkpoint of job %lld: it is on several nodes and "
-					"does not use MPI, so nothing tells what its processes "
-					"have sent to each other",
-					(long long)job->id);
 	return outcome;
 }
 

@@ -8,6 +8,7 @@
  * catalog: nothing is recorded twice.
  *
  * The worker of a held dump sends a byte on a socket pair at each stop, and waits for an answer.
+ * Over several nodes it tells the tree's connections to the outside before, in longer messages.
  * A closed socket (ckptd is gone) means no: the worker ends and the kernel lets the tree run. Only
  * after the image is stored does the worker then decide by the disk (decide_alone()).
  */
@@ -34,12 +35,16 @@
 #include "supervisor/job/rank_record.h"
 #include "engine/op/op.h"
 #include "base/outcome.h"
+#include "engine/core/sock_link.h"
 #include "supervisor/control/worker.h"
 
 #define OLD_LOGS_MAX	256	/* nodes */
 #define RECORD_MAX	(512u << 10)	/* below the limit of a manifest */
 
+#define LINKS_AT_ONCE	128		/* in one message */
+
 enum hold_byte {
+	HOLD_LINKS = 'l',
 	HOLD_FLUSHED = 'f', HOLD_CAPTURED = 'c', HOLD_STORED = 's', HOLD_GO = 'g', HOLD_NO = 'n'
 };
 
@@ -56,6 +61,8 @@ struct job_dump {
 	struct reactor_source *source;
 	int hold[2];		/* socket of ckptd, of the worker; -1: not held */
 	bool waiting;		/* the worker waits for an answer */
+	struct sock_link *links;	/* that the worker tells, until they are answered; malloc */
+	unsigned int nr_links, nr_told;
 	bool stored;		/* the image is in its place */
 	bool counts;		/* the worker was told to go on after that */
 	bool aborted;
@@ -184,6 +191,46 @@ static int wait_held(const struct job_dump *d, char where)
 	return answer == HOLD_GO ? 0 : -ECANCELED;
 }
 
+/* A message of the worker: that links follow. */
+struct hold_links {
+	char where;
+	uint32_t nr;
+};
+
+/* Tell the connections to the outside, and take the answer. */
+static int job_dump_on_links(void *arg, struct sock_link *links, unsigned int nr)
+{
+	const struct job_dump *d = arg;
+	const struct hold_links head = { .where = HOLD_LINKS, .nr = nr };
+	_cleanup_free_ struct job_dump_link *answer = calloc(nr + 1, sizeof(*answer));
+	size_t size = nr * sizeof(*answer) + 1;
+	ssize_t n;
+
+	if (d->hold[1] < 0)
+		return 0;
+	if (!answer)
+		return -ENOMEM;
+	if (send(d->hold[1], &head, sizeof(head), MSG_NOSIGNAL) != sizeof(head))
+		return -ECANCELED;
+	for (unsigned int at = 0; at < nr; at += LINKS_AT_ONCE) {
+		size_t len = (nr - at < LINKS_AT_ONCE ? nr - at : LINKS_AT_ONCE) * sizeof(*links);
+
+		if (send(d->hold[1], links + at, len, MSG_NOSIGNAL) != (ssize_t)len)
+			return -ECANCELED;
+	}
+	do {
+		n = recv(d->hold[1], answer, size, 0);
+	} while (n < 0 && errno == EINTR);
+	/* behind the links stands the word to go on; alone it may be the word to end */
+	if (n != (ssize_t)size || ((const char *)answer)[size - 1] != HOLD_GO)
+		return -ECANCELED;
+	for (unsigned int i = 0; i < nr; i++) {
+		links[i].link = answer[i].link;
+		links[i].role = answer[i].role;
+	}
+	return 0;
+}
+
 static int job_dump_on_flushed(void *arg)
 {
 	return wait_held(arg, HOLD_FLUSHED);
@@ -256,6 +303,7 @@ static json_t *dump_run(struct channel_reporter *reporter, void *arg)
 		.any_rights = d->any_rights || !d->job->uid,
 		.asker = asker,
 		.flushed = job_dump_on_flushed,
+		.links = job_dump_on_links,
 		.captured = job_dump_on_captured,
 		.stored = d->hold[1] >= 0 ? job_dump_on_stored : NULL,
 		.commits = on_commit,
@@ -338,6 +386,7 @@ static void free_dump(struct job_dump *d)
 			close(d->hold[i]);
 	}
 	json_decref(d->args);
+	free(d->links);
 	free(d);
 }
 
@@ -358,16 +407,64 @@ static void job_dump_on_outcome(json_t *outcome, void *arg)
 	ops->ended(outcome, ops_arg);
 }
 
+/* All links are here: the worker waits. */
+static void job_dump_told(struct job_dump *d)
+{
+	if (d->nr_told < d->nr_links)
+		return;
+	d->waiting = true;
+	if (d->aborted)
+		job_dump_abort(d);
+	else
+		d->ops->links(d->links, d->nr_links, d->arg);
+}
+
+/* Take the beginning, or some of the links; false: the message is none of these. */
+static bool job_dump_hear_links(struct job_dump *d, const void *data, size_t len)
+{
+	const struct hold_links *head = data;
+	size_t nr = len / sizeof(*d->links);
+
+	if (d->links && d->nr_told < d->nr_links) {
+		if (nr > d->nr_links - d->nr_told || nr * sizeof(*d->links) != len)
+			return false;
+		memcpy(d->links + d->nr_told, data, len);
+		for (size_t i = 0; i < nr; i++) {
+			struct sock_link *link = &d->links[d->nr_told++];
+
+			link->own[SOCK_LINK_ADDR - 1] = link->remote[SOCK_LINK_ADDR - 1] = 0;
+		}
+	} else {
+		if (len != sizeof(*head) || head->nr > SOCK_LINKS_MAX || d->links)
+			return false;
+		d->links = calloc(head->nr + 1, sizeof(*d->links));
+		if (!d->links)
+			return false;
+		d->nr_links = head->nr;
+		d->nr_told = 0;
+	}
+	job_dump_told(d);
+	return true;
+}
+
 static void job_dump_on_held(uint32_t events, void *arg)
 {
 	struct job_dump *d = arg;
+	_Alignas(8) char data[LINKS_AT_ONCE * sizeof(struct sock_link)];
 	char where;
+	ssize_t n = recv(d->hold[0], data, sizeof(data), MSG_DONTWAIT);
 
-	if (recv(d->hold[0], &where, 1, MSG_DONTWAIT) != 1) {
+	if (n <= 0) {
 		reactor_remove(d->source);
 		d->source = NULL;
 		return;
 	}
+	if (n > 1) {
+		if (!job_dump_hear_links(d, data, (size_t)n))
+			job_dump_abort(d);
+		return;
+	}
+	where = data[0];
 	d->waiting = true;
 	d->stored = where == HOLD_STORED;
 	if (d->aborted)
@@ -386,9 +483,31 @@ static void job_dump_answer(struct job_dump *d, char word)
 	send(d->hold[0], &word, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
+void job_dump_links(struct job_dump *d, const struct job_dump_link *links, unsigned int nr)
+{
+	_cleanup_free_ char *answer = NULL;
+	size_t len = nr * sizeof(*links);
+
+	if (!d->waiting || !d->links || nr != d->nr_links)
+		return;
+	answer = malloc(len + 1);
+	if (!answer) {
+		job_dump_abort(d);
+		return;
+	}
+	if (len)
+		memcpy(answer, links, len);
+	answer[len] = HOLD_GO;
+	free(d->links);
+	d->links = NULL;
+	d->waiting = false;
+	if (send(d->hold[0], answer, len + 1, MSG_NOSIGNAL | MSG_DONTWAIT) != (ssize_t)len + 1)
+		job_dump_abort(d);
+}
+
 void job_dump_go(struct job_dump *d)
 {
-	if (!d->waiting)
+	if (!d->waiting || d->links)
 		return;
 	d->counts = d->stored;
 	job_dump_answer(d, HOLD_GO);

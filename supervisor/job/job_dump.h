@@ -14,8 +14,19 @@
 #include "supervisor/job/jobs.h"
 
 struct job_dump;
+struct sock_link;
+
+/* The answer about a connection to the outside: sock_link.link and .role. */
+struct job_dump_link {
+	uint32_t link, role;
+};
 
 struct job_dump_ops {
+	/*
+	 * A held dump of a job over several nodes waits for job_dump_links(): it tells the tree's
+	 * connections to the outside (engine/core/sock_link.h).
+	 */
+	void (*links)(const struct sock_link *links, unsigned int nr, void *arg);
 	/* a held dump waits at one of its stops */
 	void (*flushed)(void *arg);
 	void (*captured)(void *arg);
@@ -38,6 +49,8 @@ struct job_dump_options {
 
 int job_dump_start(struct job *job, const struct job_dump_options *options,
 		   const struct job_dump_ops *ops, void *arg, struct job_dump **ret_dump);
+/* Answer links(), with as many as it told. Ignored where the dump waits for nothing of the kind. */
+void job_dump_links(struct job_dump *dump, const struct job_dump_link *links, unsigned int nr);
 /* Let a dump that waits after flushed(), captured() or stored() go on. */
 void job_dump_go(struct job_dump *dump);
 /*

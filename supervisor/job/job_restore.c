@@ -41,6 +41,7 @@ struct job_restore {
 	/* as of op_restore(); NULL: no other node is asked */
 	json_t *given, *wanted;
 	bool ask;
+	json_t *links;		/* as of op_restore(); NULL: none are known */
 	unsigned int node;	/* index of this node in the job; 0: home, or the only node */
 	int attach;
 	const struct confines *confines;
@@ -65,6 +66,7 @@ static void job_restore_finish(struct job_restore *r, json_t *outcome)
 	json_decref(r->asker);
 	json_decref(r->given);
 	json_decref(r->wanted);
+	json_decref(r->links);
 	free(r);
 	ops->ended(outcome, arg);
 }
@@ -312,10 +314,12 @@ static void job_restore_take_given(struct job_restore *r)
 {
 	json_t *image = json_array_get(r->images, 0);
 
-	if (!r->given || json_array_size(r->images) != 1 || !(r->hold || r->dry_run))
+	if (json_array_size(r->images) != 1 || !(r->hold || r->dry_run))
 		return;
+	/* NULL: not set */
 	json_object_set(image, "given", r->given);
-	json_object_set(image, "wanted", r->wanted);	/* NULL: not set */
+	json_object_set(image, "wanted", r->wanted);
+	json_object_set(image, "links", r->links);
 	if (r->ask)
 		json_object_set_new(image, "ask", json_true());
 }
@@ -385,6 +389,7 @@ static struct job_restore *job_restore_parse(struct job *job, const json_t *how)
 	json_object_set(r->args, "map_path", map);	/* NULL: not set */
 	r->given = json_incref(json_object_get(how, "given"));
 	r->wanted = json_incref(json_object_get(how, "wanted"));
+	r->links = json_incref(json_object_get(how, "links"));
 	r->ask = json_is_true(json_object_get(how, "ask"));
 	r->env = json_incref(json_object_get(how, "env"));
 	r->asker = json_incref(json_object_get(how, "asker"));
@@ -394,6 +399,7 @@ static struct job_restore *job_restore_parse(struct job *job, const json_t *how)
 	json_decref(r->asker);
 	json_decref(r->given);
 	json_decref(r->wanted);
+	json_decref(r->links);
 	free(r);
 	return NULL;
 }
@@ -430,6 +436,7 @@ int job_restore_start(struct job *job, const json_t *how, int attach,
 		json_decref(r->asker);
 		json_decref(r->given);
 		json_decref(r->wanted);
+		json_decref(r->links);
 	}
 	free(r);
 	return err;
@@ -438,7 +445,7 @@ int job_restore_start(struct job *job, const json_t *how, int attach,
 void job_restore_add_figures(json_t *sum, const json_t *figures)
 {
 	static const char *const names[] = { "processes", "threads", "bytes_read" };
-	static const char *const lists[] = { "notes", "wants", "keeps", "made" };
+	static const char *const lists[] = { "notes", "wants", "keeps", "made", "links" };
 	json_int_t longest = json_integer_value(json_object_get(sum, "total_ns"));
 	json_int_t total = json_integer_value(json_object_get(figures, "total_ns"));
 	json_t *list;

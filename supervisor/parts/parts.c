@@ -308,6 +308,12 @@ static void end_start(const struct job *job)
 		kill(id.init, SIGKILL);
 }
 
+/* Is the part here started, or restored? At the home it is that of a restart. */
+static bool parts_restores_here(const struct parts *p)
+{
+	return p->start || (!p->node && p->starting && p->restore && !p->part[0].ended);
+}
+
 void parts_end_here(struct parts *p, int code, const char *text)
 {
 	const struct shim_msg msg = { .type = SHIM_ABORT, .number = (uint64_t)code };
@@ -315,7 +321,7 @@ void parts_end_here(struct parts *p, int code, const char *text)
 
 	if (job->held)
 		job_restore_answer(p->job, false);
-	else if (!job->init && p->start && !job_restore_is_busy(job))
+	else if (!job->init && parts_restores_here(p) && !job_restore_is_busy(job))
 		end_start(job);
 	if (!job->init || p->part[p->node].ended)
 		return;

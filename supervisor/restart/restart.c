@@ -35,6 +35,7 @@
 #include "supervisor/checkpoint/ranks_up.h"
 #include "supervisor/restart/precheck.h"
 #include "supervisor/restart/restart_given.h"
+#include "supervisor/restart/restart_links.h"
 #include "supervisor/restart/restart_times.h"
 
 /* How often, and how many times, to look whether a job that failed to restart has ended. */
@@ -64,6 +65,8 @@ struct restart {
 	bool held;		/* the processes here are, or were, held for the other nodes */
 	bool looking;		/* other nodes were told to look at files that others put back */
 	json_t *wants;		/* of restart_given_wants(); NULL: not asked yet, or nothing */
+	bool together;		/* other parts are restored beside ours, as they connect to it */
+	bool ready, others_ready;	/* together: our part is held; all others are */
 	int client;		/* the client's end of the job's terminal; -1: none */
 	json_t *outcome;	/* the restore's, kept until the ranks run or the job has ended */
 	json_t *others;		/* figures of the other nodes' restores; NULL: none yet */
@@ -314,7 +317,19 @@ static void restart_go_on(struct restart *r)
 
 static void restart_on_all_held(void *arg)
 {
-	restart_go_on(arg);
+	struct restart *r = arg;
+
+	r->others_ready = true;
+	if (!r->together || r->ready)
+		restart_go_on(r);
+}
+
+/* Have the other nodes restore their parts. */
+static void restart_begin_others(struct restart *r)
+{
+	r->held = true;
+	r->waits = 2;
+	parts_start(r->job->parts, r->how, NULL, restart_on_all_held, on_parts, r);
 }
 
 /*
@@ -330,14 +345,20 @@ static void restart_on_held(void *arg)
 		job_restore_answer(r->job, false);
 		return;
 	}
-	if (r->held) {	/* it has looked */
+	if (r->ready) {	/* it has looked */
 		restart_go_on(r);
 		return;
 	}
 	restart_restored_time(r);
-	r->held = true;
-	r->waits = 2;
-	parts_start(r->job->parts, r->how, NULL, restart_on_all_held, on_parts, r);
+	r->ready = true;
+	if (r->together) {
+		if (parts_start_failed(r->job->parts))
+			job_restore_answer(r->job, false);
+		else if (r->others_ready)
+			restart_on_all_held(r);
+		return;
+	}
+	restart_begin_others(r);
 }
 
 /* The restore here has failed while other nodes may have parts. Takes over @outcome. */
@@ -446,7 +467,13 @@ static json_t *restart_on_checked(void *arg)
 		if (err)
 			job->state = r->before;
 	}
-	return err ? outcome_error(err, "%s", error.text) : NULL;
+	if (err)
+		return outcome_error(err, "%s", error.text);
+	/* parts that connect to each other wait for each other while they are restored */
+	r->together = job->parts && json_object_get(r->how, "links");
+	if (r->together)
+		restart_begin_others(r);
+	return NULL;
 }
 
 static void restart_start_parts(struct restart *r)
@@ -492,13 +519,31 @@ static bool restart_take_given(struct restart *r, json_t *tried)
 	return missing;
 }
 
+/* Where both ends of the connections between nodes are. NULL, or an outcome. */
+static json_t *restart_take_links(struct restart *r, json_t *tried)
+{
+	json_t *links, *failure = restart_links(tried, &links);
+
+	json_object_set(r->how, "links", links);	/* NULL: not set */
+	json_object_set(r->how_tried, "links", links);
+	json_decref(links);
+	return failure;
+}
+
 static void restart_try(struct restart *r);
 
 /* The restart was tried on all nodes. */
 static void restart_on_tried(json_t *outcome, void *arg)
 {
 	struct restart *r = arg;
+	json_t *failure = NULL;
 
+	if (outcome_is_ok(outcome) && json_object_get(r->how_tried, "ask"))
+		failure = restart_take_links(r, json_object_get(outcome, "result"));
+	if (failure) {
+		json_decref(outcome);
+		outcome = failure;
+	}
 	if (outcome_is_ok(outcome) && json_object_get(r->how_tried, "ask") &&
 	    restart_take_given(r, json_object_get(outcome, "result"))) {
 		json_decref(outcome);

@@ -28,8 +28,9 @@ struct peer_question {
 	json_t *args;
 	peer_answer_fn fn;
 	void *arg;
-	unsigned int node;
+	unsigned int from, node;
 	peer_verb_fn verb;
+	uint64_t cookie;
 };
 
 struct reactor_source {
@@ -52,7 +53,8 @@ static struct peer_question *questions;
 static size_t nr_questions;
 static struct reactor_source *timers;
 static peer_receive_fn on_message;
-static peer_verb_fn on_checkpoint, on_failure;
+static peer_verb_fn on_checkpoint, on_failure, on_links;
+static uint64_t last_cookie, forgotten;		/* of a question nobody waits for any more */
 
 struct box_node *box_node_of(const void *pointer)
 {
@@ -126,6 +128,8 @@ int peer_verb(struct peer_asks *asks, const char *verb, peer_verb_fn fn, void *a
 {
 	if (!strcmp(verb, "checkpoint"))
 		on_checkpoint = fn;
+	else if (!strcmp(verb, "links"))
+		on_links = fn;
 	else
 		on_failure = fn;
 	return 0;
@@ -163,8 +167,22 @@ int peer_ask(struct peer_asks *asks, unsigned int node, const char *verb, json_t
 {
 	questions = realloc(questions, (nr_questions + 1) * sizeof(*questions));
 	questions[nr_questions++] = (struct peer_question) {
-		args, fn, arg, node, strcmp(verb, "checkpoint") ? on_failure : on_checkpoint };
+		args, fn, arg, number(box_node_of(asks)), node,
+		!strcmp(verb, "links") ? on_links :
+		strcmp(verb, "checkpoint") ? on_failure : on_checkpoint, ++last_cookie };
+	if (ret_cookie)
+		*ret_cookie = last_cookie;
 	return 0;
+}
+
+void peer_ask_forget(struct peer_asks *asks, uint64_t cookie)
+{
+	forgotten = cookie;
+}
+
+unsigned int peer_question_from(const struct peer_question *question)
+{
+	return question->from;
 }
 
 json_t *peer_question_args(const struct peer_question *question)
@@ -175,21 +193,24 @@ json_t *peer_question_args(const struct peer_question *question)
 void peer_question_answer(struct peer_question *question, json_t *outcome)
 {
 	json_decref(question->args);
-	question->fn(outcome, question->arg);
+	if (question->cookie != forgotten)
+		question->fn(outcome, question->arg);
 	json_decref(outcome);
+	free(question);
 }
 
 static bool deliver(void)
 {
 	struct peer_msg msg = { .job = 1, .type = PEER_COORD };
-	struct peer_question q;
+	struct peer_question *q;
 	struct message m;
 
 	/* Messages first: coordinators that have just begun are to have met. */
 	if (!nr_messages && nr_questions) {
-		q = questions[0];
-		memmove(questions, questions + 1, --nr_questions * sizeof(q));
-		q.verb(&q, &box->node[q.node]);
+		q = malloc(sizeof(*q));
+		*q = questions[0];
+		memmove(questions, questions + 1, --nr_questions * sizeof(*q));
+		q->verb(q, &box->node[q->node]);
 		return true;
 	}
 	if (!nr_messages)
@@ -300,7 +321,7 @@ int job_dump_start(struct job *job, const struct job_dump_options *options,
 	assert_null(node->dump);
 	*dump = (struct job_dump) {
 		node, ops, arg, json_integer_value(json_object_get(options->args, "generation")),
-		false, false,
+		.went = false,
 	};
 	*ret_dump = node->dump = dump;
 	return 0;
@@ -309,6 +330,22 @@ int job_dump_start(struct job *job, const struct job_dump_options *options,
 void job_dump_go(struct job_dump *dump)
 {
 	dump->went = true;
+}
+
+void job_dump_links(struct job_dump *dump, const struct job_dump_link *links, unsigned int nr)
+{
+	assert_true(nr <= BOX_LINKS && !dump->linked);
+	dump->linked = true;
+	memcpy(dump->links, links, nr * sizeof(*links));
+}
+
+void box_links(struct box *b, unsigned int node, const struct sock_link *links, unsigned int nr)
+{
+	struct job_dump *dump = b->node[node].dump;
+
+	assert_true(dump && !dump->went);
+	dump->ops->links(links, nr, dump->arg);
+	box_run(b);
 }
 
 void job_dump_abort(struct job_dump *dump)

@@ -12,6 +12,7 @@
 
 #define BOX_NODES	2
 #define BOX_GENERATIONS	16
+#define BOX_LINKS	4
 
 struct rank_link {
 	struct box_node *node;
@@ -29,6 +30,8 @@ struct job_dump {
 	void *arg;
 	int64_t generation;
 	bool went, aborted;
+	bool linked;		/* its links are answered */
+	struct job_dump_link links[BOX_LINKS];
 };
 
 struct box_node {
@@ -69,6 +72,8 @@ void box_start(struct box *box, unsigned int node);
 void box_exit(struct box *box, unsigned int node);
 /* The worker of the node has come to a stop; box_flushed() may be left out. */
 void box_flushed(struct box *box, unsigned int node);
+/* The worker tells connections to the outside. */
+void box_links(struct box *box, unsigned int node, const struct sock_link *links, unsigned int nr);
 void box_captured(struct box *box, unsigned int node);
 void box_stored(struct box *box, unsigned int node);
 /* @text: why it failed; NULL */

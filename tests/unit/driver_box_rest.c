@@ -36,12 +36,6 @@ bool parts_is_homes(const struct parts *parts, unsigned int host)
 	return parts->node && !host;
 }
 
-/* Only the home asks questions. */
-unsigned int peer_question_from(const struct peer_question *question)
-{
-	return 0;
-}
-
 void peer_node(const struct peer *peer, unsigned int node, struct peer_node *ret_node)
 {
 	*ret_node = (struct peer_node) { .name = "n1", .root = true };

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "coord/coord_priv.h"
+#include "engine/core/sock_link.h"
 #include "supervisor/job/coord_record.h"
 #include "tests/unit/driver_box.h"
 
@@ -85,6 +86,73 @@ static void one_cannot_flush(void **state)
 	box_ended(b, 0, "given up");
 	assert_false(outcome_is_ok(b->outcome));
 	assert_false(b->node[0].held || b->node[1].held);
+}
+
+static const struct sock_link here = {
+	.sock = 1, .accepted = true, .got_seq = 100, .end_seq = 200,
+	.own = "10.0.0.1:80", .remote = "10.0.0.2:4711",
+};
+static const struct sock_link there = {
+	.sock = 9, .got_seq = 150, .end_seq = 100, .own = "10.0.0.2:4711", .remote = "10.0.0.1:80",
+};
+
+static void links_are_answered_when_all_have_told(void **state)
+{
+	struct box *b = *state;
+	const struct job_dump *home, *other;
+
+	box_checkpoint(b, false);
+	home = b->node[0].dump;
+	other = b->node[1].dump;
+	box_links(b, 1, &there, 1);
+	assert_false(home->linked || other->linked);
+	box_links(b, 0, &here, 1);
+	assert_true(home->linked && other->linked);
+	assert_int_equal(home->links[0].link, 1);
+	assert_int_equal(other->links[0].link, 1);
+	assert_int_equal(home->links[0].role, SOCK_LINK_LISTENS);
+	assert_int_equal(other->links[0].role, SOCK_LINK_CONNECTS);
+	box_dump(b, BOX_NODES);
+	box_ended(b, 0, NULL);
+	assert_true(outcome_is_ok(b->outcome));
+	box_ended(b, 1, NULL);
+}
+
+/* A node that waits for the answer is not left waiting when the home gives up. */
+static void a_home_that_gives_up_answers_who_has_told(void **state)
+{
+	struct box *b = *state;
+
+	box_checkpoint(b, false);
+	box_links(b, 1, &there, 1);
+	box_ended(b, 0, "a socket of a stranger");
+	assert_false(b->node[1].dump->linked);
+	assert_true(b->node[1].dump->aborted);
+	box_ended(b, 1, "given up");
+	assert_false(outcome_is_ok(b->outcome));
+	assert_null(((struct coord_driver *)b->node[0].job.coord)->links);
+}
+
+/* The home's dump has told, another one fails before: the next checkpoint begins anew. */
+static void links_of_a_checkpoint_that_failed_do_not_count(void **state)
+{
+	struct box *b = *state;
+
+	box_checkpoint(b, false);
+	box_links(b, 0, &here, 1);
+	box_ended(b, 1, "a socket of a stranger");
+	assert_true(b->node[0].dump->aborted);
+	box_ended(b, 0, "given up");
+	assert_false(outcome_is_ok(b->outcome));
+	box_checkpoint(b, false);
+	box_links(b, 0, &here, 1);
+	assert_false(b->node[0].dump->linked);
+	box_links(b, 1, &there, 1);
+	assert_int_equal(b->node[1].dump->links[0].link, 1);
+	box_dump(b, BOX_NODES);
+	box_ended(b, 0, NULL);
+	assert_true(outcome_is_ok(b->outcome));
+	box_ended(b, 1, NULL);
 }
 
 /*
@@ -522,6 +590,9 @@ int main(void)
 		TEST(a_checkpoint_of_two_nodes),
 		TEST(nobody_is_captured_before_all_have_flushed),
 		TEST(one_cannot_flush),
+		TEST(links_are_answered_when_all_have_told),
+		TEST(a_home_that_gives_up_answers_who_has_told),
+		TEST(links_of_a_checkpoint_that_failed_do_not_count),
 		TEST(the_thaw_lasts_until_all_have_given_it),
 		TEST(what_is_committed_is_not_aborted),
 		TEST(the_next_checkpoint_waits_for_the_last_worker),

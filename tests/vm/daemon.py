@@ -122,10 +122,11 @@ class Node:
         self.log = open(f'{base}/{name}.log', 'ab')
         self.settings = {}
         self.options = []
+        self.prefix = []        # a command that runs ckptd and ckptctl
         self.daemon = None
 
     def start(self):
-        args = [f'{ARGS.bin}/ckptd', '--config', '/dev/null']
+        args = [*self.prefix, f'{ARGS.bin}/ckptd', '--config', '/dev/null']
         settings = {
             'socket': self.socket, 'state_dir': f'{self.base}/jobs',
             'image_dir': self.images, 'key': self.key, 'node': self.name,
@@ -181,7 +182,7 @@ class Node:
                 raise Failure('ckptd does not leave')
 
     def argv(self, *args, user=None):
-        argv = [f'{ARGS.bin}/ckptctl', '--socket', self.socket, *args]
+        argv = [*self.prefix, f'{ARGS.bin}/ckptctl', '--socket', self.socket, *args]
         if user:
             argv = ['setpriv', '--reuid', str(user), '--regid', str(user),
                     '--clear-groups', '--', *argv]

@@ -1,0 +1,198 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""Jobs over two nodes that speak TCP among themselves, without MPI; runs as root in a test VM.
+
+Options as of daemon.py.  Each node is a ckptd of this machine with a network namespace of its own,
+so that it has an address and ports of its own; the two are connected as by a cable.  The ranks are
+links_peer.py's.
+"""
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+
+import daemon
+from daemon import Failure, Node, check, equal, wait_for
+
+HERE = os.path.dirname(os.path.realpath(__file__))
+ADDRESSES = ('10.77.0.1', '10.77.0.2')
+SPACES = ('stillpoint1', 'stillpoint2')
+PORT = 7140
+PEER_PORT = 5077
+PIECE = 4096
+
+
+def sh(*argv):
+    done = subprocess.run(argv, capture_output=True, text=True)
+    if done.returncode:
+        raise Failure(f'{" ".join(argv)}: {done.stderr}')
+    return done.stdout
+
+
+def make_network():
+    sh('modprobe', 'veth')
+    for space in SPACES:
+        subprocess.run(['ip', 'netns', 'del', space], capture_output=True)
+        sh('ip', 'netns', 'add', space)
+    sh('ip', '-n', SPACES[0], 'link', 'add', 'cable', 'type', 'veth', 'peer', 'name', 'cable',
+       'netns', SPACES[1])
+    for space, address in zip(SPACES, ADDRESSES):
+        sh('ip', '-n', space, 'addr', 'add', f'{address}/24', 'dev', 'cable')
+        sh('ip', '-n', space, 'link', 'set', 'cable', 'up')
+        sh('ip', '-n', space, 'link', 'set', 'lo', 'up')
+
+
+class Pair:
+    """Two nodes, n1 and n2, and a job of one rank on each."""
+
+    def __init__(self, work):
+        self.work = work
+        self.nodes = []
+        hosts = f'{work}/hosts'
+        for i, space in enumerate(SPACES):
+            os.makedirs(f'{work}/n{i + 1}', exist_ok=True)
+            node = Node(work, f'n{i + 1}')
+            node.prefix = ['nsenter', f'--net=/run/netns/{space}', '--']
+            node.settings = {'hosts': hosts, 'listen': ADDRESSES[i], 'allow_users': '*',
+                             'node_key': f'{work}/n{i + 1}/node.key'}
+            self.nodes.append(node)
+        with open(hosts, 'w') as f:
+            for node, address in zip(self.nodes, ADDRESSES):
+                f.write(sh(f'{daemon.ARGS.bin}/ckptctl', 'keygen', '--dir', node.base, '--node',
+                           node.name, '--address', f'{address}:{PORT}').strip() + ' root=yes\n')
+        for node in self.nodes:
+            node.start()
+        wait_for('the nodes to find each other', 30, lambda:
+                 self.nodes[0].ctl('nodes', check=False).returncode == 0)
+        self.home = self.nodes[0]
+        self.job = None
+
+    def begin(self, mode, size, addresses=ADDRESSES):
+        self.size = size
+        done = subprocess.run(
+            [*self.home.prefix, f'{daemon.ARGS.bin}/ckptrun', '--socket', self.home.socket,
+             '-n', '2', '--mpi', 'none',
+             '--detach', '--hosts', 'n1,n2', '--', sys.executable,
+             f'{self.work}/links_peer.py', mode, str(size), *addresses],
+            stdin=subprocess.DEVNULL, capture_output=True, cwd=self.work,
+            timeout=120 * daemon.ARGS.slow)
+        equal(done.returncode, 0, done.stderr.decode())
+        self.job = int(done.stdout)
+
+    def output(self, rank, stream='stdout'):
+        return self.home.output(self.job, f'{stream}.1' if rank else stream)
+
+    def at(self, rank):
+        lines = [line for line in self.output(rank).splitlines() if line.startswith('at ')]
+        return int(lines[-1].split()[1]) if lines else 0
+
+    def gets_to(self, share):
+        wait_for(f'{share:%} of the bytes', 120,
+                 lambda: self.at(1) >= share * self.size and
+                 (self.at(0) >= share * self.size or 'half' in self.mode))
+
+    def results(self):
+        return [self.output(rank) for rank in (0, 1)]
+
+    def wait(self):
+        equal(self.home.wait(self.job, timeout=300), 0,
+              f'status; {self.output(0, "stderr")}{self.output(1, "stderr")}')
+        return self.results()
+
+    def undisturbed(self, mode, size):
+        self.mode = mode
+        self.begin(mode, size)
+        wanted = self.wait()
+        for text in wanted:
+            check('end ' in text, text)
+        return wanted
+
+    def saved_and_killed(self, mode, size, share=0.3):
+        self.mode = mode
+        self.begin(mode, size)
+        self.gets_to(share)
+        done = self.home.json('checkpoint', str(self.job))
+        self.gets_to(share + 0.2)
+        self.home.ctl('kill', str(self.job), 'KILL')
+        self.home.wait(self.job)
+        return done
+
+
+def goes_on(pair):
+    """bytes are in flight both ways at three checkpoints: the job runs on to the right end"""
+    wanted = pair.undisturbed('both', 6 << 20)
+    pair.begin('both', 6 << 20)
+    for share in (0.1, 0.35, 0.6):
+        pair.gets_to(share)
+        pair.home.ctl('checkpoint', str(pair.job))
+    equal(pair.wait(), wanted, 'result')
+
+
+def restarts(pair):
+    """the same, killed and restarted on the same nodes: no byte is lost or doubled"""
+    wanted = pair.undisturbed('both', 6 << 20)
+    pair.saved_and_killed('both', 6 << 20)
+    pair.home.ctl('restart', '--dry-run', f'{pair.job}:1')
+    pair.home.ctl('restart', f'{pair.job}:1')
+    equal(pair.wait(), wanted, 'result')
+    equal([pair.output(rank, 'stderr').split() for rank in (0, 1)],
+          [['between', *ADDRESSES], ['between', *reversed(ADDRESSES)]], 'addresses')
+
+
+def exchanged(pair):
+    """restarted with the nodes exchanged: the ends have the addresses of the new nodes"""
+    wanted = pair.undisturbed('both', 6 << 20)
+    pair.saved_and_killed('both', 6 << 20)
+    pair.nodes[1].ctl('restart', '--nodes', 'n2,n1', f'{pair.job}:1')
+    pair.home = pair.nodes[1]
+    try:
+        equal(pair.wait(), wanted, 'result')
+        equal([pair.output(rank, 'stderr').split() for rank in (0, 1)],
+              [['between', *reversed(ADDRESSES)], ['between', *ADDRESSES]], 'addresses')
+    finally:
+        pair.home = pair.nodes[0]
+
+
+TESTS = (goes_on, restarts, exchanged)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument('--bin', required=True)
+    parser.add_argument('--work', required=True)
+    parser.add_argument('--slow', type=int, default=1)
+    parser.add_argument('--only')
+    parser.add_argument('--slice')      # all tests share one pair of nodes
+    args = daemon.ARGS = parser.parse_args()
+    shutil.rmtree(args.work, ignore_errors=True)
+    os.makedirs(args.work)
+    shutil.copy2(f'{HERE}/links_peer.py', args.work)
+    chosen = [t for t in TESTS if not args.only or t.__name__ in args.only.split(',')]
+    make_network()
+    pair = Pair(args.work)
+    failed = 0
+    try:
+        for number, test in enumerate(chosen, 1):
+            try:
+                test(pair)
+                print(f'ok {number} - {" ".join(test.__doc__.split())}', flush=True)
+            except (Failure, subprocess.TimeoutExpired) as e:
+                failed += 1
+                print(f'not ok {number} - {" ".join(test.__doc__.split())}\n# {e}', flush=True)
+                for node in pair.nodes:
+                    with open(node.log.name, errors='replace') as f:
+                        print('\n'.join('# ' + line for line in f.read().splitlines()[-25:]))
+                pair.home.ctl('kill', str(pair.job), 'KILL', check=False)
+    finally:
+        for node in pair.nodes:
+            if node.daemon.poll() is None:
+                node.stop()
+        for space in SPACES:
+            subprocess.run(['ip', 'netns', 'del', space], capture_output=True)
+    print(f'1..{len(chosen)}')
+    return failed
+
+
+if __name__ == '__main__':
+    sys.exit(main())
