@@ -71,7 +71,7 @@ int reopen_link_prepare(const struct reopen *r, struct reopen_link *link)
 	link->out_len = sizeof(hello) + unread;
 	link->out = malloc(link->out_len);
 	link->in_len = sizeof(hello);
-	link->in = malloc(sizeof(hello) + CKPT_SOCK_QUEUE_MAX);
+	link->in = malloc(sizeof(hello));
 	if (!link->out || !link->in)
 		return -ENOMEM;
 	memcpy(link->out, &hello, sizeof(hello));
@@ -85,7 +85,7 @@ static int reopen_link_greeted(const struct reopen *r, struct reopen_link *link)
 	const struct engine_rec_sock_link *rec = link->sock->link;
 	uint32_t other = rec->role == SOCK_LINK_LISTENS ? SOCK_LINK_CONNECTS : SOCK_LINK_LISTENS;
 	struct link_hello hello;
-	uint8_t word[32];
+	uint8_t word[32], *room;
 
 	memcpy(&hello, link->in, sizeof(hello));
 	reopen_link_word(r, rec->link, other, word);
@@ -94,6 +94,10 @@ static int reopen_link_greeted(const struct reopen *r, struct reopen_link *link)
 	    le32toh(hello.link) != rec->link || le32toh(hello.role) != other ||
 	    le32toh(hello.unread) > CKPT_SOCK_QUEUE_MAX)
 		return -EPROTO;
+	room = realloc(link->in, sizeof(hello) + le32toh(hello.unread));
+	if (!room)
+		return -ENOMEM;
+	link->in = room;
 	link->in_len += le32toh(hello.unread);
 	return 0;
 }

@@ -303,7 +303,7 @@ static json_t *dump_run(struct channel_reporter *reporter, void *arg)
 		.any_rights = d->any_rights || !d->job->uid,
 		.asker = asker,
 		.flushed = job_dump_on_flushed,
-		.links = job_dump_on_links,
+		.links = rank_record_has_mpi(ranks) ? NULL : job_dump_on_links,
 		.captured = job_dump_on_captured,
 		.stored = d->hold[1] >= 0 ? job_dump_on_stored : NULL,
 		.commits = on_commit,

@@ -23,8 +23,8 @@ struct job_dump_link {
 
 struct job_dump_ops {
 	/*
-	 * A held dump of a job over several nodes waits for job_dump_links(): it tells the tree's
-	 * connections to the outside (engine/core/sock_link.h).
+	 * A held dump of a job over several nodes without MPI waits for job_dump_links(): it tells
+	 * the tree's connections to the outside (engine/core/sock_link.h).
 	 */
 	void (*links)(const struct sock_link *links, unsigned int nr, void *arg);
 	/* a held dump waits at one of its stops */

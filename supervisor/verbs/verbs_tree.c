@@ -250,7 +250,7 @@ static void verb_tree_start(struct request *request, json_t *args, const struct 
 		t->op = op;
 		t->job = job;
 		t->job_id = job ? job->id : 0;
-		t->ranks = op == op_doctor && job && coord_driver_wanted(job);
+		t->ranks = op == op_doctor && job && coord_driver_leads(job);
 		/* the request is about this node as a whole, not about one tree */
 		t->nodes = op == op_doctor && !json_object_get(args, "pid");
 		spec.arg = t;
@@ -424,7 +424,7 @@ void verb_doctor(struct request *request)
 		if (job)
 			outcome = job_check_running(job);
 		/* a rank on its own is refused: only a checkpoint asks all of them */
-		if (job && !outcome && !coord_driver_wanted(job))
+		if (job && !outcome && !coord_driver_leads(job))
 			json_object_set_new(args, "pid", json_integer(job->init));
 	} else if (json_is_integer(pid)) {
 		/* doctor freezes and describes the tree, which may have others' processes */

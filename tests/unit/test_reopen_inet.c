@@ -2,8 +2,10 @@
 /*
  * Opening what an image has of sockets of TCP and UDP, with real ones on the loopback: connections
  * with what nobody had read, half closed, ended and reset; listening, and connections that wait;
+ * links between nodes;
  * datagrams with the addresses that they came from; and streams that contradict themselves.
  */
+#include "engine/core/sock_link.h"
 #include "engine/core/sock_rules.h"
 #include "tests/unit/reopen_fixture.h"
 
@@ -320,6 +322,109 @@ static void test_cut(void **arg)
 	opening_end(&f);
 }
 
+/* ---------------------------------------------------------------- links */
+
+/*
+ * Both ends of a link are in one image here, which no dump would do: they meet as those of two
+ * nodes do.  Socket 2 listens, socket 3 connects.
+ */
+static const struct sock_link_place place = { 1, "127.0.0.1", "127.0.0.1" };
+static const struct sock_links known = {
+	.places = &place, .nr = 1, .token = "0123456789abcdef0123456789abcdef",
+};
+
+static void add_sent(struct opening *f, uint32_t sock, uint32_t read_seq, uint32_t sent_seq,
+		     const char *text)
+{
+	struct ckpt_rec_sock_sent *rec =
+		stream_add(&f->stream, CKPT_REC_SOCK_SENT | CKPT_REC_OPTIONAL, sizeof(*rec), text,
+			   strlen(text));
+
+	rec->sock = sock;
+	rec->read_seq = read_seq;
+	rec->sent_seq = sent_seq;
+	rec->data_len = (uint32_t)strlen(text);
+}
+
+static struct engine_rec_sock_link *add_link(struct opening *f, uint32_t sock, uint32_t role,
+					     const char *more)
+{
+	struct engine_rec_sock_link *rec = stream_add(&f->stream, ENGINE_REC_SOCK_LINK,
+						      sizeof(*rec), more, strlen(more));
+
+	rec->sock = sock;
+	rec->link = 1;
+	rec->role = role;
+	rec->more_len = (uint32_t)strlen(more);
+	return rec;
+}
+
+/* One end has "abc" and "de" of what the other has sent from "de" on, in two pieces. */
+static void add_ends(struct opening *f, uint32_t sent_seq)
+{
+	add_sock(f, 2, SOCK_STREAM, ports[0], ports[1])->nr_msgs = 1;
+	last->flags |= CKPT_SOCK_OUTSIDE;
+	add_bytes(f, 2, "abc", 3);
+	add_sent(f, 2, 1000, 0xfffffffe, "xyz");	/* the numbers begin anew within it */
+	add_sock(f, 3, SOCK_STREAM, ports[1], ports[0])->shutdown = 2;
+	last->flags |= CKPT_SOCK_OUTSIDE;
+	add_sent(f, 3, 0xfffffffe, sent_seq, "de");
+	add_sent(f, 3, 0xfffffffe, sent_seq + 2, "fgh");
+	add_link(f, 2, SOCK_LINK_LISTENS, "de");
+	add_link(f, 3, SOCK_LINK_CONNECTS, "");
+}
+
+static void test_link(void **arg)
+{
+	struct opening f;
+
+	begin(&f, *arg, "link", 2, SOCK_STREAM);
+	add_ends(&f, 1003);
+	f.options.links = &known;
+	open_all(&f, "link");
+	named(opening_fd(&f, 2), ports[0], ports[1]);
+	named(opening_fd(&f, 3), ports[1], ports[0]);
+	assert_int_equal(option(opening_fd(&f, 2), SOL_SOCKET, SO_REUSEADDR), 0);
+	received(opening_fd(&f, 2), "abcdefgh");
+	received(opening_fd(&f, 2), "");
+	received(opening_fd(&f, 3), "xyz");
+	assert_int_equal(send(opening_fd(&f, 2), "on", 2, 0), 2);
+	received(opening_fd(&f, 3), "on");
+	opening_end(&f);
+}
+
+static void link_fails(void **arg, const char *name, uint32_t sent_seq,
+		       const struct sock_links *links, int err, const char *text)
+{
+	struct opening f;
+
+	begin(&f, *arg, name, 2, SOCK_STREAM);
+	add_ends(&f, sent_seq);
+	f.options.links = links;
+	opening_start(&f, name);
+	assert_int_equal(reopen_check(&f.r), 0);
+	assert_int_equal(reopen_all(&f.r), err);
+	if (!strstr(f.error.text, text))
+		fail_msg("%s", f.error.text);
+	reopen_undo(&f.r);
+	opening_end(&f);
+}
+
+static void test_link_fails(void **arg)
+{
+	struct sockaddr_in addr = at(ports[0]);
+	int fd;
+
+	link_fails(arg, "gap", 1006, &known, -EBADMSG, "do not fit together");
+	link_fails(arg, "early", 900, &known, -EBADMSG, "do not fit together");
+	link_fails(arg, "unknown", 1003, NULL, -EOPNOTSUPP, "on as many nodes");
+	fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	assert_int_equal(bind(fd, (struct sockaddr *)&addr, sizeof(addr)), 0);
+	assert_int_equal(listen(fd, 1), 0);
+	link_fails(arg, "port", 1003, &known, -EADDRINUSE, "in use");
+	close(fd);
+}
+
 /* ---------------------------------------------------------------- UDP */
 
 static void test_datagrams(void **arg)
@@ -422,6 +527,57 @@ static void test_bad(void **arg)
 	contradicts(&f);
 }
 
+/* One socket to the outside, with what it has sent unless @sent is NULL. */
+static void begin_link(struct opening *f, void **arg, const char *name, const char *sent)
+{
+	begin(f, *arg, name, 1, SOCK_STREAM);
+	add_sock(f, 2, SOCK_STREAM, 1, 2)->flags |= CKPT_SOCK_OUTSIDE;
+	if (sent)
+		add_sent(f, 2, 0, 0, sent);
+}
+
+static void test_bad_link(void **arg)
+{
+	struct engine_rec_sock_end *end;
+	struct opening f;
+
+	begin_link(&f, arg, "unsent", NULL);
+	add_link(&f, 2, SOCK_LINK_LISTENS, "");
+	contradicts(&f);
+
+	begin_link(&f, arg, "role", "x");
+	add_link(&f, 2, 3, "");
+	contradicts(&f);
+
+	begin_link(&f, arg, "number", "x");
+	add_link(&f, 2, SOCK_LINK_LISTENS, "")->link = 0;
+	contradicts(&f);
+
+	begin_link(&f, arg, "more", "x");
+	add_link(&f, 2, SOCK_LINK_LISTENS, "y")->more_len = 100;
+	contradicts(&f);
+
+	begin_link(&f, arg, "twice", "x");
+	add_link(&f, 2, SOCK_LINK_LISTENS, "");
+	add_link(&f, 2, SOCK_LINK_LISTENS, "");
+	contradicts(&f);
+
+	begin_link(&f, arg, "cut", "x");		/* cut off, too */
+	add_link(&f, 2, SOCK_LINK_LISTENS, "");
+	end = stream_add(&f.stream, ENGINE_REC_SOCK_END, sizeof(*end), NULL, 0);
+	end->sock = 2;
+	end->action = SOCK_RULE_CLOSE;
+	contradicts(&f);
+
+	begin_link(&f, arg, "hole", "x");		/* the second byte is not there */
+	add_sent(&f, 2, 0, 2, "y");
+	contradicts(&f);
+
+	begin_link(&f, arg, "away", NULL);
+	add_sent(&f, 7, 0, 0, "x");
+	contradicts(&f);
+}
+
 static int setup(void **arg)
 {
 	find_ports();
@@ -436,6 +592,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_waiting, setup, scratch_teardown),
 		cmocka_unit_test_setup_teardown(test_ended, setup, scratch_teardown),
 		cmocka_unit_test_setup_teardown(test_cut, setup, scratch_teardown),
+		cmocka_unit_test_setup_teardown(test_link, setup, scratch_teardown),
+		cmocka_unit_test_setup_teardown(test_link_fails, setup, scratch_teardown),
+		cmocka_unit_test_setup_teardown(test_bad_link, setup, scratch_teardown),
 		cmocka_unit_test_setup_teardown(test_datagrams, setup, scratch_teardown),
 		cmocka_unit_test_setup_teardown(test_taken, setup, scratch_teardown),
 		cmocka_unit_test_setup_teardown(test_bad, setup, scratch_teardown),

@@ -11,12 +11,14 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 
 import daemon
 from daemon import Failure, Node, check, equal, wait_for
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 ADDRESSES = ('10.77.0.1', '10.77.0.2')
+WIDE = ('fd77::1', 'fd77::2')
 SPACES = ('stillpoint1', 'stillpoint2')
 PORT = 7140
 PEER_PORT = 5077
@@ -37,8 +39,9 @@ def make_network():
         sh('ip', 'netns', 'add', space)
     sh('ip', '-n', SPACES[0], 'link', 'add', 'cable', 'type', 'veth', 'peer', 'name', 'cable',
        'netns', SPACES[1])
-    for space, address in zip(SPACES, ADDRESSES):
+    for space, address, wide in zip(SPACES, ADDRESSES, WIDE):
         sh('ip', '-n', space, 'addr', 'add', f'{address}/24', 'dev', 'cable')
+        sh('ip', '-n', space, 'addr', 'add', f'{wide}/64', 'dev', 'cable', 'nodad')
         sh('ip', '-n', space, 'link', 'set', 'cable', 'up')
         sh('ip', '-n', space, 'link', 'set', 'lo', 'up')
 
@@ -68,15 +71,18 @@ class Pair:
         self.home = self.nodes[0]
         self.job = None
 
-    def begin(self, mode, size, addresses=ADDRESSES):
-        self.size = size
+    def begin(self, mode, size, addresses=ADDRESSES, **env):
+        self.begin_program('links_peer.py', [mode, str(size)], addresses, mode, size, **env)
+
+    def begin_program(self, program, args, addresses=ADDRESSES, mode='', size=0, **env):
+        self.mode, self.size = mode, size
         done = subprocess.run(
             [*self.home.prefix, f'{daemon.ARGS.bin}/ckptrun', '--socket', self.home.socket,
              '-n', '2', '--mpi', 'none',
              '--detach', '--hosts', 'n1,n2', '--', sys.executable,
-             f'{self.work}/links_peer.py', mode, str(size), *addresses],
+             f'{self.work}/{program}', *args, *addresses],
             stdin=subprocess.DEVNULL, capture_output=True, cwd=self.work,
-            timeout=120 * daemon.ARGS.slow)
+            env={**os.environ, **env}, timeout=120 * daemon.ARGS.slow)
         equal(done.returncode, 0, done.stderr.decode())
         self.job = int(done.stdout)
 
@@ -88,9 +94,9 @@ class Pair:
         return int(lines[-1].split()[1]) if lines else 0
 
     def gets_to(self, share):
-        wait_for(f'{share:%} of the bytes', 120,
-                 lambda: self.at(1) >= share * self.size and
-                 (self.at(0) >= share * self.size or 'half' in self.mode))
+        ranks = (1,) if self.mode == 'half' else (0, 1)
+        wait_for(f'{share:.0%} of the bytes', 120,
+                 lambda: all(self.at(rank) >= share * self.size for rank in ranks))
 
     def results(self):
         return [self.output(rank) for rank in (0, 1)]
@@ -100,17 +106,15 @@ class Pair:
               f'status; {self.output(0, "stderr")}{self.output(1, "stderr")}')
         return self.results()
 
-    def undisturbed(self, mode, size):
-        self.mode = mode
-        self.begin(mode, size)
+    def undisturbed(self, mode, size, *args, **env):
+        self.begin(mode, size, *args, **env)
         wanted = self.wait()
         for text in wanted:
             check('end ' in text, text)
         return wanted
 
-    def saved_and_killed(self, mode, size, share=0.3):
-        self.mode = mode
-        self.begin(mode, size)
+    def saved_and_killed(self, mode, size, *args, share=0.3, **env):
+        self.begin(mode, size, *args, **env)
         self.gets_to(share)
         done = self.home.json('checkpoint', str(self.job))
         self.gets_to(share + 0.2)
@@ -120,12 +124,13 @@ class Pair:
 
 
 def goes_on(pair):
-    """bytes are in flight both ways at three checkpoints: the job runs on to the right end"""
+    """bytes are in flight both ways at two checkpoints, and when doctor looks: the job runs on to
+    the right end"""
     wanted = pair.undisturbed('both', 6 << 20)
     pair.begin('both', 6 << 20)
     for share in (0.1, 0.35, 0.6):
         pair.gets_to(share)
-        pair.home.ctl('checkpoint', str(pair.job))
+        pair.home.ctl('doctor' if share > 0.5 else 'checkpoint', str(pair.job))
     equal(pair.wait(), wanted, 'result')
 
 
@@ -154,7 +159,137 @@ def exchanged(pair):
         pair.home = pair.nodes[0]
 
 
-TESTS = (goes_on, restarts, exchanged)
+def half_closed(pair):
+    """one end has sent all and said so, and the other still reads: it finds the end where it was"""
+    wanted = pair.undisturbed('half', 3 << 20)
+    pair.saved_and_killed('half', 3 << 20)
+    pair.home.ctl('restart', f'{pair.job}:1')
+    equal(pair.wait(), wanted, 'result')
+
+
+def many(pair):
+    """eight connections, accepted by a socket of IPv6 from addresses of IPv4"""
+    wanted = pair.undisturbed('many', 1 << 20)
+    pair.saved_and_killed('many', 1 << 20)
+    pair.nodes[1].ctl('restart', '--nodes', 'n2,n1', f'{pair.job}:1')
+    pair.home = pair.nodes[1]
+    try:
+        equal(pair.wait(), wanted, 'result')
+    finally:
+        pair.home = pair.nodes[0]
+
+
+def wide(pair):
+    """the same over IPv6, where the second rank listens"""
+    wanted = pair.undisturbed('both', 3 << 20, WIDE, LISTENER='1')
+    pair.saved_and_killed('both', 3 << 20, WIDE, LISTENER='1')
+    pair.nodes[1].ctl('restart', '--nodes', 'n2,n1', f'{pair.job}:1')
+    pair.home = pair.nodes[1]
+    try:
+        equal(pair.wait(), wanted, 'result')
+        equal(pair.output(0, 'stderr').split(), ['between', *reversed(WIDE)], 'addresses')
+    finally:
+        pair.home = pair.nodes[0]
+
+
+LISTENS = '''
+import socket, sys
+server = socket.create_server(('', int(sys.argv[1])))
+print('listens', flush=True)
+kept = []
+while True:
+    kept.append(server.accept())
+'''
+
+
+class Stranger:
+    """Somebody who is no part of the job, and listens on a node."""
+
+    def __init__(self, node, port):
+        self.process = subprocess.Popen([*node.prefix, sys.executable, '-c', LISTENS, str(port)],
+                                        stdout=subprocess.PIPE)
+
+    def __enter__(self):
+        equal(self.process.stdout.readline(), b'listens\n', 'the stranger')
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+
+
+def stranger(pair):
+    """a peer on the other node that is not the job's refuses the checkpoint; a rule that lets it go
+    does not touch the job's own connections"""
+    wanted = pair.undisturbed('turns', 1 << 20)
+    with Stranger(pair.nodes[1], PORT + 9):
+        pair.begin('turns', 1 << 20, STRANGER=f'{ADDRESSES[1]}:{PORT + 9}')
+        pair.gets_to(0.1)
+        said = pair.home.fails(3, f'{ADDRESSES[1]}:{PORT + 9}', 'checkpoint', str(pair.job))
+        check('outside' in said and str(PEER_PORT) not in said, said)
+        pair.home.fails(3, f'{ADDRESSES[1]}:{PORT + 9}', 'checkpoint', '--dry-run', str(pair.job))
+        pair.home.ctl('checkpoint', '--dry-run', '--sockets=close', str(pair.job))
+        generation = pair.home.json('checkpoint', '--sockets=close', str(pair.job))['generation']
+        pair.home.ctl('kill', str(pair.job), 'KILL')
+        pair.home.wait(pair.job)
+    pair.home.ctl('restart', f'{pair.job}:{generation}')
+    equal(pair.wait(), wanted, 'result')
+
+
+def waiting(pair):
+    """a connection that nobody has accepted refuses the checkpoint, and the job runs on"""
+    go = f'{pair.work}/go'
+    pair.begin('late', go)
+    pair.size = 1
+    pair.gets_to(1)
+    said = pair.home.fails(3, str(PEER_PORT), 'checkpoint', str(pair.job))
+    check('accepted' in said or 'outside' in said, said)
+    with open(go, 'w'):
+        pass
+    check(pair.wait()[0].endswith('end early\n'), pair.output(0))
+
+
+def taken(pair):
+    """the port of one end is taken, at the first node or at the second one: the restart says so
+    soon, nothing of the job is left, and the next one comes to the right end"""
+    for listener, node in enumerate(pair.nodes):
+        wanted = pair.undisturbed('turns', 1 << 20, LISTENER=str(listener))
+        pair.saved_and_killed('turns', 1 << 20, share=0.1, LISTENER=str(listener))
+        began = time.monotonic()
+        with Stranger(node, PEER_PORT):
+            said = pair.home.fails(1, str(PEER_PORT), 'restart', f'{pair.job}:1')
+        check('in use' in said, said)
+        # the first node is not left waiting for the second one, nor the other way round
+        check(time.monotonic() - began < 40 * daemon.ARGS.slow, 'it took too long')
+        wait_for('the end', 60, lambda: pair.home.job(pair.job)['state'] not in
+                 ('running', 'starting'))
+        pair.home.ctl('restart', f'{pair.job}:1')
+        equal(pair.wait(), wanted, f'result with {node.name}')
+
+
+def fewer_nodes(pair):
+    """on one node, or from the image of one node alone, the connections cannot be made"""
+    pair.saved_and_killed('turns', 1 << 20, share=0.1)
+    pair.home.fails(1, 'on as many nodes', 'restart', '--dry-run', '--nodes', 'n1',
+                    f'{pair.job}:1')
+    pair.home.fails(1, 'on as many nodes', 'restart', '--nodes', 'n1', f'{pair.job}:1')
+
+
+def ring(pair):
+    """a ring of ZeroMQ, with threads, epoll and event descriptors of its own: no token is lost"""
+    rounds = 60
+    pair.begin_program('links_zmq.py', [str(rounds)], size=rounds)
+    pair.gets_to(0.3)
+    pair.home.ctl('checkpoint', str(pair.job))
+    pair.gets_to(0.5)
+    pair.home.ctl('kill', str(pair.job), 'KILL')
+    pair.home.wait(pair.job)
+    pair.home.ctl('restart', f'{pair.job}:1')
+    for text in pair.wait():
+        equal(text.splitlines()[-1], f'end {200 * rounds} {rounds} {rounds} 0', 'count')
+
+
+TESTS = (goes_on, restarts, exchanged, half_closed, many, wide, stranger, waiting, taken,
+         fewer_nodes, ring)
 
 
 def main():
@@ -167,7 +302,8 @@ def main():
     args = daemon.ARGS = parser.parse_args()
     shutil.rmtree(args.work, ignore_errors=True)
     os.makedirs(args.work)
-    shutil.copy2(f'{HERE}/links_peer.py', args.work)
+    for program in ('links_peer.py', 'links_zmq.py'):
+        shutil.copy2(f'{HERE}/{program}', args.work)
     chosen = [t for t in TESTS if not args.only or t.__name__ in args.only.split(',')]
     make_network()
     pair = Pair(args.work)

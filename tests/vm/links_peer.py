@@ -4,15 +4,16 @@
 
     links_peer.py MODE BYTES ADDRESS0 ADDRESS1
 
-Rank 0 listens, and each sends BYTES that its number alone decides. The reader is slow, so queues
-are full most of the time. Each tells how far it is, and at the end the digest of what it has
-received.
+Rank 0 listens, or the one that LISTENER names in the environment, at an IPv6 address or at both
+kinds. A rank 0 with STRANGER, an address and a port, has a connection there, too. Each sends BYTES
+that its number alone decides. The reader is slow, so queues are full most of the time. Each tells
+how far it is, and at the end the digest of what it has received.
 
 MODE: both   both send at the same time
       half   rank 0 sends all and says that it is the end; rank 1 answers when it has read that
       turns  each waits for a block before it sends its next one: nothing is on its way for long
       many   as both, over eight connections at once
-      late   rank 1 connects, and rank 0 accepts when FILE exists (as BYTES: FILE)
+      late   rank 1 connects, and rank 0 accepts when FILE exists (in the place of BYTES)
 """
 import hashlib
 import os
@@ -74,35 +75,52 @@ def receive_all(connection, rank, number, total, pause=0.004):
     return digest.hexdigest()
 
 
-def connect(rank, addresses, count):
-    """COUNT connections between both ranks, in an order that both know."""
-    def small(s):
-        s.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 65536)
-        s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
-
-    made = [None] * count
-    if rank == 0:
+def listening(count):
+    """For IPv4 alone if there is one connection, so that both ends are of one family or of two."""
+    if count == 1 and ':' not in sys.argv[3]:
         server = socket.socket()
-        server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        small(server)
-        server.bind(('0.0.0.0', PORT))
-        server.listen(count)
+        place = ('0.0.0.0', PORT)
+    else:
+        server = socket.socket(socket.AF_INET6)
+        server.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        place = ('::', PORT)
+    server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    small(server)
+    server.bind(place)
+    server.listen(count)
+    return server
+
+
+def small(s):
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 65536)
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
+
+
+def connected(address):
+    while True:
+        one = socket.socket(socket.AF_INET6 if ':' in address else socket.AF_INET)
+        small(one)
+        try:
+            one.connect((address, PORT))
+            return one
+        except ConnectionRefusedError:
+            time.sleep(0.2)
+
+
+def connect(rank, addresses, count):
+    """COUNT connections between both ranks, in an order that both know; and what listens."""
+    listener = int(os.environ.get('LISTENER', '0'))
+    made = [None] * count
+    if rank == listener:
+        server = listening(count)
         for _ in range(count):
             one = server.accept()[0]
             made[one.recv(1)[0]] = one
         return made, server
     for i in range(count):
-        while True:
-            one = socket.socket()
-            small(one)
-            try:
-                one.connect((addresses[0], PORT))
-                break
-            except ConnectionRefusedError:
-                time.sleep(0.2)
-        one.send(bytes([i]))
-        one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        made[i] = one
+        made[i] = connected(addresses[listener])
+        made[i].send(bytes([i]))
+        made[i].setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return made, None
 
 
@@ -158,18 +176,13 @@ def turns(rank, connection, total):
 
 def late(rank, addresses, path):
     if rank == 0:
-        server = socket.socket()
-        server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        server.bind(('0.0.0.0', PORT))
-        server.listen(5)
+        server = listening(1)
         say('at', 1)
         while not os.path.exists(path):
             time.sleep(0.1)
         one = server.accept()[0]
         return one.recv(100).decode()
-    one = socket.socket()
-    while one.connect_ex((addresses[0], PORT)):
-        time.sleep(0.2)
+    one = connected(addresses[0])
     one.send(b'early')
     say('at', 1)
     return repr(one.recv(1))
@@ -181,22 +194,28 @@ def main():
     if mode == 'late':
         say('end', late(rank, addresses, size))
         return
+    stranger = None
+    if rank == 0 and 'STRANGER' in os.environ:
+        stranger = socket.create_connection(os.environ['STRANGER'].rsplit(':', 1))
     connections, server = connect(rank, addresses, 8 if mode == 'many' else 1)
     if mode in ('both', 'many'):
         said = both(rank, connections, int(size))
     elif mode == 'half':
-        said = half(rank, connections[0], int(size))
+        # the other end may have gone by the end
+        say('end', half(rank, connections[0], int(size)))
+        return
     else:
         said = turns(rank, connections[0], int(size))
-    own, remote = connections[0].getsockname()[0], connections[0].getpeername()[0]
     say('end', said)
-    print('between', own, remote, file=sys.stderr, flush=True)
+    print('between', *(name()[0].removeprefix('::ffff:')
+                       for name in (connections[0].getsockname, connections[0].getpeername)),
+          file=sys.stderr, flush=True)
     # whoever is done first does not end what the other one has yet to read
     for connection in connections:
         connection.shutdown(socket.SHUT_WR)
     for connection in connections:
         select.select([connection], [], [], 60)
-    del server
+    del server, stranger
 
 
 main()
