@@ -110,7 +110,7 @@ part(exclude_exec);
 part(crowd); part(queue_limit); part(lock_crowd);
 part(suspend); part(frozen_group); part(layout);
 part(owned);
-part(sample); part(sample_owned);
+part(sample); part(sample_owned); part(sent);
 part(writes); part(writes_full); part(writes_moved); part(writes_add); part(writes_umount);
 part(writes_state);
 part(writes_ended); part(writes_links); part(writes_long);

@@ -46,7 +46,7 @@ static const struct {
 	PART(killed_timed),   PART(orphaned),	    PART(killed_large), PART(track_forced),
 	PART(exclude_exec),   PART(crowd),	    PART(queue_limit),	PART(lock_crowd),
 	PART(suspend),	      PART(frozen_group),   PART(layout),
-	PART(sample),	      PART(sample_owned),
+	PART(sample),	      PART(sample_owned),   PART(sent),
 	PART(owned),	      PART(writes),	    PART(writes_full),	PART(writes_moved),
 	PART(writes_add),
 	PART(fail_nth),	      PART(fuzz),	    PART(writes_umount),

@@ -9,7 +9,7 @@ vm_ready || { echo "Bail out! no VM"; exit 1; }
 program=build/bin/tests/kselftest/capture_test
 [ -x "$program" ] || { echo "Bail out! no $program: run make"; exit 1; }
 
-parts='info target rights owned sample sample_owned phases regs process signals vmas
+parts='info target rights owned sample sample_owned sent phases regs process signals vmas
 	files locks pages special cookies stopped zombies vfork traced refusals waits handlers
 	kill killed_early killed_timed orphaned killed_large close pause pause_reads owner rmmod
 	storm forking continued continued_wait small_stack restarted reaped core freezer limits

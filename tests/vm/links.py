@@ -267,7 +267,7 @@ def taken(pair):
 
 
 def fewer_nodes(pair):
-    """on one node, or from the image of one node alone, the connections cannot be made"""
+    """on one node the connections cannot be made, and the restart says so"""
     pair.saved_and_killed('turns', 1 << 20, share=0.1)
     pair.home.fails(1, 'on as many nodes', 'restart', '--dry-run', '--nodes', 'n1',
                     f'{pair.job}:1')
