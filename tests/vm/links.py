@@ -7,8 +7,10 @@ so that it has an address and ports of its own; the two are connected as by a ca
 links_peer.py's.
 """
 import argparse
+import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -19,6 +21,7 @@ from daemon import Failure, Node, check, equal, wait_for
 HERE = os.path.dirname(os.path.realpath(__file__))
 ADDRESSES = ('10.77.0.1', '10.77.0.2')
 WIDE = ('fd77::1', 'fd77::2')
+CUT = ('10.78.0.1', '10.78.0.2')        # between which a test loses packets
 SPACES = ('stillpoint1', 'stillpoint2')
 PORT = 7140
 PEER_PORT = 5077
@@ -39,8 +42,9 @@ def make_network():
         sh('ip', 'netns', 'add', space)
     sh('ip', '-n', SPACES[0], 'link', 'add', 'cable', 'type', 'veth', 'peer', 'name', 'cable',
        'netns', SPACES[1])
-    for space, address, wide in zip(SPACES, ADDRESSES, WIDE):
+    for space, address, wide, cut in zip(SPACES, ADDRESSES, WIDE, CUT):
         sh('ip', '-n', space, 'addr', 'add', f'{address}/24', 'dev', 'cable')
+        sh('ip', '-n', space, 'addr', 'add', f'{cut}/24', 'dev', 'cable')
         sh('ip', '-n', space, 'addr', 'add', f'{wide}/64', 'dev', 'cable', 'nodad')
         sh('ip', '-n', space, 'link', 'set', 'cable', 'up')
         sh('ip', '-n', space, 'link', 'set', 'lo', 'up')
@@ -85,6 +89,15 @@ class Pair:
             env={**os.environ, **env}, timeout=120 * daemon.ARGS.slow)
         equal(done.returncode, 0, done.stderr.decode())
         self.job = int(done.stdout)
+
+    def shim(self, node):
+        """What the node knows of its shim of the job, if that lives."""
+        try:
+            with open(f'{node.base}/jobs/{self.job}/shim.json') as f:
+                known = json.load(f)
+        except (FileNotFoundError, ValueError):
+            return None
+        return known if daemon.alive(known['shim']) else None
 
     def output(self, rank, stream='stdout'):
         return self.home.output(self.job, f'{stream}.1' if rank else stream)
@@ -274,6 +287,48 @@ def fewer_nodes(pair):
     pair.home.fails(1, 'on as many nodes', 'restart', '--nodes', 'n1', f'{pair.job}:1')
 
 
+def begun(pair):
+    """A restart whose parts are both there, and wait for each other."""
+    process = subprocess.Popen(pair.home.argv('restart', f'{pair.job}:1'), stdin=subprocess.DEVNULL,
+                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    wait_for('both parts', 60, lambda: all(map(pair.shim, pair.nodes)))
+    time.sleep(3 * daemon.ARGS.slow)
+    check(process.poll() is None, 'the restart is over')
+    return process
+
+
+def ended_badly(pair, process):
+    began = time.monotonic()
+    said = process.communicate(timeout=60 * daemon.ARGS.slow)[0].decode()
+    check(process.returncode not in (0, None), f'status {process.returncode}: {said}')
+    check(time.monotonic() - began < 40 * daemon.ARGS.slow, 'it took too long')
+    wait_for('the ends of all parts', 60, lambda: not any(map(pair.shim, pair.nodes)))
+    wait_for('the end', 60, lambda: pair.home.job(pair.job)['state'] not in
+             ('running', 'starting'))
+
+
+def apart(pair):
+    """packets between the nodes are lost while the parts connect: a part that dies then, or a kill,
+    ends the restart; when they pass again, it goes on"""
+    wanted = pair.undisturbed('turns', 1 << 20, CUT)
+    pair.saved_and_killed('turns', 1 << 20, CUT, share=0.1)
+    sh('ip', '-n', SPACES[1], 'neigh', 'replace', CUT[0], 'lladdr', '02:00:00:00:00:99', 'dev',
+       'cable', 'nud', 'permanent')
+    try:
+        process = begun(pair)
+        os.kill(pair.shim(pair.nodes[1])['shim'], signal.SIGKILL)
+        ended_badly(pair, process)
+        process = begun(pair)
+        pair.home.ctl('kill', str(pair.job), 'KILL', check=False)
+        ended_badly(pair, process)
+        process = begun(pair)
+    finally:
+        sh('ip', '-n', SPACES[1], 'neigh', 'del', CUT[0], 'dev', 'cable')
+    said = process.communicate(timeout=120 * daemon.ARGS.slow)[0].decode()
+    equal(process.returncode, 0, said)
+    equal(pair.wait(), wanted, 'result')
+
+
 def ring(pair):
     """a ring of ZeroMQ, with threads, epoll and event descriptors of its own: no token is lost"""
     rounds = 60
@@ -289,7 +344,7 @@ def ring(pair):
 
 
 TESTS = (goes_on, restarts, exchanged, half_closed, many, wide, stranger, waiting, taken,
-         fewer_nodes, ring)
+         fewer_nodes, apart, ring)
 
 
 def main():
@@ -298,13 +353,15 @@ def main():
     parser.add_argument('--work', required=True)
     parser.add_argument('--slow', type=int, default=1)
     parser.add_argument('--only')
-    parser.add_argument('--slice')      # all tests share one pair of nodes
+    parser.add_argument('--slice', default='0/1')
     args = daemon.ARGS = parser.parse_args()
     shutil.rmtree(args.work, ignore_errors=True)
     os.makedirs(args.work)
     for program in ('links_peer.py', 'links_zmq.py'):
         shutil.copy2(f'{HERE}/{program}', args.work)
     chosen = [t for t in TESTS if not args.only or t.__name__ in args.only.split(',')]
+    part, parts = map(int, args.slice.split('/'))
+    chosen = chosen[part::parts]
     make_network()
     pair = Pair(args.work)
     failed = 0
