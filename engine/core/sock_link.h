@@ -22,16 +22,22 @@ enum sock_link_role {
 	SOCK_LINK_NONE = 0,
 	SOCK_LINK_LISTENS = 1,	/* in a restart this end is the one that listens */
 	SOCK_LINK_CONNECTS = 2,
+	SOCK_LINK_UNPAIRED = 3,	/* an answer alone, never in images: see struct sock_link */
 };
 
 /**
  * struct sock_link - a connection to the outside, as the nodes tell each other
+ *
+ * A socket that listens is told, too, with an empty @remote, once for each address of the node at
+ * which it can be reached: so a connection to it that has no other end in the job is noticed.
+ *
  * @sock: number of the socket in its tree
  * @accepted: a socket of the tree listens on its port
  * @got_seq: sequence number of the byte that this end's kernel waits for
  * @end_seq: sequence number behind the last byte that this end has sent
  * @link: answer: number of the link, the same at both ends; 0: the peer is not the job's
- * @role: answer: enum sock_link_role
+ * @role: answer: enum sock_link_role; SOCK_LINK_UNPAIRED: @remote is an address and port of another
+ *	tree of the job, which has told no end that fits
  * @own, @remote: "10.0.0.1:80", "[fe80::1]:80"; an IPv4 address in IPv6 is told as IPv4
  */
 struct sock_link {

@@ -28,7 +28,12 @@
 #include "engine/core/sock_link.h"
 #include "engine/dump/dump_run.h"
 
-#define STATE_CLOSE	7	/* TCP_CLOSE of <netinet/tcp.h>, which the kernel's headers hide */
+/* States of <netinet/tcp.h>, which the kernel's headers hide. */
+#define STATE_TIME_WAIT		6
+#define STATE_CLOSE		7
+#define STATE_CLOSE_WAIT	8
+#define STATE_LAST_ACK		9
+#define STATE_CLOSING		11
 
 /* ---------------------------------------------------------------- candidates */
 
@@ -108,6 +113,58 @@ static bool dump_sock_links_may(const struct dump *d, const struct ifaddrs *ours
 	       !dump_sock_links_is_here(ours, state_sock_remote(sock));
 }
 
+/* Tell the socket @sock, which listens, at @addr; 1, or 0: other nodes cannot reach it there. */
+static int dump_sock_links_listens_at(const struct state_sock *sock, const struct sockaddr *addr,
+				      struct sock_link *ret)
+{
+	struct sockaddr_storage at = { .ss_family = addr->sa_family };
+	const struct sockaddr *own = state_sock_own(sock);
+
+	if (!state_sock_addr_len(addr->sa_family) || dump_sock_links_is_narrow(addr))
+		return 0;
+	memcpy(&at, addr, state_sock_addr_len(addr->sa_family));
+	/* the port is at the same place in both families */
+	((struct sockaddr_in *)(void *)&at)->sin_port =
+		((const struct sockaddr_in *)(const void *)own)->sin_port;
+	*ret = (struct sock_link){ .sock = sock->rec->id };
+	dump_sock_links_text((const struct sockaddr *)&at, ret->own, sizeof(ret->own));
+	return 1;
+}
+
+static bool dump_sock_links_is_any(const struct sockaddr *addr)
+{
+	const struct sockaddr_in6 *in6 = (const void *)addr;
+	struct in_addr v4;
+
+	if (dump_sock_links_v4(addr, &v4))
+		return v4.s_addr == htonl(INADDR_ANY);
+	return IN6_IS_ADDR_UNSPECIFIED(&in6->sin6_addr);
+}
+
+/* Tell where @sock, which listens, can be reached; the number of links, at most @room. */
+static unsigned int dump_sock_links_listens(const struct ifaddrs *ours,
+					    const struct state_sock *sock, struct sock_link *ret,
+					    unsigned int room)
+{
+	const struct sockaddr *own = state_sock_own(sock);
+	unsigned int nr = 0;
+
+	if (!dump_sock_links_is_any(own))
+		return room ? (unsigned int)dump_sock_links_listens_at(sock, own, ret) : 0;
+	for (; ours && nr < room; ours = ours->ifa_next)
+		if (ours->ifa_addr && (own->sa_family == AF_INET6 ||
+				       ours->ifa_addr->sa_family == AF_INET))
+			nr += (unsigned int)dump_sock_links_listens_at(sock, ours->ifa_addr,
+								       &ret[nr]);
+	return nr;
+}
+
+static bool dump_sock_links_is_listener(const struct state_sock *sock)
+{
+	return !state_sock_is_unix(sock) && !state_sock_is_datagram(sock) &&
+	       sock->rec->state == CKPT_SOCK_LISTENS;
+}
+
 static void dump_sock_links_describe(const struct dump *d, const struct state_sock *sock,
 				     struct sock_link *ret)
 {
@@ -127,10 +184,11 @@ static int dump_sock_links_gather(struct dump *d, struct sock_link **ret_links)
 	struct state *state = d->cap.state;
 	struct ifaddrs *ours = NULL;
 	struct sock_link *links;
+	size_t room = state->nr_socks + SOCK_LINKS_MAX + 1;
 	int nr = 0;
 
 	*ret_links = NULL;
-	links = calloc(state->nr_socks + 1, sizeof(*links));
+	links = calloc(room, sizeof(*links));
 	if (!links || getifaddrs(&ours)) {
 		free(links);
 		return error_fail(d->error, links ? -errno : -ENOMEM,
@@ -140,6 +198,10 @@ static int dump_sock_links_gather(struct dump *d, struct sock_link **ret_links)
 	for (unsigned int i = 0; i < state->nr_socks; i++)
 		if (dump_sock_links_may(d, ours, &state->socks[i]))
 			dump_sock_links_describe(d, &state->socks[i], &links[nr++]);
+	for (unsigned int i = 0; i < state->nr_socks; i++)
+		if (dump_sock_links_is_listener(&state->socks[i]))
+			nr += (int)dump_sock_links_listens(ours, &state->socks[i], &links[nr],
+							   (unsigned int)room - (unsigned int)nr);
 	freeifaddrs(ours);
 	*ret_links = links;
 	return nr;
@@ -234,6 +296,42 @@ static int dump_sock_links_save(struct dump *d, const struct sock_link *link)
 	return ret;
 }
 
+/* Has the other end said that it sends no more, or has it gone? */
+static bool dump_sock_links_has_ended(int fd)
+{
+	struct tcp_info info = { .tcpi_state = 0 };
+	socklen_t len = sizeof(info);
+
+	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len))
+		return false;
+	return info.tcpi_state == STATE_TIME_WAIT || info.tcpi_state == STATE_CLOSE ||
+	       info.tcpi_state == STATE_CLOSE_WAIT || info.tcpi_state == STATE_LAST_ACK ||
+	       info.tcpi_state == STATE_CLOSING;
+}
+
+/* No rule may cut a connection within the job, unless its other end has ended it. */
+static int dump_sock_links_unpaired(struct dump *d, const struct sock_link *link)
+{
+	struct state_sock *sock = state_sock_find(d->cap.state, link->sock);
+	_cleanup_fd_ int fd = dump_file_fd(d, sock->file);
+
+	if (fd < 0)
+		return fd;
+	if (dump_sock_links_has_ended(fd))
+		return 0;
+	sock->linked = true;
+	dump_sockets_refuse_link(&d->cap, sock, "has no other end that could be saved", d->error);
+	return 0;
+}
+
+static int dump_sock_links_decide(struct dump *d, const struct sock_link *link)
+{
+	if (link->link)
+		return dump_sock_links_save(d, link);
+	return link->role == SOCK_LINK_UNPAIRED && link->remote[0] ?
+	       dump_sock_links_unpaired(d, link) : 0;
+}
+
 /* ---------------------------------------------------------------- all */
 
 bool dump_sock_links_wanted(const struct dump_options *options)
@@ -252,14 +350,14 @@ int dump_sock_links(struct dump *d)
 	if (nr < 0)
 		return nr;
 	if (nr > SOCK_LINKS_MAX)
-		return error_fail(d->error, -E2BIG, "the tree has %d connections to the outside, "
-				  "at most %d can be saved on one node", nr, SOCK_LINKS_MAX);
+		return error_fail(d->error, -E2BIG, "the tree has more than %d connections to "
+				  "the outside and addresses that it listens at, more than "
+				  "can be saved on one node", SOCK_LINKS_MAX);
 	ret = d->options->links(d->options->hold_arg, links, (unsigned int)nr);
 	if (ret)
 		return error_fail(d->error, ret, "the nodes of the job did not agree on the "
 				  "connections between them: %s", strerror(-ret));
 	for (int i = 0; !ret && i < nr; i++)
-		if (links[i].link)
-			ret = dump_sock_links_save(d, &links[i]);
+		ret = dump_sock_links_decide(d, &links[i]);
 	return ret ? ret : dump_sockets_check_rest(&d->cap, d->error);
 }

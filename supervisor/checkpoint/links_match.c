@@ -3,7 +3,8 @@
  * Pairs of connections of the nodes of a job; see links_match.h.
  *
  * The nodes' words are compared, and nothing else: no node is asked, and no socket is looked at. In
- * doubt a connection is no pair, and its node refuses it as one to a stranger.
+ * doubt a connection is no pair, and its node refuses it as one to a stranger, or, if the remote
+ * address is another node's, as one that no rule may cut.
  */
 #include "supervisor/checkpoint/links_match.h"
 
@@ -60,6 +61,57 @@ static json_t *links_index(const json_t *told)
 		}
 	}
 	return index;
+}
+
+/* Who has told each address as his own: {"own": node}; null: several nodes have. */
+static json_t *links_owners(const json_t *told)
+{
+	json_t *owners = json_object(), *known;
+	const json_t *list, *one;
+	struct links_end end;
+	size_t node, i;
+
+	json_array_foreach(told, node, list) {
+		json_array_foreach(list, i, one) {
+			links_end_read(one, &end);
+			known = json_object_get(owners, end.own);
+			if (!known)
+				json_object_set_new(owners, end.own, json_integer((json_int_t)node));
+			else if (json_integer_value(known) != (json_int_t)node)
+				json_object_set_new(owners, end.own, json_null());
+		}
+	}
+	return owners;
+}
+
+/* Is the remote address one of another node's tree? In doubt it is. */
+static bool links_is_ours(const json_t *owners, size_t node, const struct links_end *end)
+{
+	const json_t *owner = json_object_get(owners, end->remote);
+
+	return owner && (!json_is_integer(owner) ||
+			 json_integer_value(owner) != (json_int_t)node);
+}
+
+/* Mark the connections to addresses of the job that have no other end. */
+static void links_mark_unpaired(const json_t *told, json_t *answer)
+{
+	json_t *owners = links_owners(told);
+	const json_t *list, *one;
+	struct links_end end;
+	size_t node, i;
+
+	json_array_foreach(told, node, list) {
+		json_array_foreach(list, i, one) {
+			json_t *pair = json_array_get(json_array_get(answer, node), i);
+
+			links_end_read(one, &end);
+			if (!json_integer_value(json_array_get(pair, 0)) &&
+			    links_is_ours(owners, node, &end))
+				json_array_set_new(pair, 1, json_integer(SOCK_LINK_UNPAIRED));
+		}
+	}
+	json_decref(owners);
 }
 
 /*
@@ -134,5 +186,6 @@ json_t *links_match(const json_t *told)
 		for (i = 0; i < json_array_size(list); i++)
 			links_pair(told, index, answer, (json_int_t)node, (json_int_t)i, &link);
 	json_decref(index);
+	links_mark_unpaired(told, answer);
 	return answer;
 }

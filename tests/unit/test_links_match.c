@@ -112,6 +112,32 @@ static void addresses_of_several_are_no_pair(void **state)
 	json_decref(answer);
 }
 
+/* Nothing but a pair is a link, but an address of the job's is no stranger's. */
+static void an_end_that_is_missing_is_not_a_strangers(void **state)
+{
+	/* the other end waits to be accepted: the socket that listens is told alone */
+	json_t *answer = match("[[[\"" B "\", \"" A "\", 0, 100, 200]],"
+			       " [[\"" A "\", \"\", 0, 0, 0], [\"10.0.0.3:80\", \"\", 0, 0, 0]]]");
+
+	assert_int_equal(number(answer, 0, 0), 0);
+	assert_int_equal(role(answer, 0, 0), SOCK_LINK_UNPAIRED);
+	assert_int_equal(number(answer, 1, 0), 0);
+	assert_int_equal(role(answer, 1, 0), SOCK_LINK_NONE);
+	json_decref(answer);
+	/* numbers that do not fit */
+	answer = match("[[[\"" A "\", \"" B "\", 0, 100, 200]],"
+		       " [[\"" B "\", \"" A "\", 0, 201, 100]]]");
+	assert_int_equal(role(answer, 0, 0), SOCK_LINK_UNPAIRED);
+	assert_int_equal(role(answer, 1, 0), SOCK_LINK_UNPAIRED);
+	json_decref(answer);
+	/* another port of the same address, and one's own address */
+	answer = match("[[[\"" A "\", \"10.0.0.2:22\", 0, 1, 2], [\"" B "\", \"" A "\", 0, 3, 4]],"
+		       " [[\"" B "\", \"\", 0, 0, 0]]]");
+	assert_int_equal(role(answer, 0, 0), SOCK_LINK_NONE);
+	assert_int_equal(role(answer, 0, 1), SOCK_LINK_NONE);
+	json_decref(answer);
+}
+
 static void words_that_are_none(void **state)
 {
 	assert_null(match("[[[\"" A "\", \"" B "\", 0, 100]]]"));
@@ -129,6 +155,7 @@ int main(void)
 		cmocka_unit_test(numbers_that_do_not_fit),
 		cmocka_unit_test(strangers_are_no_pair),
 		cmocka_unit_test(addresses_of_several_are_no_pair),
+		cmocka_unit_test(an_end_that_is_missing_is_not_a_strangers),
 		cmocka_unit_test(words_that_are_none),
 	};
 
