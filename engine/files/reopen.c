@@ -11,6 +11,7 @@
  */
 #include "engine/core/state_kind.h"
 #include "engine/files/reopen_find.h"
+#include "engine/files/reopen_links.h"
 #include "engine/files/reopen_sock.h"
 
 #include <errno.h>
@@ -293,8 +294,11 @@ int reopen_late(struct reopen *r)
 
 int reopen_all(struct reopen *r)
 {
-	int ret = reopen_shm_dir(r);
+	/* first: other nodes wait for a limited time, and files may take long */
+	int ret = reopen_links(r);
 
+	if (!ret)
+		ret = reopen_shm_dir(r);
 	if (!ret)
 		ret = reopen_carried(r);
 	for (unsigned int i = 0; !ret && state_kinds[i]; i++)

@@ -8,14 +8,13 @@
  * gets a connection that is not for it; a stranger that connects meanwhile is turned away, as if
  * the program were not there yet.  An end whose peer has gone gets one for now.
  *
- * Connections to other nodes of the job come first of all (reopen_links.c).
+ * Connections to other nodes of the job are there by then (reopen_links.c).
  *
  * All sockets of TCP have SO_REUSEADDR while they are made, as those that share a port could not
  * be bound one by one otherwise.  A port may be held by a connection that ended a moment ago, for
  * a minute; TCP_REPAIR, which needs rights, lets us have it.
  */
 #include "engine/files/reopen_inet.h"
-#include "engine/files/reopen_links.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -342,7 +341,7 @@ static int reopen_inet_make(struct reopen *r, const struct state_sock *sock)
 
 int reopen_inets(struct reopen *r)
 {
-	int ret = reopen_links(r);
+	int ret = 0;
 
 	for (unsigned int round = 0; round < 2; round++)
 		for (unsigned int i = 0; !ret && i < r->state->nr_socks; i++) {
