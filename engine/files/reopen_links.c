@@ -31,6 +31,7 @@
 #include "base/error.h"
 
 #define LINKS_MS	120000	/* until the part of another node must be as far */
+#define BUSY_MS		60000	/* for which an ended connection may hold a port */
 #define AGAIN_MS	50	/* between two attempts to connect */
 
 struct reopen_links {
@@ -39,9 +40,13 @@ struct reopen_links {
 	struct {
 		int fd;
 		struct sockaddr_in6 own;	/* mapped */
+		const struct reopen_link *link;	/* the first one that has it */
+		bool bound;
+		bool listens;	/* false: the port is not free yet */
 	} *listeners;
 	unsigned int nr_listeners;
 	struct pollfd *polls;	/* listeners, then links */
+	int64_t busy_until_ms;	/* until then a port that is in use may get free */
 };
 
 /* ---------------------------------------------------------------- addresses */
@@ -230,11 +235,28 @@ static int reopen_link_begin(struct reopen *r, struct reopen_link *link)
 	return ret ? reopen_link_error(r, link, ret) : 0;
 }
 
+/* Listen, or try again later: an ended connection has the port for a while. */
+static int reopen_links_try_listen(struct reopen *r, struct reopen_links *l, unsigned int at)
+{
+	const struct reopen_link *link = l->listeners[at].link;
+	int fd = l->listeners[at].fd;
+	int ret = l->listeners[at].bound ? 0 : bind(fd, (const void *)&link->own_addr,
+		       state_sock_addr_len(link->sock->rec->family)) ? -errno : 0;
+
+	l->listeners[at].bound = !ret;
+	if (!ret && listen(fd, SOMAXCONN))
+		ret = -errno;
+	if (ret == -EADDRINUSE && clock_monotonic_ms() < l->busy_until_ms)
+		return 0;
+	l->listeners[at].listens = !ret;
+	return ret ? reopen_link_error(r, link, ret) : 0;
+}
+
 /* Listen at the own address of @link, unless a link before it does. */
 static int reopen_links_listen(struct reopen *r, struct reopen_links *l,
 			       const struct reopen_link *link)
 {
-	int fd, ret;
+	int fd;
 
 	for (unsigned int i = 0; i < l->nr_listeners; i++)
 		if (reopen_links_same(&l->listeners[i].own, &link->own))
@@ -243,12 +265,9 @@ static int reopen_links_listen(struct reopen *r, struct reopen_links *l,
 	if (fd < 0)
 		return reopen_link_error(r, link, fd);
 	l->listeners[l->nr_listeners].fd = fd;
-	l->listeners[l->nr_listeners++].own = link->own;
-	ret = bind(fd, (struct sockaddr *)&link->own_addr,
-		   state_sock_addr_len(link->sock->rec->family)) ? -errno : 0;
-	if (!ret && listen(fd, SOMAXCONN))
-		ret = -errno;
-	return ret ? reopen_link_error(r, link, ret) : 0;
+	l->listeners[l->nr_listeners].own = link->own;
+	l->listeners[l->nr_listeners].link = link;
+	return reopen_links_try_listen(r, l, l->nr_listeners++);
 }
 
 static int reopen_links_begin(struct reopen *r, struct reopen_links *l)
@@ -256,6 +275,7 @@ static int reopen_links_begin(struct reopen *r, struct reopen_links *l)
 	unsigned int nr = r->state->nr_socks;
 	int ret = 0;
 
+	l->busy_until_ms = clock_monotonic_ms() + BUSY_MS;
 	l->links = calloc(nr + 1, sizeof(*l->links));
 	l->listeners = calloc(nr + 1, sizeof(*l->listeners));
 	l->polls = calloc(2 * (size_t)nr + 1, sizeof(*l->polls));
@@ -301,6 +321,12 @@ static bool reopen_link_may_come(int err)
 	       err == -EHOSTUNREACH || err == -ENETUNREACH || err == -EPIPE;
 }
 
+/* An ended connection may have the port, or the very same addresses, for a while. */
+static bool reopen_link_may_get_free(int err)
+{
+	return err == -EADDRINUSE || err == -EADDRNOTAVAIL;
+}
+
 static int reopen_link_connect(struct reopen_link *link)
 {
 	socklen_t len = state_sock_addr_len(link->sock->rec->family);
@@ -328,7 +354,8 @@ static int reopen_link_connected(struct reopen_link *link)
 	return -error;
 }
 
-static int reopen_link_step(struct reopen *r, struct reopen_link *link, short events)
+/* @patient: a port that is in use may get free. */
+static int reopen_link_step(struct reopen *r, struct reopen_link *link, short events, bool patient)
 {
 	bool connects = link->sock->link->role == SOCK_LINK_CONNECTS;
 	int ret = 0;
@@ -342,7 +369,7 @@ static int reopen_link_step(struct reopen *r, struct reopen_link *link, short ev
 	if (ret >= 0)
 		return 0;
 	/* whoever connects to us may be a stranger, and the right one comes later */
-	if (connects && !reopen_link_may_come(ret))
+	if (connects && !reopen_link_may_come(ret) && !(patient && reopen_link_may_get_free(ret)))
 		return reopen_link_error(r, link, ret);
 	reopen_link_drop(link);
 	return 0;
@@ -380,7 +407,9 @@ static bool reopen_links_wait(struct reopen_links *l)
 	unsigned int nr = 0, open = 0;
 
 	for (unsigned int i = 0; i < l->nr_listeners; i++)
-		l->polls[nr++] = (struct pollfd){ .fd = l->listeners[i].fd, .events = POLLIN };
+		l->polls[nr++] = (struct pollfd){
+			.fd = l->listeners[i].listens ? l->listeners[i].fd : -1, .events = POLLIN,
+		};
 	for (unsigned int i = 0; i < l->nr; i++) {
 		const struct reopen_link *link = &l->links[i];
 		bool done = reopen_link_is_done(link);
@@ -402,14 +431,18 @@ static int reopen_links_meet(struct reopen *r, struct reopen_links *l)
 	int ret = 0;
 
 	while (!ret && reopen_links_wait(l)) {
-		for (unsigned int i = 0; i < l->nr_listeners; i++)
-			if (l->polls[i].revents)
+		for (unsigned int i = 0; !ret && i < l->nr_listeners; i++) {
+			if (!l->listeners[i].listens)
+				ret = reopen_links_try_listen(r, l, i);
+			else if (l->polls[i].revents)
 				reopen_links_accept(l, i);
+		}
 		for (unsigned int i = 0; !ret && i < l->nr; i++) {
 			if (reopen_link_is_done(&l->links[i]))
 				continue;
 			ret = reopen_link_step(r, &l->links[i],
-					       l->polls[l->nr_listeners + i].revents);
+					       l->polls[l->nr_listeners + i].revents,
+					       clock_monotonic_ms() < l->busy_until_ms);
 			if (!ret && clock_monotonic_ms() > end &&
 			    !reopen_link_is_done(&l->links[i]))
 				ret = reopen_link_error(r, &l->links[i], -ETIMEDOUT);

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <linux/ckpt.h>
@@ -125,11 +126,23 @@ static bool links_fits(const struct links_end *from, const struct links_end *to)
 	return left <= 2 * CKPT_SOCK_QUEUE_MAX;
 }
 
-/* Does @a listen in a restart? */
+static unsigned long links_port(const char *address)
+{
+	const char *colon = strrchr(address, ':');
+
+	return colon ? strtoul(colon + 1, NULL, 10) : 0;
+}
+
+/*
+ * Does @a listen in a restart? Where nobody knows which end was accepted, the lower port: those of
+ * clients, which the kernel has chosen, are high.
+ */
 static bool links_listens(const struct links_end *a, const struct links_end *b)
 {
 	if (!a->accepted != !b->accepted)
 		return a->accepted;
+	if (links_port(a->own) != links_port(b->own))
+		return links_port(a->own) < links_port(b->own);
 	return strcmp(a->own, b->own) < 0;
 }
 

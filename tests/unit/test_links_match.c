@@ -72,6 +72,12 @@ static void one_end_listens(void **state)
 	assert_int_equal(role(answer, 0, 0) + role(answer, 1, 0),
 			 SOCK_LINK_LISTENS + SOCK_LINK_CONNECTS);
 	json_decref(answer);
+	/* a server that has closed the socket that listened: its port is the lower one */
+	answer = match("[[[\"10.0.0.1:40000\", \"10.0.0.2:9999\", 0, 0, 0]],"
+		       " [[\"10.0.0.2:9999\", \"10.0.0.1:40000\", 0, 0, 0]]]");
+	assert_int_equal(role(answer, 0, 0), SOCK_LINK_CONNECTS);
+	assert_int_equal(role(answer, 1, 0), SOCK_LINK_LISTENS);
+	json_decref(answer);
 }
 
 static void sequence_numbers_may_wrap(void **state)
