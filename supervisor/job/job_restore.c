@@ -82,8 +82,12 @@ static void job_restore_on_progress(json_t *progress, void *arg)
 		r->ops->held(r->arg);
 		return;
 	}
-	/* files are put back: the init is not to be killed before it is held, and told to end */
-	if (r->hold && phase && !strcmp(phase, SPEC_NEXT))
+	/*
+	 * Files are put back: the init is not to be killed before it is held, and told to end. A
+	 * part with links may be killed before, as it waits for other nodes.
+	 */
+	if (r->hold && phase && (!strcmp(phase, SPEC_NEXT) ||
+				 (r->links && !strcmp(phase, "commit") && !r->job->answered_ms)))
 		r->job->answered_ms = LOOKING_MS;
 	if (r->ops->progress)
 		r->ops->progress(progress, r->arg);

@@ -308,10 +308,19 @@ static void end_start(const struct job *job)
 		kill(id.init, SIGKILL);
 }
 
-/* Is the part here started, or restored? At the home it is that of a restart. */
+bool parts_has_links(const struct parts *p)
+{
+	return json_object_get(p->restore, "links");
+}
+
+/*
+ * Is the part here started, or restored, so that its first process may be killed? At the home only
+ * a restore that waits for other nodes: one that was told to go on or to end may put files back.
+ */
 static bool parts_restores_here(const struct parts *p)
 {
-	return p->start || (!p->node && p->starting && p->restore && !p->part[0].ended);
+	return p->start || (!p->node && p->starting && parts_has_links(p) && !p->part[0].ended &&
+			    !p->job->answered_ms);
 }
 
 void parts_end_here(struct parts *p, int code, const char *text)

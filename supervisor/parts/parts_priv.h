@@ -100,6 +100,8 @@ struct parts {
 	unsigned int nr_ends;
 };
 
+/* Are parts restored that connect to each other, and wait for each other before? */
+bool parts_has_links(const struct parts *parts);
 /* Index of the @node-th node in the hosts file. */
 int parts_host(const struct parts *parts, unsigned int node);
 const char *parts_name(const struct parts *parts, unsigned int node);
