@@ -119,6 +119,11 @@ bool parts_lost(const struct parts *parts);
 typedef void (*parts_started_fn)(json_t *outcome, void *arg);
 void parts_start(struct parts *parts, const json_t *restore, const json_t *credential,
 		 void (*held)(void *arg), parts_started_fn fn, void *arg);
+/*
+ * Ask held parts again that have not reported of late: they may be gone, and nothing runs yet.
+ * True: some are asked, and held() is called once more.
+ */
+bool parts_ask_unheard(struct parts *parts);
 /* Have the parts that are held look at files that others have put back; then @held is called. */
 void parts_look(struct parts *parts);
 /* Let the parts run that are held. */

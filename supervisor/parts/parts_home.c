@@ -322,8 +322,7 @@ static void parts_home_fail(struct parts *p, unsigned int node, const json_t *ou
 		p->failure = outcome_of_node(outcome, parts_name(p, node));
 }
 
-/* Ask held parts again that do not report: they may be gone, and nothing runs yet. */
-static bool parts_home_ask_unheard(struct parts *p)
+bool parts_ask_unheard(struct parts *p)
 {
 	unsigned int i;
 
@@ -349,7 +348,7 @@ static void parts_home_started(struct parts *p)
 		return;
 	}
 	if (p->held && !p->going) {
-		if (!parts_home_ask_unheard(p))
+		if (!parts_ask_unheard(p))
 			p->held(p->arg);
 		return;
 	}

@@ -354,7 +354,8 @@ static void restart_on_held(void *arg)
 	if (r->together) {
 		if (parts_start_failed(r->job->parts))
 			job_restore_answer(r->job, false);
-		else if (r->others_ready)
+		/* the others may have waited for long: those that do not report are asked again */
+		else if (r->others_ready && !parts_ask_unheard(r->job->parts))
 			restart_on_all_held(r);
 		return;
 	}
