@@ -375,6 +375,8 @@ static void parts_home_on_start(const json_t *outcome, void *arg)
 		parts_home_fail(p, part->number, outcome);
 	else if (p->restore && (!p->held || p->going))
 		job_restore_add_figures(p->figures, json_object_get(outcome, "result"));
+	if (p->failure && p->starts && !p->ending && parts_has_links(p))
+		parts_end_all(p, 0, NULL);	/* the others wait for a part that never comes */
 	parts_home_started(p);
 }
 
