@@ -64,7 +64,7 @@ static json_t *links_index(const json_t *told)
 	return index;
 }
 
-/* Who has told each address as his own: {"own": node}; null: several nodes have. */
+/* Find the node that has told each address as its own: {"own": node}; null: several have. */
 static json_t *links_owners(const json_t *told)
 {
 	json_t *owners = json_object(), *known;
@@ -77,7 +77,8 @@ static json_t *links_owners(const json_t *told)
 			links_end_read(one, &end);
 			known = json_object_get(owners, end.own);
 			if (!known)
-				json_object_set_new(owners, end.own, json_integer((json_int_t)node));
+				json_object_set_new(owners, end.own,
+						    json_integer((json_int_t)node));
 			else if (json_integer_value(known) != (json_int_t)node)
 				json_object_set_new(owners, end.own, json_null());
 		}
