@@ -351,15 +351,11 @@ static void restart_on_held(void *arg)
 	}
 	restart_restored_time(r);
 	r->ready = true;
-	if (r->together) {
-		if (parts_start_failed(r->job->parts))
-			job_restore_answer(r->job, false);
-		/* the others may have waited for long: those that do not report are asked again */
-		else if (r->others_ready && !parts_ask_unheard(r->job->parts))
-			restart_on_all_held(r);
-		return;
-	}
-	restart_begin_others(r);
+	if (!r->together)
+		restart_begin_others(r);
+	/* the others may have waited for long: those that do not report are asked again */
+	else if (r->others_ready && !parts_ask_unheard(r->job->parts))
+		restart_on_all_held(r);
 }
 
 /* The restore here has failed while other nodes may have parts. Takes over @outcome. */

@@ -174,16 +174,16 @@ def exchanged(pair):
 
 def half_closed(pair):
     """one end has sent all and said so, and the other still reads: it finds the end where it was"""
-    wanted = pair.undisturbed('half', 3 << 20)
-    pair.saved_and_killed('half', 3 << 20)
+    wanted = pair.undisturbed('half', 6 << 20)
+    pair.saved_and_killed('half', 6 << 20)
     pair.home.ctl('restart', f'{pair.job}:1')
     equal(pair.wait(), wanted, 'result')
 
 
 def many(pair):
     """eight connections, accepted by a socket of IPv6 from addresses of IPv4"""
-    wanted = pair.undisturbed('many', 1 << 20)
-    pair.saved_and_killed('many', 1 << 20)
+    wanted = pair.undisturbed('many', 3 << 20)
+    pair.saved_and_killed('many', 3 << 20)
     pair.nodes[1].ctl('restart', '--nodes', 'n2,n1', f'{pair.job}:1')
     pair.home = pair.nodes[1]
     try:
@@ -194,8 +194,8 @@ def many(pair):
 
 def wide(pair):
     """the same over IPv6, where the second rank listens"""
-    wanted = pair.undisturbed('both', 3 << 20, WIDE, LISTENER='1')
-    pair.saved_and_killed('both', 3 << 20, WIDE, LISTENER='1')
+    wanted = pair.undisturbed('both', 6 << 20, WIDE, LISTENER='1')
+    pair.saved_and_killed('both', 6 << 20, WIDE, LISTENER='1')
     pair.nodes[1].ctl('restart', '--nodes', 'n2,n1', f'{pair.job}:1')
     pair.home = pair.nodes[1]
     try:
