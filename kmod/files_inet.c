@@ -509,6 +509,8 @@ static int ckpt_inet_emit_sent(struct ckpt_collect *c, const struct ckpt_object 
 	struct ckpt_rec_sock_sent *rec;
 	u32 fin = sk->sk_shutdown & SEND_SHUTDOWN ? 1 : 0;	/* has a number of its own */
 	u32 seq = obj->sock.sent_seq, done = 0, part;
+	/* an end that was read has a number of its own, too */
+	u32 ended = sock_flag(sk, SOCK_DONE) && tp->copied_seq == tp->rcv_nxt ? 1 : 0;
 
 	if (fin && seq == tp->write_seq)
 		seq--;		/* it is acknowledged, too */
@@ -524,7 +526,7 @@ static int ckpt_inet_emit_sent(struct ckpt_collect *c, const struct ckpt_object 
 		if (!rec)
 			return -ENOMEM;
 		rec->sock = obj->id;
-		rec->read_seq = tp->copied_seq;
+		rec->read_seq = tp->copied_seq - ended;
 		rec->sent_seq = seq + done;
 		rec->data_len = part;
 		if (part)

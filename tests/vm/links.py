@@ -107,7 +107,7 @@ class Pair:
         return int(lines[-1].split()[1]) if lines else 0
 
     def gets_to(self, share):
-        ranks = (1,) if self.mode == 'half' else (0, 1)
+        ranks = {'half': (1,), 'answer': (0,)}.get(self.mode, (0, 1))
         wait_for(f'{share:.0%} of the bytes', 120,
                  lambda: all(self.at(rank) >= share * self.size for rank in ranks))
 
@@ -178,6 +178,33 @@ def half_closed(pair):
     pair.saved_and_killed('half', 6 << 20)
     pair.home.ctl('restart', f'{pair.job}:1')
     equal(pair.wait(), wanted, 'result')
+
+
+def answer(pair):
+    """one end sends nothing, the other has read that and sends all: checkpointed twice"""
+    wanted = pair.undisturbed('answer', 6 << 20)
+    pair.saved_and_killed('answer', 6 << 20)
+    pair.home.ctl('restart', f'{pair.job}:1')
+    pair.gets_to(0.6)
+    pair.home.ctl('checkpoint', str(pair.job))
+    pair.home.ctl('kill', str(pair.job), 'KILL')
+    pair.home.wait(pair.job)
+    pair.home.ctl('restart', f'{pair.job}:2')
+    equal(pair.wait(), wanted, 'result')
+
+
+def orphan(pair):
+    """one end is closed while its bytes are on their way: a rule does not cut the other end"""
+    go = f'{pair.work}/read'
+    pair.begin('orphan', go)
+    pair.size = 1
+    pair.gets_to(1)
+    said = pair.home.fails(3, str(PEER_PORT), 'checkpoint', '--sockets=close', str(pair.job))
+    check('no other end' in said, said)
+    with open(go, 'w'):
+        pass
+    first, second = pair.wait()
+    equal(first.splitlines()[-1], second.splitlines()[-1], 'bytes')
 
 
 def many(pair):
@@ -344,8 +371,8 @@ def ring(pair):
         equal(text.splitlines()[-1], f'end {200 * rounds} {rounds} {rounds} 0', 'count')
 
 
-TESTS = (goes_on, restarts, exchanged, half_closed, many, wide, stranger, waiting, taken,
-         fewer_nodes, apart, ring)
+TESTS = (goes_on, restarts, exchanged, half_closed, answer, orphan, many, wide, stranger, waiting,
+         taken, fewer_nodes, apart, ring)
 
 
 def main():

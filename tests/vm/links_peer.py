@@ -13,6 +13,8 @@ MODE: both   both send at the same time
       half   rank 0 sends all and says that it is the end; rank 1 answers when it has read that
       turns  each waits for a block before it sends its next one: nothing is on its way for long
       many   as both, over eight connections at once
+      answer rank 0 says at once that it sends nothing; rank 1 reads that and sends all
+      orphan rank 1 sends what the connection takes and closes it; rank 0 reads when FILE exists
       late   rank 1 connects, and rank 0 accepts when FILE exists (in the place of BYTES)
 """
 import hashlib
@@ -174,6 +176,47 @@ def turns(rank, connection, total):
     return digest.hexdigest()
 
 
+def answer(rank, connection, total):
+    if rank == 0:
+        connection.shutdown(socket.SHUT_WR)
+        return receive_all(connection, 1, 0, total)
+    end = connection.recv(1)
+    if end:
+        raise SystemExit(f'{end} instead of the end')
+    say('at', 0)
+    send_all(connection, 1, 0, total, False)
+    return ''
+
+
+def orphan(rank, connection, path):
+    if rank == 0:
+        say('at', 1)
+        while not os.path.exists(path):
+            time.sleep(0.1)
+        digest, got = hashlib.sha256(), 0
+        while piece := connection.recv(PIECE):
+            digest.update(piece)
+            got += len(piece)
+        return f'{got} {digest.hexdigest()}'
+    data, digest, sent = Bytes(1, 0), hashlib.sha256(), 0
+    connection.setblocking(False)
+    try:
+        while True:
+            piece = data.next(PIECE)
+            n = connection.send(piece)
+            digest.update(piece[:n])
+            sent += n
+            if n < len(piece):
+                break
+    except BlockingIOError:
+        pass
+    connection.close()
+    say('at', 1)
+    while not os.path.exists(path):
+        time.sleep(0.1)
+    return f'{sent} {digest.hexdigest()}'
+
+
 def late(rank, addresses, path):
     if rank == 0:
         server = listening(1)
@@ -200,6 +243,12 @@ def main():
     connections, server = connect(rank, addresses, 8 if mode == 'many' else 1)
     if mode in ('both', 'many'):
         said = both(rank, connections, int(size))
+    elif mode == 'orphan':
+        say('end', orphan(rank, connections[0], size))
+        return
+    elif mode == 'answer':
+        say('end', answer(rank, connections[0], int(size)))
+        return
     elif mode == 'half':
         # the other end may have gone by the end
         say('end', half(rank, connections[0], int(size)))

@@ -114,8 +114,8 @@ struct ckpt_rec_sock_msg {
  * @data_len: bytes of data
  *
  * A socket has one at least, with no data if all is acknowledged.  The data of the next one goes on
- * where that of the first one ends.  Sequence numbers are those of bytes: that of a FIN is left
- * out.
+ * where that of the first one ends.  Sequence numbers are those of bytes: that of a FIN, sent or
+ * read, is left out.
  * Then: the data, padded.
  */
 struct ckpt_rec_sock_sent {
