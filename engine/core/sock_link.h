@@ -14,6 +14,7 @@
 #include <linux/ckpt.h>
 
 #define SOCK_LINKS_MAX		4096	/* connections to the outside that one node tells */
+#define SOCK_LINK_ANY		"*"	/* any address of a node */
 #define SOCK_LINK_ADDR		64	/* bytes of an address as text, with NUL */
 #define SOCK_LINK_TOKEN		32	/* hexadecimal digits */
 
@@ -22,14 +23,18 @@ enum sock_link_role {
 	SOCK_LINK_NONE = 0,
 	SOCK_LINK_LISTENS = 1,	/* in a restart this end is the one that listens */
 	SOCK_LINK_CONNECTS = 2,
-	SOCK_LINK_UNPAIRED = 3,	/* an answer alone, never in images: see struct sock_link */
+	/* answers alone, never in images: see struct sock_link */
+	SOCK_LINK_UNPAIRED = 3,
+	SOCK_LINK_NEAR = 4,
 };
 
 /**
  * struct sock_link - a connection to the outside, as the nodes tell each other
  *
- * A socket that listens is told, too, with an empty @remote, once for each address of the node at
- * which it can be reached: so a connection to it that has no other end in the job is noticed.
+ * With an empty @remote a node tells where other ends of connections may be: ports that its tree
+ * listens at ("*:80" at any address), its addresses ("10.0.0.1:0"), and, if a rule cuts
+ * connections, those that were closed and have yet to send bytes.  So a connection to such a place
+ * that has no other end in the job is noticed.
  *
  * @sock: number of the socket in its tree
  * @accepted: a socket of the tree listens on its port
@@ -37,7 +42,8 @@ enum sock_link_role {
  * @end_seq: sequence number behind the last byte that this end has sent
  * @link: answer: number of the link, the same at both ends; 0: the peer is not the job's
  * @role: answer: enum sock_link_role; SOCK_LINK_UNPAIRED: @remote is an address and port of another
- *	tree of the job, which has told no end that fits
+ *	tree of the job, which has told no end that fits; SOCK_LINK_NEAR: @remote is an address of
+ *	another node of the job, at a port that is not the job's as far as is known
  * @own, @remote: "10.0.0.1:80", "[fe80::1]:80"; an IPv4 address in IPv6 is told as IPv4
  */
 struct sock_link {

@@ -8,10 +8,15 @@
 #define STILLPOINT_DUMP_SOCK_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "base/error.h"
 
 struct capture;
+struct ifaddrs;
+struct in_addr;
+struct sock_link;
+struct sockaddr;
 struct dump;
 struct dump_options;
 struct state_sock;
@@ -32,6 +37,19 @@ void dump_sockets_refuse_link(struct capture *cap, const struct state_sock *sock
  */
 bool dump_sock_links_wanted(const struct dump_options *options);
 int dump_sock_links(struct dump *d);
+/*
+ * dump_sock_places.c: other places of this node where ends of connections may be: at most @room
+ * @links, with an empty remote.  Return: their number, or -errno.
+ */
+int dump_sock_places(struct dump *d, const struct ifaddrs *ours, struct sock_link *links,
+		     unsigned int room);
+/* dump_sock_addr.c: the IPv4 address that @addr is, as one of IPv6 or not; false: it is none. */
+bool dump_sock_addr_v4(const struct sockaddr *addr, struct in_addr *ret);
+/* Is it an address without a port, that is the same on all nodes, or has a meaning here alone? */
+bool dump_sock_addr_is_narrow(const struct sockaddr *addr);
+bool dump_sock_addr_is_any(const struct sockaddr *addr);
+/* As struct sock_link has it: "10.0.0.1:80", "[fe80::1]:80". */
+void dump_sock_addr_text(const struct sockaddr *addr, char *buf, size_t size);
 /* dump_sock.c: add a record of the options of each socket that is saved whole. */
 int dump_records_socks(struct dump *d);
 

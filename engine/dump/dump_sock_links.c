@@ -37,39 +37,13 @@
 
 /* ---------------------------------------------------------------- candidates */
 
-/* The IPv4 address that @addr is, as one of IPv6 or not; false: it is none. */
-static bool dump_sock_links_v4(const struct sockaddr *addr, struct in_addr *ret)
-{
-	const struct sockaddr_in6 *in6 = (const void *)addr;
-
-	if (addr->sa_family == AF_INET) {
-		*ret = ((const struct sockaddr_in *)(const void *)addr)->sin_addr;
-		return true;
-	}
-	if (addr->sa_family != AF_INET6 || !IN6_IS_ADDR_V4MAPPED(&in6->sin6_addr))
-		return false;
-	memcpy(ret, &in6->sin6_addr.s6_addr[12], sizeof(*ret));
-	return true;
-}
-
-/* Is it an address without a port, that is the same on all nodes, or has a meaning here alone? */
-static bool dump_sock_links_is_narrow(const struct sockaddr *addr)
-{
-	const struct sockaddr_in6 *in6 = (const void *)addr;
-	struct in_addr v4;
-
-	if (dump_sock_links_v4(addr, &v4))
-		return ntohl(v4.s_addr) >> 24 == IN_LOOPBACKNET;
-	return IN6_IS_ADDR_LOOPBACK(&in6->sin6_addr) || IN6_IS_ADDR_LINKLOCAL(&in6->sin6_addr);
-}
-
 static bool dump_sock_links_same(const struct sockaddr *a, const struct sockaddr *b)
 {
 	const struct sockaddr_in6 *a6 = (const void *)a, *b6 = (const void *)b;
 	struct in_addr a4, b4;
-	bool is4 = dump_sock_links_v4(a, &a4);
+	bool is4 = dump_sock_addr_v4(a, &a4);
 
-	if (is4 != dump_sock_links_v4(b, &b4))
+	if (is4 != dump_sock_addr_v4(b, &b4))
 		return false;
 	if (is4)
 		return a4.s_addr == b4.s_addr;
@@ -85,84 +59,14 @@ static bool dump_sock_links_is_here(const struct ifaddrs *ours, const struct soc
 	return false;
 }
 
-static void dump_sock_links_text(const struct sockaddr *addr, char *buf, size_t size)
-{
-	const struct sockaddr_in6 *in6 = (const void *)addr;
-	char text[INET6_ADDRSTRLEN] = "";
-	struct in_addr v4;
-
-	if (dump_sock_links_v4(addr, &v4)) {
-		inet_ntop(AF_INET, &v4, text, sizeof(text));
-		snprintf(buf, size, "%s:%u", text,
-			 ntohs(addr->sa_family == AF_INET ?
-			       ((const struct sockaddr_in *)(const void *)addr)->sin_port :
-			       in6->sin6_port));
-		return;
-	}
-	inet_ntop(AF_INET6, &in6->sin6_addr, text, sizeof(text));
-	snprintf(buf, size, "[%s]:%u", text, ntohs(in6->sin6_port));
-}
-
 /* May the peer be another node's? */
 static bool dump_sock_links_may(const struct dump *d, const struct ifaddrs *ours,
 				const struct state_sock *sock)
 {
 	return sock->sent && sock->file && state_sock_is_outside(sock) &&
 	       !dump_external_name(d, sock->file) &&
-	       !dump_sock_links_is_narrow(state_sock_remote(sock)) &&
+	       !dump_sock_addr_is_narrow(state_sock_remote(sock)) &&
 	       !dump_sock_links_is_here(ours, state_sock_remote(sock));
-}
-
-/* Tell the socket @sock, which listens, at @addr; 1, or 0: other nodes cannot reach it there. */
-static int dump_sock_links_listens_at(const struct state_sock *sock, const struct sockaddr *addr,
-				      struct sock_link *ret)
-{
-	struct sockaddr_storage at = { .ss_family = addr->sa_family };
-	const struct sockaddr *own = state_sock_own(sock);
-
-	if (!state_sock_addr_len(addr->sa_family) || dump_sock_links_is_narrow(addr))
-		return 0;
-	memcpy(&at, addr, state_sock_addr_len(addr->sa_family));
-	/* the port is at the same place in both families */
-	((struct sockaddr_in *)(void *)&at)->sin_port =
-		((const struct sockaddr_in *)(const void *)own)->sin_port;
-	*ret = (struct sock_link){ .sock = sock->rec->id };
-	dump_sock_links_text((const struct sockaddr *)&at, ret->own, sizeof(ret->own));
-	return 1;
-}
-
-static bool dump_sock_links_is_any(const struct sockaddr *addr)
-{
-	const struct sockaddr_in6 *in6 = (const void *)addr;
-	struct in_addr v4;
-
-	if (dump_sock_links_v4(addr, &v4))
-		return v4.s_addr == htonl(INADDR_ANY);
-	return IN6_IS_ADDR_UNSPECIFIED(&in6->sin6_addr);
-}
-
-/* Tell where @sock, which listens, can be reached; the number of links, at most @room. */
-static unsigned int dump_sock_links_listens(const struct ifaddrs *ours,
-					    const struct state_sock *sock, struct sock_link *ret,
-					    unsigned int room)
-{
-	const struct sockaddr *own = state_sock_own(sock);
-	unsigned int nr = 0;
-
-	if (!dump_sock_links_is_any(own))
-		return room ? (unsigned int)dump_sock_links_listens_at(sock, own, ret) : 0;
-	for (; ours && nr < room; ours = ours->ifa_next)
-		if (ours->ifa_addr && (own->sa_family == AF_INET6 ||
-				       ours->ifa_addr->sa_family == AF_INET))
-			nr += (unsigned int)dump_sock_links_listens_at(sock, ours->ifa_addr,
-								       &ret[nr]);
-	return nr;
-}
-
-static bool dump_sock_links_is_listener(const struct state_sock *sock)
-{
-	return !state_sock_is_unix(sock) && !state_sock_is_datagram(sock) &&
-	       sock->rec->state == CKPT_SOCK_LISTENS;
 }
 
 static void dump_sock_links_describe(const struct dump *d, const struct state_sock *sock,
@@ -174,8 +78,8 @@ static void dump_sock_links_describe(const struct dump *d, const struct state_so
 		.got_seq = sock->sent->read_seq + state_sock_unread(sock),
 		.end_seq = sock->sent->sent_seq + state_sock_sent(sock),
 	};
-	dump_sock_links_text(state_sock_own(sock), ret->own, sizeof(ret->own));
-	dump_sock_links_text(state_sock_remote(sock), ret->remote, sizeof(ret->remote));
+	dump_sock_addr_text(state_sock_own(sock), ret->own, sizeof(ret->own));
+	dump_sock_addr_text(state_sock_remote(sock), ret->remote, sizeof(ret->remote));
 }
 
 /* *ret_links: what is to be told; malloc. Return: their number, or -errno. */
@@ -185,7 +89,7 @@ static int dump_sock_links_gather(struct dump *d, struct sock_link **ret_links)
 	struct ifaddrs *ours = NULL;
 	struct sock_link *links;
 	size_t room = state->nr_socks + SOCK_LINKS_MAX + 1;
-	int nr = 0;
+	int nr = 0, places;
 
 	*ret_links = NULL;
 	links = calloc(room, sizeof(*links));
@@ -198,13 +102,11 @@ static int dump_sock_links_gather(struct dump *d, struct sock_link **ret_links)
 	for (unsigned int i = 0; i < state->nr_socks; i++)
 		if (dump_sock_links_may(d, ours, &state->socks[i]))
 			dump_sock_links_describe(d, &state->socks[i], &links[nr++]);
-	for (unsigned int i = 0; i < state->nr_socks; i++)
-		if (dump_sock_links_is_listener(&state->socks[i]))
-			nr += (int)dump_sock_links_listens(ours, &state->socks[i], &links[nr],
-							   (unsigned int)room - (unsigned int)nr);
+	places = dump_sock_places(d, ours, &links[nr], (unsigned int)room - (unsigned int)nr);
 	freeifaddrs(ours);
 	*ret_links = links;
-	return nr;
+	return places < 0 ? error_fail(d->error, places, "the connections of this node cannot be "
+				       "listed: %s", strerror(-places)) : nr + places;
 }
 
 /* ---------------------------------------------------------------- what was received */
@@ -309,7 +211,21 @@ static bool dump_sock_links_has_ended(int fd)
 	       info.tcpi_state == STATE_CLOSING;
 }
 
-/* No rule may cut a connection within the job, unless its other end has ended it. */
+/* Has the socket received nothing since the module looked? */
+static bool dump_sock_links_is_still(const struct state_sock *sock, int fd)
+{
+	uint32_t known = state_sock_unread(sock);
+	uint8_t *now = malloc(known + 1);
+	ssize_t got = now ? dump_sock_links_peek(fd, now, (size_t)known + 1) : -1;
+
+	free(now);
+	return got == (ssize_t)known;
+}
+
+/*
+ * No rule may cut a connection within the job, unless its other end has ended it.  What came after
+ * the module looked is in no image, and a rule would lose it.
+ */
 static int dump_sock_links_unpaired(struct dump *d, const struct sock_link *link)
 {
 	struct state_sock *sock = state_sock_find(d->cap.state, link->sock);
@@ -317,10 +233,13 @@ static int dump_sock_links_unpaired(struct dump *d, const struct sock_link *link
 
 	if (fd < 0)
 		return fd;
-	if (dump_sock_links_has_ended(fd))
+	if ((link->role == SOCK_LINK_NEAR || dump_sock_links_has_ended(fd)) &&
+	    dump_sock_links_is_still(sock, fd))
 		return 0;
 	sock->linked = true;
-	dump_sockets_refuse_link(&d->cap, sock, "has no other end that could be saved", d->error);
+	dump_sockets_refuse_link(&d->cap, sock, link->role == SOCK_LINK_NEAR ?
+				 "has sent while the job stood still (try again)" :
+				 "has no other end that could be saved", d->error);
 	return 0;
 }
 
@@ -328,11 +247,25 @@ static int dump_sock_links_decide(struct dump *d, const struct sock_link *link)
 {
 	if (link->link)
 		return dump_sock_links_save(d, link);
-	return link->role == SOCK_LINK_UNPAIRED && link->remote[0] ?
+	return link->remote[0] && link->role != SOCK_LINK_NONE ?
 	       dump_sock_links_unpaired(d, link) : 0;
 }
 
 /* ---------------------------------------------------------------- all */
+
+/* Has the tree a connection of TCP that leaves the node, as far as its address tells? */
+static bool dump_sock_links_any(const struct dump *d)
+{
+	const struct state *state = d->cap.state;
+
+	for (unsigned int i = 0; i < state->nr_socks; i++)
+		if (!state_sock_is_unix(&state->socks[i]) &&
+		    !state_sock_is_datagram(&state->socks[i]) &&
+		    state_sock_is_outside(&state->socks[i]) &&
+		    !dump_sock_addr_is_narrow(state_sock_remote(&state->socks[i])))
+			return true;
+	return false;
+}
 
 bool dump_sock_links_wanted(const struct dump_options *options)
 {
@@ -346,13 +279,18 @@ int dump_sock_links(struct dump *d)
 
 	if (!dump_sock_links_wanted(d->options))
 		return 0;
+	/* an older module does not tell what was sent, and a rule would cut the job's own */
+	if (!d->cap.links && d->cap.sockets && dump_sock_links_any(d))
+		return error_fail(d->error, -EOPNOTSUPP, "the module is older than ckptd and cannot "
+				  "save connections between nodes, which a rule for sockets "
+				  "would cut: load the newer module");
 	nr = dump_sock_links_gather(d, &links);
 	if (nr < 0)
 		return nr;
 	if (nr > SOCK_LINKS_MAX)
-		return error_fail(d->error, -E2BIG, "the tree has more than %d connections to "
-				  "the outside and addresses that it listens at, more than "
-				  "can be saved on one node", SOCK_LINKS_MAX);
+		return error_fail(d->error, -E2BIG, "the tree's connections to the outside, the "
+				  "ports that it listens at and the addresses of this node are "
+				  "more than %d", SOCK_LINKS_MAX);
 	ret = d->options->links(d->options->hold_arg, links, (unsigned int)nr);
 	if (ret)
 		return error_fail(d->error, ret, "the nodes of the job did not agree on the "

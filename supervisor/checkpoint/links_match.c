@@ -86,16 +86,33 @@ static json_t *links_owners(const json_t *told)
 	return owners;
 }
 
-/* Is the remote address one of another node's tree? In doubt it is. */
-static bool links_is_ours(const json_t *owners, size_t node, const struct links_end *end)
+/* Has @owner told it? Not @node itself; in doubt somebody else has. */
+static bool links_is_others(const json_t *owner, size_t node)
 {
-	const json_t *owner = json_object_get(owners, end->remote);
-
 	return owner && (!json_is_integer(owner) ||
 			 json_integer_value(owner) != (json_int_t)node);
 }
 
-/* Mark the connections to addresses of the job that have no other end. */
+/* What the remote address is of another node: none, the node's, or its tree's. */
+static enum sock_link_role links_look(const json_t *owners, size_t node,
+				      const struct links_end *end)
+{
+	const char *port = strrchr(end->remote, ':');
+	char text[SOCK_LINK_ADDR + 8];
+
+	if (links_is_others(json_object_get(owners, end->remote), node))
+		return SOCK_LINK_UNPAIRED;
+	if (!port)
+		return SOCK_LINK_NONE;
+	snprintf(text, sizeof(text), "%.*s:0", (int)(port - end->remote), end->remote);
+	if (!links_is_others(json_object_get(owners, text), node))
+		return SOCK_LINK_NONE;
+	snprintf(text, sizeof(text), SOCK_LINK_ANY "%s", port);
+	return links_is_others(json_object_get(owners, text), node) ? SOCK_LINK_UNPAIRED :
+								      SOCK_LINK_NEAR;
+}
+
+/* Mark the connections to addresses of the job and its nodes that have no other end. */
 static void links_mark_unpaired(const json_t *told, json_t *answer)
 {
 	json_t *owners = links_owners(told);
@@ -108,9 +125,9 @@ static void links_mark_unpaired(const json_t *told, json_t *answer)
 			json_t *pair = json_array_get(json_array_get(answer, node), i);
 
 			links_end_read(one, &end);
-			if (!json_integer_value(json_array_get(pair, 0)) &&
-			    links_is_ours(owners, node, &end))
-				json_array_set_new(pair, 1, json_integer(SOCK_LINK_UNPAIRED));
+			if (!json_integer_value(json_array_get(pair, 0)))
+				json_array_set_new(pair, 1, json_integer(links_look(owners, node,
+										    &end)));
 		}
 	}
 	json_decref(owners);

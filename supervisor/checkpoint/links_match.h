@@ -17,7 +17,8 @@
  *
  * Return: a new reference: for each node a list of the same length: [[link, role], ...], where
  * link 0 says that there is no pair: with the role SOCK_LINK_UNPAIRED the remote address is one
- * that another node has told, else the peer is not the job's. NULL: out of memory, or @told is
+ * that another node has told, with SOCK_LINK_NEAR it is at least that node's, else the peer is not
+ * the job's. NULL: out of memory, or @told is
  * not well formed.
  */
 json_t *links_match(const json_t *told);

@@ -144,6 +144,30 @@ static void an_end_that_is_missing_is_not_a_strangers(void **state)
 	json_decref(answer);
 }
 
+/* A port of any address is known by the node's addresses. */
+static void a_node_listens_at_any_address(void **state)
+{
+	json_t *answer = match("[[[\"10.0.0.1:5000\", \"10.0.0.2:80\", 0, 1, 2],"
+			       "  [\"10.0.0.1:5001\", \"10.0.0.2:22\", 0, 1, 2],"
+			       "  [\"10.0.0.1:5002\", \"10.0.0.9:80\", 0, 1, 2],"
+			       "  [\"[fd00::1]:5003\", \"[fd00::2]:80\", 0, 1, 2],"
+			       "  [\"10.0.0.1:0\", \"\", 0, 0, 0]],"
+			       " [[\"*:80\", \"\", 0, 0, 0], [\"10.0.0.2:0\", \"\", 0, 0, 0],"
+			       "  [\"[fd00::2]:0\", \"\", 0, 0, 0]]]");
+
+	assert_int_equal(role(answer, 0, 0), SOCK_LINK_UNPAIRED);
+	assert_int_equal(role(answer, 0, 1), SOCK_LINK_NEAR);
+	assert_int_equal(role(answer, 0, 2), SOCK_LINK_NONE);
+	assert_int_equal(role(answer, 0, 3), SOCK_LINK_UNPAIRED);
+	assert_int_equal(role(answer, 0, 4), SOCK_LINK_NONE);
+	json_decref(answer);
+	/* several nodes listen there, one's own among them */
+	answer = match("[[[\"10.0.0.1:5000\", \"10.0.0.2:80\", 0, 1, 2], [\"*:80\", \"\", 0, 0, 0]],"
+		       " [[\"*:80\", \"\", 0, 0, 0], [\"10.0.0.2:0\", \"\", 0, 0, 0]]]");
+	assert_int_equal(role(answer, 0, 0), SOCK_LINK_UNPAIRED);
+	json_decref(answer);
+}
+
 static void words_that_are_none(void **state)
 {
 	assert_null(match("[[[\"" A "\", \"" B "\", 0, 100]]]"));
@@ -162,6 +186,7 @@ int main(void)
 		cmocka_unit_test(strangers_are_no_pair),
 		cmocka_unit_test(addresses_of_several_are_no_pair),
 		cmocka_unit_test(an_end_that_is_missing_is_not_a_strangers),
+		cmocka_unit_test(a_node_listens_at_any_address),
 		cmocka_unit_test(words_that_are_none),
 	};
 
