@@ -96,7 +96,8 @@ json_t *op_dump(const struct op_env *env, json_t *args);
  *	wanted [hash, ...] and ask: as in struct engine_given; with ask, in a dry run, the result
  *	has "wants", "keeps" and "made": [[hash, path, time_ns], ...] of struct
  *	engine_given_file, and "links": [[link, role, address], ...] of connections to other nodes
- *	(sock_link.h); links {"token": T, "places": [[link, address that listens, address that
+ *	(sock_link.h); with links_only, in a dry run, these alone are told, also while processes
+ *	of the image run; links {"token": T, "places": [[link, address that listens, address that
  *	connects], ...]}: where all ends of these are
  * @ret_roots: room for OP_ROOTS_MAX pids
  * @ret_nr_roots: 0 after a failure or a dry run

@@ -193,18 +193,19 @@ static json_t *op_restore_parse(json_t *json, struct restore_args *args)
 	const char *files = NULL, *pidns = NULL, *writes = NULL;
 	const json_t *roots = NULL, *others = NULL, *map = NULL, *given = NULL, *links = NULL;
 	const json_t *wanted = NULL;
-	int dry_run = 0, accept = 0, ask = 0;
+	int dry_run = 0, accept = 0, ask = 0, links_only = 0;
 	json_error_t why;
 	json_t *wrong;
 
 	if (json_unpack_ex(json, &why, 0, "{s:s, s?b, s?b, s?s, s?s, s?s, s?I, s?o, s?o, s?o, s?s, "
-			   "s?o, s?o, s?b, s?o !}",
+			   "s?o, s?o, s?b, s?o, s?b !}",
 			   "dir", &o->dir, "dry_run", &dry_run,
 			   "accept_changed", &accept, "files", &files,
 			   "pidns", &pidns, "job", &args->job,
 			   "generation", &args->generation, "roots", &roots,
 			   "others", &others, "map_path", &map, "writes", &writes,
-			   "given", &given, "wanted", &wanted, "ask", &ask, "links", &links))
+			   "given", &given, "wanted", &wanted, "ask", &ask, "links", &links,
+			   "links_only", &links_only))
 		return outcome_error(-EINVAL, "restore: bad arguments: %s", why.text);
 	if (op_files_parse(files, &o->files))
 		return outcome_error(-EINVAL, "files is one of keep, track, carry, ignore, not %s",
@@ -213,6 +214,7 @@ static json_t *op_restore_parse(json_t *json, struct restore_args *args)
 		return outcome_error(-EINVAL, "pidns is one of auto, caller, new, not %s",
 				     pidns);
 	o->dry_run = dry_run;
+	o->links_only = dry_run && links_only;
 	o->accept_changed = accept;
 	op_restore_take_journal(args, writes);
 	wrong = op_restore_take_given(args, given, wanted, ask) ?:

@@ -215,12 +215,12 @@ static int restore_run(struct restore *r, pid_t *ret_roots, unsigned int max_roo
 	int ret;
 
 	ret = restore_image_read(&r->image);
-	if (!ret)
+	if (!ret && !r->options->links_only)
 		ret = numbers_check(r->image.state, r->image.plan, r->error);
 	if (ret)
 		return ret;
 	ret = restore_links(r);
-	if (ret)
+	if (ret || r->options->links_only)
 		return ret;
 	r->stats->plan_ns = clock_monotonic_ns() - start;
 	r->stats->nr_procs = r->image.state->nr_procs;

@@ -40,7 +40,7 @@ struct job_restore {
 	json_t *asker;		/* op_asker.h; NULL: root asks */
 	/* as of op_restore(); NULL: no other node is asked */
 	json_t *given, *wanted;
-	bool ask;
+	bool ask, links_only;
 	json_t *links;		/* as of op_restore(); NULL: none are known */
 	unsigned int node;	/* index of this node in the job; 0: home, or the only node */
 	int attach;
@@ -87,7 +87,7 @@ static void job_restore_on_progress(json_t *progress, void *arg)
 	 * part with links may be killed before, as it waits for other nodes.
 	 */
 	if (r->hold && phase && (!strcmp(phase, SPEC_NEXT) ||
-				 (r->links && !strcmp(phase, "commit") && !r->job->answered_ms)))
+				 (r->links && !strcmp(phase, "state") && !r->job->answered_ms)))
 		r->job->answered_ms = LOOKING_MS;
 	if (r->ops->progress)
 		r->ops->progress(progress, r->arg);
@@ -326,6 +326,8 @@ static void job_restore_take_given(struct job_restore *r)
 	json_object_set(image, "links", r->links);
 	if (r->ask)
 		json_object_set_new(image, "ask", json_true());
+	if (r->links_only)
+		json_object_set_new(image, "links_only", json_true());
 }
 
 static void job_restore_on_checked(json_t *outcome, void *arg)
@@ -395,6 +397,7 @@ static struct job_restore *job_restore_parse(struct job *job, const json_t *how)
 	r->wanted = json_incref(json_object_get(how, "wanted"));
 	r->links = json_incref(json_object_get(how, "links"));
 	r->ask = json_is_true(json_object_get(how, "ask"));
+	r->links_only = json_is_true(json_object_get(how, "links_only"));
 	r->env = json_incref(json_object_get(how, "env"));
 	r->asker = json_incref(json_object_get(how, "asker"));
 	if (r->args)

@@ -13,7 +13,7 @@
  *	 "env": as of shim/ranks.h (optional),
  *	 "hold": bool (optional), "rollback": bool (optional),
  *	 "given" and "wanted": [hash, ...] and "ask": bool (optional), as of op_restore(), for a
- *	 part that is restored from one image, and held, "links": the same}
+ *	 part that is restored from one image, and held, "links" and "links_only": the same}
  *
  * With "hold" the processes are held when all is ready: files are put back, and nothing runs yet,
  * until job_restore_answer().

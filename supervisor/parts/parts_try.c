@@ -225,6 +225,7 @@ static void parts_try_on_may(struct peer_question *q, json_t *outcome, struct co
 {
 	const json_t *args = peer_question_args(q);
 	const json_t *record = json_object_get(args, "record");
+	json_t *how = json_object_get(args, "restore");
 	json_int_t id = json_integer_value(json_object_get(args, "job"));
 	struct jobs *jobs = arg;
 	const struct common *common = jobs_common(jobs);
@@ -237,13 +238,18 @@ static void parts_try_on_may(struct peer_question *q, json_t *outcome, struct co
 		return;
 	}
 	outcome = parts_check_key(common, q);
-	/* A part left of an older run ends at the start; until then the engine sees it run. */
+	/*
+	 * A part left of an older run ends at the start; until then the engine sees it run.  The
+	 * other ends of its connections must be known before.
+	 */
 	job = jobs_lookup(jobs, id);
-	if (!outcome && job && job->parts && job_is_alive(job))
-		outcome = outcome_ok(NULL);
+	if (!outcome && job && job->parts && job_is_alive(job)) {
+		json_object_set_new(how, "links_only", json_true());
+		if (rank_record_has_mpi(json_object_get(record, "ranks")))
+			outcome = outcome_ok(NULL);
+	}
 	if (!outcome)
-		outcome = parts_try_begin(jobs, q, id, record,
-					  json_object_get(args, "restore"));
+		outcome = parts_try_begin(jobs, q, id, record, how);
 	if (outcome)
 		peer_question_answer(q, outcome);
 }

@@ -57,7 +57,7 @@ json_t *restart_links(json_t *tried, json_t **ret_links)
 	json_object_foreach(links, key, place) {
 		if (!json_is_string(json_array_get(place, 1)) ||
 		    !json_is_string(json_array_get(place, 2)))
-			outcome = outcome ?: outcome_error(-EBADMSG,
+			outcome = outcome ?: outcome_error(-EOPNOTSUPP,
 				"connection %s between the nodes of the job has one end only in "
 				"the images of this generation: choose another one", key);
 		json_array_append(places, place);
