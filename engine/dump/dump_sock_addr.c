@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Addresses of TCP, of both families, as nodes tell them to each other; see dump_sock.h.
+ *
+ * Owns nothing and asks nobody: an address is compared and printed as it is, and no name of the
+ * network is ever looked up.  One of IPv4 is the same in both families.
  */
 #include "engine/dump/dump_sock.h"
 

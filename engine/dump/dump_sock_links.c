@@ -281,9 +281,9 @@ int dump_sock_links(struct dump *d)
 		return 0;
 	/* an older module does not tell what was sent, and a rule would cut the job's own */
 	if (!d->cap.links && d->cap.sockets && dump_sock_links_any(d))
-		return error_fail(d->error, -EOPNOTSUPP, "the module is older than ckptd and cannot "
-				  "save connections between nodes, which a rule for sockets "
-				  "would cut: load the newer module");
+		return error_fail(d->error, -EOPNOTSUPP, "the module is older than ckptd: it "
+				  "cannot save connections between nodes, and the rule for "
+				  "sockets would cut them; load the newer module");
 	nr = dump_sock_links_gather(d, &links);
 	if (nr < 0)
 		return nr;

@@ -54,7 +54,7 @@ struct restore_options {
 	void *held_arg;
 	bool followed;		/* held() restores other images of the job: their trees run first */
 	bool dry_run;		/* read, verify, plan, check this node; create nothing */
-	bool links_only;	/* dry run: tell links, nothing else: an older run of the tree lives */
+	bool links_only;	/* dry run: tell links alone; an older run of the tree lives */
 	const struct write_journal *journal;	/* what the tree changed since; NULL: do not ask */
 	struct path_map *map;	/* paths that lie elsewhere by now (path_map.h); NULL: none */
 	const char *shm_dir;	/* where carried /dev/shm content goes; NULL: /dev/shm */

@@ -93,7 +93,7 @@ static bool links_is_others(const json_t *owner, size_t node)
 			 json_integer_value(owner) != (json_int_t)node);
 }
 
-/* What the remote address is of another node: none, the node's, or its tree's. */
+/* Tell whose the remote address is: nobody's here, another node's, or the tree's there. */
 static enum sock_link_role links_look(const json_t *owners, size_t node,
 				      const struct links_end *end)
 {

@@ -162,7 +162,8 @@ static void a_node_listens_at_any_address(void **state)
 	assert_int_equal(role(answer, 0, 4), SOCK_LINK_NONE);
 	json_decref(answer);
 	/* several nodes listen there, one's own among them */
-	answer = match("[[[\"10.0.0.1:5000\", \"10.0.0.2:80\", 0, 1, 2], [\"*:80\", \"\", 0, 0, 0]],"
+	answer = match("[[[\"10.0.0.1:5000\", \"10.0.0.2:80\", 0, 1, 2],"
+		       "  [\"*:80\", \"\", 0, 0, 0]],"
 		       " [[\"*:80\", \"\", 0, 0, 0], [\"10.0.0.2:0\", \"\", 0, 0, 0]]]");
 	assert_int_equal(role(answer, 0, 0), SOCK_LINK_UNPAIRED);
 	json_decref(answer);
