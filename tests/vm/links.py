@@ -3,8 +3,8 @@
 """Jobs over two nodes that speak TCP among themselves, without MPI; runs as root in a test VM.
 
 Options as of daemon.py.  Each node is a ckptd of this machine with a network namespace of its own,
-so that it has an address and ports of its own; the two are connected as by a cable.  The ranks are
-links_peer.py's.
+so that it has an address and ports of its own; a bridge connects them.  The ranks are
+links_peer.py's, and links_zmq.py's.
 """
 import argparse
 import json
@@ -19,10 +19,11 @@ import daemon
 from daemon import Failure, Node, check, equal, wait_for
 
 HERE = os.path.dirname(os.path.realpath(__file__))
-ADDRESSES = ('10.77.0.1', '10.77.0.2')
+ALL = tuple(f'10.77.0.{i}' for i in range(1, 5))
+ADDRESSES = ALL[:2]
 WIDE = ('fd77::1', 'fd77::2')
 CUT = ('10.78.0.1', '10.78.0.2')        # between which a test loses packets
-SPACES = ('stillpoint1', 'stillpoint2')
+SPACES = tuple(f'stillpoint{i}' for i in range(1, 5))
 PORT = 7140
 PEER_PORT = 5077
 PIECE = 4096
@@ -36,22 +37,25 @@ def sh(*argv):
 
 
 def make_network():
-    sh('modprobe', 'veth')
-    for space in SPACES:
+    for module in ('veth', 'bridge'):
+        sh('modprobe', module)
+    sh('ip', 'link', 'add', 'links', 'type', 'bridge')
+    sh('ip', 'link', 'set', 'links', 'up')
+    for i, space in enumerate(SPACES, 1):
         subprocess.run(['ip', 'netns', 'del', space], capture_output=True)
         sh('ip', 'netns', 'add', space)
-    sh('ip', '-n', SPACES[0], 'link', 'add', 'cable', 'type', 'veth', 'peer', 'name', 'cable',
-       'netns', SPACES[1])
-    for space, address, wide, cut in zip(SPACES, ADDRESSES, WIDE, CUT):
-        sh('ip', '-n', space, 'addr', 'add', f'{address}/24', 'dev', 'cable')
-        sh('ip', '-n', space, 'addr', 'add', f'{cut}/24', 'dev', 'cable')
-        sh('ip', '-n', space, 'addr', 'add', f'{wide}/64', 'dev', 'cable', 'nodad')
+        sh('ip', 'link', 'add', f'links{i}', 'type', 'veth', 'peer', 'name', 'cable',
+           'netns', space)
+        sh('ip', 'link', 'set', f'links{i}', 'master', 'links', 'up')
+        sh('ip', '-n', space, 'addr', 'add', f'10.77.0.{i}/24', 'dev', 'cable')
+        sh('ip', '-n', space, 'addr', 'add', f'10.78.0.{i}/24', 'dev', 'cable')
+        sh('ip', '-n', space, 'addr', 'add', f'fd77::{i}/64', 'dev', 'cable', 'nodad')
         sh('ip', '-n', space, 'link', 'set', 'cable', 'up')
         sh('ip', '-n', space, 'link', 'set', 'lo', 'up')
 
 
 class Pair:
-    """Two nodes, n1 and n2, and a job of one rank on each."""
+    """Two nodes, n1 and n2, and a job of one rank on each; two more to take ranks."""
 
     def __init__(self, work):
         self.work = work
@@ -61,15 +65,16 @@ class Pair:
             os.makedirs(f'{work}/n{i + 1}', exist_ok=True)
             node = Node(work, f'n{i + 1}')
             node.prefix = ['nsenter', f'--net=/run/netns/{space}', '--']
-            node.settings = {'hosts': hosts, 'listen': ADDRESSES[i], 'allow_users': '*',
+            node.settings = {'hosts': hosts, 'listen': ALL[i], 'allow_users': '*',
                              'node_key': f'{work}/n{i + 1}/node.key'}
             self.nodes.append(node)
         with open(hosts, 'w') as f:
-            for node, address in zip(self.nodes, ADDRESSES):
+            for node, address in zip(self.nodes, ALL):
                 f.write(sh(f'{daemon.ARGS.bin}/ckptctl', 'keygen', '--dir', node.base, '--node',
                            node.name, '--address', f'{address}:{PORT}').strip() + ' root=yes\n')
         for node in self.nodes:
             node.start()
+        self.all, self.nodes = self.nodes, self.nodes[:2]
         wait_for('the nodes to find each other', 30, lambda:
                  self.nodes[0].ctl('nodes', check=False).returncode == 0)
         self.home = self.nodes[0]
@@ -78,12 +83,12 @@ class Pair:
     def begin(self, mode, size, addresses=ADDRESSES, **env):
         self.begin_program('links_peer.py', [mode, str(size)], addresses, mode, size, **env)
 
-    def begin_program(self, program, args, addresses=ADDRESSES, mode='', size=0, **env):
-        self.mode, self.size = mode, size
+    def begin_program(self, program, args, addresses=ADDRESSES, mode='', size=0, ranks=2, **env):
+        self.mode, self.size, self.ranks = mode, size, ranks
         done = subprocess.run(
             [*self.home.prefix, f'{daemon.ARGS.bin}/ckptrun', '--socket', self.home.socket,
-             '-n', '2', '--mpi', 'none',
-             '--detach', '--hosts', 'n1,n2', '--', sys.executable,
+             '-n', str(ranks), '--mpi', 'none',
+             '--detach', '--hosts', 'n1,n2,n3'[:3 * ranks - 1], '--', sys.executable,
              f'{self.work}/{program}', *args, *addresses],
             stdin=subprocess.DEVNULL, capture_output=True, cwd=self.work,
             env={**os.environ, **env}, timeout=120 * daemon.ARGS.slow)
@@ -100,19 +105,19 @@ class Pair:
         return known if daemon.alive(known['shim']) else None
 
     def output(self, rank, stream='stdout'):
-        return self.home.output(self.job, f'{stream}.1' if rank else stream)
+        return self.home.output(self.job, f'{stream}.{rank}' if rank else stream)
 
     def at(self, rank):
         lines = [line for line in self.output(rank).splitlines() if line.startswith('at ')]
         return int(lines[-1].split()[1]) if lines else 0
 
     def gets_to(self, share):
-        ranks = {'half': (1,), 'answer': (0,)}.get(self.mode, (0, 1))
+        ranks = {'half': (1,), 'answer': (0,)}.get(self.mode, range(self.ranks))
         wait_for(f'{share:.0%} of the bytes', 120,
                  lambda: all(self.at(rank) >= share * self.size for rank in ranks))
 
     def results(self):
-        return [self.output(rank) for rank in (0, 1)]
+        return [self.output(rank) for rank in range(self.ranks)]
 
     def wait(self):
         equal(self.home.wait(self.job, timeout=300), 0,
@@ -371,8 +376,31 @@ def ring(pair):
         equal(text.splitlines()[-1], f'end {200 * rounds} {rounds} {rounds} 0', 'count')
 
 
+def home_lost(pair):
+    """the home of a ring of three is lost: another node restarts all, while a part still runs"""
+    rounds = 80
+    pair.begin_program('links_zmq.py', [str(rounds)], ALL, size=rounds, ranks=3)
+    pair.gets_to(0.2)
+    pair.home.ctl('checkpoint', str(pair.job))
+    pair.gets_to(0.3)
+    lost = pair.shim(pair.home)
+    pair.home.kill()
+    os.kill(lost['shim'], signal.SIGKILL)
+    os.kill(lost['init'], signal.SIGKILL)
+    check(pair.shim(pair.all[2]), 'the third part has ended')
+    pair.home = pair.nodes[1]
+    try:
+        # the third rank's tree runs on in this machine, and no other node here would take it twice
+        pair.home.ctl('restart', '--node-lost', '--nodes', 'n2,n4,n3', f'{pair.job}:1')
+        for text in pair.wait():
+            equal(text.splitlines()[-1], f'end {200 * rounds} {rounds} {rounds} 0', 'count')
+    finally:
+        pair.home = pair.nodes[0]
+        pair.home.start()
+
+
 TESTS = (goes_on, restarts, exchanged, half_closed, answer, orphan, many, wide, stranger, waiting,
-         taken, fewer_nodes, apart, ring)
+         taken, fewer_nodes, apart, ring, home_lost)
 
 
 def main():
@@ -401,14 +429,15 @@ def main():
             except (Failure, subprocess.TimeoutExpired) as e:
                 failed += 1
                 print(f'not ok {number} - {" ".join(test.__doc__.split())}\n# {e}', flush=True)
-                for node in pair.nodes:
+                for node in pair.all:
                     with open(node.log.name, errors='replace') as f:
                         print('\n'.join('# ' + line for line in f.read().splitlines()[-25:]))
                 pair.home.ctl('kill', str(pair.job), 'KILL', check=False)
     finally:
-        for node in pair.nodes:
+        for node in pair.all:
             if node.daemon.poll() is None:
                 node.stop()
+        subprocess.run(['ip', 'link', 'del', 'links'], capture_output=True)
         for space in SPACES:
             subprocess.run(['ip', 'netns', 'del', space], capture_output=True)
     print(f'1..{len(chosen)}')
