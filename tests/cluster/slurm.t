@@ -207,8 +207,9 @@ apart 'nothing is left' until_so 60 'the end of all' nothing_left
 
 drain() { on 1 ckpt-slurm-drain "$@"; }
 fails() { ! "$@"; }
+# Our launch looks at its nodes once in a minute; the job takes longer on any machine.
 drained() {
-	want "$1" 2 300 && submit out --ckpt=yes -N2 -n2 < <(poisson "$1" 300) || return
+	want "$1" 2 2500 && submit out --ckpt=yes -N2 -n2 < <(poisson "$1" 2500) || return
 	until_so 60 'the first nodes' on_nodes "$job" 'n[1-2]' && grows out || return
 	drain --reason 'new disk' n1 || return
 	[ "$(on 1 sinfo -h -n n1 -o %E | sort -u)" = 'CKPT: new disk' ] || return
