@@ -317,10 +317,10 @@ by_itself() {
 		sh -c 'while :; do sleep 0.2; done') || return
 	for i in 1 2; do
 		for _ in {1..100}; do
-			ckptctl auto "$id" | grep -q 'failed: .*several nodes' && break
+			ckptctl auto "$id" | grep -q 'failed: .*module is not loaded' && break
 			sleep 0.1
 		done
-		ckptctl auto "$id" | grep -q 'failed: .*several nodes' || return
+		ckptctl auto "$id" | grep -q 'failed: .*module is not loaded' || return
 		[ $i = 2 ] && break
 		stop 1 KILL
 		start 1 && meet 1 2 3 || return

@@ -91,7 +91,8 @@ class Pair:
              '--detach', '--hosts', 'n1,n2,n3'[:3 * ranks - 1], '--', sys.executable,
              f'{self.work}/{program}', *args, *addresses],
             stdin=subprocess.DEVNULL, capture_output=True, cwd=self.work,
-            env={**os.environ, **env}, timeout=120 * daemon.ARGS.slow)
+            env={**os.environ, 'SLOW': str(daemon.ARGS.slow), **env},
+            timeout=120 * daemon.ARGS.slow)
         equal(done.returncode, 0, done.stderr.decode())
         self.job = int(done.stdout)
 
