@@ -178,7 +178,7 @@ int state_sock_add_sent(struct state_parser *p, const struct ckpt_rec_hdr *hdr)
 	return 0;
 }
 
-/* The records of the engine follow those of the kernel, in the order of numbers. */
+/* Records of the engine follow those of the kernel, and are in the order of their sockets. */
 int state_sock_add_link(struct state_parser *p, const struct ckpt_rec_hdr *hdr)
 {
 	const struct engine_rec_sock_link *rec = (const void *)hdr;
@@ -199,7 +199,6 @@ int state_sock_add_link(struct state_parser *p, const struct ckpt_rec_hdr *hdr)
 	return state_fail(p, -EBADMSG, "socket %u has no end that could be linked", rec->sock);
 }
 
-/* The same order. */
 int state_sock_add_end(struct state_parser *p, const struct ckpt_rec_hdr *hdr)
 {
 	const struct engine_rec_sock_end *rec = (const void *)hdr;
@@ -250,7 +249,7 @@ const struct sockaddr *state_sock_remote(const struct state_sock *sock)
 	return (const struct sockaddr *)(sock->name + state_sock_addr_len(sock->rec->family));
 }
 
-static uint16_t state_sock_port(const struct sockaddr *addr)
+uint16_t state_sock_port(const struct sockaddr *addr)
 {
 	return addr->sa_family == AF_INET ?
 	       ((const struct sockaddr_in *)(const void *)addr)->sin_port :
@@ -282,7 +281,7 @@ static void state_sock_addr_text(const struct sockaddr *addr, char *buf, size_t 
 	else
 		inet_ntop(AF_INET6, &in6->sin6_addr, text, sizeof(text));
 	snprintf(buf, size, addr->sa_family == AF_INET ? "%s:%u" : "[%s]:%u", text,
-		 ntohs(addr->sa_family == AF_INET ? in->sin_port : in6->sin6_port));
+		 ntohs(state_sock_port(addr)));
 }
 
 void state_sock_text(const struct state_sock *sock, char *buf, size_t size)

@@ -76,6 +76,8 @@ bool state_sock_is_datagram(const struct state_sock *sock);
 bool state_sock_is_outside(const struct state_sock *sock);
 /* Is its peer outside, so that it comes back with an end that a rule has chosen? */
 bool state_sock_is_cut(const struct state_sock *sock);
+/* The port of an address of IPv4 or IPv6, in network order. */
+uint16_t state_sock_port(const struct sockaddr *addr);
 /* TCP: does a socket of the tree listen on its port? Then it was accepted. */
 bool state_sock_was_accepted(const struct state *state, const struct state_sock *sock);
 /* Is its peer that of another tree of the job, which the image knows by a number? */

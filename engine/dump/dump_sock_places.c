@@ -34,12 +34,6 @@ static struct sock_link *places_add(struct places *p)
 	return &p->links[p->nr++];
 }
 
-static uint16_t places_port(const struct sockaddr *addr)
-{
-	/* it is at the same place in both families */
-	return ntohs(((const struct sockaddr_in *)(const void *)addr)->sin_port);
-}
-
 static void places_listener(struct places *p, const struct state_sock *sock)
 {
 	const struct sockaddr *own = state_sock_own(sock);
@@ -51,7 +45,8 @@ static void places_listener(struct places *p, const struct state_sock *sock)
 	if (!link)
 		return;
 	if (dump_sock_addr_is_any(own))
-		snprintf(link->own, sizeof(link->own), SOCK_LINK_ANY ":%u", places_port(own));
+		snprintf(link->own, sizeof(link->own), SOCK_LINK_ANY ":%u",
+			 ntohs(state_sock_port(own)));
 	else
 		dump_sock_addr_text(own, link->own, sizeof(link->own));
 }

@@ -254,21 +254,14 @@ static bool dump_sockets_is_udp(const struct state_sock *sock)
 	return !state_sock_is_unix(sock) && state_sock_is_datagram(sock);
 }
 
-static uint16_t dump_sockets_port(const struct sockaddr *addr)
-{
-	return addr->sa_family == AF_INET ?
-	       ((const struct sockaddr_in *)(const void *)addr)->sin_port :
-	       ((const struct sockaddr_in6 *)(const void *)addr)->sin6_port;
-}
-
 /* Does another socket of UDP have the port, so that a datagram could be sent to that? */
 static bool dump_sockets_shares(const struct state *state, const struct state_sock *sock)
 {
-	uint16_t port = dump_sockets_port(state_sock_own(sock));
+	uint16_t port = state_sock_port(state_sock_own(sock));
 
 	for (unsigned int i = 0; i < state->nr_socks; i++)
 		if (&state->socks[i] != sock && dump_sockets_is_udp(&state->socks[i]) &&
-		    dump_sockets_port(state_sock_own(&state->socks[i])) == port)
+		    state_sock_port(state_sock_own(&state->socks[i])) == port)
 			return true;
 	return false;
 }
