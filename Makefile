@@ -207,10 +207,11 @@ modules-%: $(B)/kernels/%/env FORCE
 
 # the testbed itself first, then what takes longest
 VM_LONG := $(addprefix tests/vm/,smoke.t daemon.t cr.t capture.t badluck.t restore.t mpi_programs.t)
-# ten minutes or more each, with a real Slurm, lost nodes, slow disks, replicas of MPI or programs
-# of other people: of check-cluster
+# ten minutes or more each, with a real Slurm, lost nodes, slow disks, replicas of MPI, a machine
+# within the machine or programs of other people: of check-cluster
 VM_CLUSTER := $(addprefix tests/vm/,crash_consistency.t devices.t held.t slurm_short.t slurm.t \
-	slurm_script.t slurm_release.t slurm_often.t lease.t diagnose.t vote_mpi.t real_programs.t)
+	slurm_script.t slurm_release.t slurm_often.t lease.t diagnose.t vote_mpi.t real_programs.t) \
+	tests/security/unit.t
 TESTS  ?= $(VM_LONG) $(filter-out $(VM_LONG) $(VM_CLUSTER),$(sort $(wildcard tests/vm/*.t \
 	tests/security/*.t)))
 
