@@ -25,7 +25,7 @@ KERNEL=${KERNEL:-6.12}
 VM_SLOW=${VM_SLOW:-1}
 if [ -z "${VM:-}" ]; then
 	VM=test-$KERNEL-$$
-	VM_OPTIONS="--kernel $KERNEL --owner $$ --mem 2048 --quiet --cached
+	VM_OPTIONS="--kernel $KERNEL --owner $$ --mem ${VM_MEM:-2048} --quiet --cached
 		--disk $top/build/vm/$VM.img,size=16G,mount=/mnt/nvme"
 	trap 'scripts/vm down "$VM"; rm -rf "build/vm/$VM" "build/vm/$VM.img"' EXIT
 fi
