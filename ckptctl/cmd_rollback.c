@@ -22,18 +22,19 @@ static void cmd_rollback_print(struct cli *cli, json_t *result)
 {
 	long long job = (long long)cli_int(result, "job");
 	long long generation = (long long)cli_int(result, "generation");
-	char pause[32], bytes[32];
+	char pause[32], bytes[32], kept[32];
 	const json_t *note;
 	size_t i;
 
 	json_array_foreach(json_object_get(result, "notes"), i, note)
 		printf("%s\n", json_string_value(note));
 	cli_bytes((uint64_t)cli_int(result, "bytes_read"), bytes);
+	cli_bytes((uint64_t)cli_int(result, "bytes_kept"), kept);
 	if (json_is_true(json_object_get(result, "in_place")))
 		printf("job %lld is rolled back to generation %lld: its %lld processes stayed and "
-		       "stood still for %s, %s read\n",
+		       "stood still for %s, %s read, %s unchanged\n",
 		       job, generation, (long long)cli_int(result, "processes"),
-		       cli_ns((uint64_t)cli_int(result, "pause_ns"), pause), bytes);
+		       cli_ns((uint64_t)cli_int(result, "pause_ns"), pause), bytes, kept);
 	else
 		printf("job %lld was ended and runs again from generation %lld, as a rollback in "
 		       "place was not possible: %s\n",

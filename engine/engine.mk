@@ -54,6 +54,8 @@ $(call unit_test,tests/unit/test_plan,tests/unit/test_plan.c tests/unit/stream.c
 	$(ENGINE_LIBS))
 $(call unit_test,tests/unit/test_rollback_compare,tests/unit/test_rollback_compare.c \
 	tests/unit/stream.c,$(ENGINE_LIBS))
+$(call unit_test,tests/unit/test_rollback_keep,tests/unit/test_rollback_keep.c \
+	tests/unit/stream.c,$(ENGINE_LIBS))
 $(call unit_test,tests/unit/test_asker,tests/unit/test_asker.c tests/unit/stream.c,\
 	$(ENGINE_LIBS))
 $(call unit_test,tests/unit/test_cpu,tests/unit/test_cpu.c,$(ENGINE_LIBS))
@@ -99,5 +101,6 @@ $(call unit_test,tests/unit/test_op_mpi,tests/unit/test_op_mpi.c,$(LIB)/libop.a 
 $(call program,tests/tools/dumpcheck,tests/tools/dumpcheck.c,$(ENGINE_LIBS))
 $(call program,tests/tools/rolltree,tests/tools/rolltree.c,$(LIB)/libop.a $(ENGINE_LIBS) -ljansson)
 $(call program,tests/tools/rolled,tests/tools/rolled.c,-lpthread -lrt)
+$(call program,tests/tools/kept,tests/tools/kept.c)
 $(call unit_test,tests/unit/test_content,tests/unit/test_content.c tests/unit/counted.c,\
 	$(ENGINE_LIBS) $(COUNTED))

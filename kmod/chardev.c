@@ -81,7 +81,8 @@ static int ckpt_cmd_info(struct ckpt_ctx *ctx, union ckpt_arg *arg)
 			 CKPT_FEAT_DEADLINES | CKPT_FEAT_OWNER | CKPT_FEAT_WRITES |
 			 CKPT_FEAT_WRITES_STATE | CKPT_FEAT_SOCK_CREDS | CKPT_FEAT_LEASE |
 			 CKPT_FEAT_SAMPLE | CKPT_FEAT_FOWN | CKPT_FEAT_PKEYS |
-			 CKPT_FEAT_FILE_PATH | CKPT_FEAT_ROLLBACK | CKPT_FEAT_SENT;
+			 CKPT_FEAT_FILE_PATH | CKPT_FEAT_ROLLBACK | CKPT_FEAT_SENT |
+			 CKPT_FEAT_KEEP;
 	if (ckpt_sysv_is_known())
 		info->features |= CKPT_FEAT_SYSV;
 	if (ckpt_aio_is_known())

@@ -46,6 +46,26 @@ struct ckpt_restore *ckpt_restore_alloc(s64 monotonic_ns, s64 boottime_ns)
 	return restore;
 }
 
+void ckpt_restore_free(struct ckpt_restore *restore)
+{
+	while (restore->nr_kept)
+		mmdrop(restore->kept[--restore->nr_kept]);
+	kvfree(restore->kept);
+	ckpt_restore_mms_free(restore);
+	ckpt_restore_rings_free(restore);
+	kfree(restore);
+}
+
+bool ckpt_restore_keeps(const struct ckpt_restore *restore, const struct mm_struct *mm)
+{
+	unsigned int i;
+
+	for (i = 0; i < restore->nr_kept; i++)
+		if (restore->kept[i] == mm)
+			return true;
+	return false;
+}
+
 int ckpt_restore_begin(struct ckpt_ctx *ctx, struct ckpt_restore_begin *arg)
 {
 	struct ckpt_restore *restore;
@@ -351,8 +371,6 @@ void ckpt_restore_release(struct ckpt_ctx *ctx)
 	if (!restore)
 		return;
 	ckpt_restore_kill(ctx);
-	ckpt_restore_mms_free(restore);
-	ckpt_restore_rings_free(restore);
-	kfree(restore);
+	ckpt_restore_free(restore);
 	ctx->restore = NULL;
 }

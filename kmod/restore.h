@@ -50,6 +50,8 @@ struct ckpt_restore {
 	struct ckpt_clock_deltas deltas;
 	struct list_head mms;
 	struct list_head rings;		/* of asynchronous I/O: restore_aio.c */
+	struct mm_struct **kept;	/* maps whose memory stays: references; kvmalloc */
+	unsigned int nr_kept;
 	/*
 	 * Chosen by memory map: held for reading while faults may make huge pages, for writing
 	 * while they must not (MMF_DISABLE_THP applies to the whole map).
@@ -74,6 +76,7 @@ struct ckpt_restore_thread {
 	unsigned long sigpending_limit;	/* with @proc: RLIMIT_SIGPENDING while it is lifted */
 	struct ckpt_clock_deltas deltas;
 	bool has_rec;
+	bool keeps;			/* of a rollback: the memory of its process stays */
 	bool committed;			/* set before the thread is let go */
 };
 
@@ -107,6 +110,9 @@ static inline struct sighand_struct *ckpt_sighand_of(struct task_struct *task)
 
 /* restore.c: a restore without maps; the context owns it once ctx->restore says so. */
 struct ckpt_restore *ckpt_restore_alloc(s64 monotonic_ns, s64 boottime_ns);
+void ckpt_restore_free(struct ckpt_restore *restore);
+/* Does the memory of the map stay, as CKPT_IOC_ROLLBACK was told? */
+bool ckpt_restore_keeps(const struct ckpt_restore *restore, const struct mm_struct *mm);
 /* The state of a thread of a restore, and what a thread that has it does in the park. */
 struct ckpt_restore_thread *ckpt_restore_side_alloc(void);
 void ckpt_restore_side_free(void *side);

@@ -3,7 +3,8 @@
  * A memory map from its records: MM and its VMAs, in one action of one thread.
  *
  * All records are checked before anything is unmapped; files are taken from the caller's table
- * before that, too.  The order is: unmap the old mappings, map the vDSO, make the mappings, set
+ * before that, too.  Mappings of a map whose memory stays are there: only what lies between them
+ * goes.  Else the order is: unmap the old mappings, map the vDSO, make the mappings, set
  * the executable (which the helper must not map any more), set the fields.  restore_vma.c makes
  * the mappings.
  */
@@ -201,8 +202,8 @@ static int ckpt_mm_build(const struct ckpt_ctx *ctx, struct ckpt_mm_job *job)
 
 	job->bad = job->nr;
 	current->mm->def_flags = 0;
-	err = vm_munmap(0, TASK_SIZE_MAX);
-	if (!err)
+	err = job->kept ? ckpt_vmas_keep(job) : vm_munmap(0, TASK_SIZE_MAX);
+	if (!err && !job->kept)
 		err = ckpt_vmas_map(job);
 	if (err)
 		return err;
@@ -259,7 +260,7 @@ static struct ckpt_restore_mm *ckpt_restore_mm_alloc(struct ckpt_mm_job *job,
 	if (!rmm)
 		return NULL;
 	rmm->thread = thread;
-	for (i = 0; i < job->nr; i++)
+	for (i = 0; i < job->nr && !job->kept; i++)
 		nr += ckpt_vma_is_late(job->items[i].rec);
 	if (nr) {
 		rmm->protect = kvmalloc_array(nr, sizeof(*rmm->protect),
@@ -269,7 +270,7 @@ static struct ckpt_restore_mm *ckpt_restore_mm_alloc(struct ckpt_mm_job *job,
 			return NULL;
 		}
 	}
-	for (i = 0; i < job->nr; i++) {
+	for (i = 0; i < job->nr && !job->kept; i++) {
 		const struct ckpt_rec_vma *rec = job->items[i].rec;
 
 		if (!ckpt_vma_is_late(rec))
@@ -300,7 +301,10 @@ static int ckpt_mm_run(struct ckpt_ctx *ctx, struct ckpt_thread *thread,
 		if (rmm->mm == mm)
 			return -EEXIST;
 	job->rings = &ctx->restore->rings;
+	job->kept = ckpt_restore_keeps(ctx->restore, mm);
 	err = ckpt_vmas_collect(job, stream);
+	if (!err && job->kept && job->nr_aios)
+		err = -EINVAL;
 	if (err)
 		return err;
 	rmm = ckpt_restore_mm_alloc(job, thread, mm);

@@ -8,6 +8,8 @@
 
 #include <linux/types.h>
 
+#include <linux/ckpt.h>
+
 struct ckpt_rec_aio;
 struct ckpt_rec_mempolicy;
 struct ckpt_rec_mm;
@@ -35,7 +37,25 @@ struct ckpt_mm_job {
 	unsigned int key;		/* of mappings that may only be executed; 0: none has one */
 	u32 pkeys;			/* that the program has allocated, as bits */
 	unsigned int bad;		/* item that failed; nr: the MM record */
+	bool kept;			/* the mappings are there, and stay: of a rollback */
 };
+
+static inline bool ckpt_vma_is_shared(const struct ckpt_rec_vma *rec)
+{
+	return rec->kind == CKPT_VMA_FILE_SHARED || rec->kind == CKPT_VMA_SHM ||
+	       rec->kind == CKPT_VMA_HUGETLB_SHARED || rec->kind == CKPT_VMA_SYSV ||
+	       rec->kind == CKPT_VMA_AIO;
+}
+
+static inline bool ckpt_vma_is_vdso(const struct ckpt_rec_vma *rec)
+{
+	return rec->kind == CKPT_VMA_VDSO || rec->kind == CKPT_VMA_VVAR;
+}
+
+static inline unsigned int ckpt_vma_key(const struct ckpt_rec_vma *rec)
+{
+	return (rec->flags & CKPT_VM_KEY_MASK) >> CKPT_VM_KEY_SHIFT;
+}
 
 /* Check the VMA records that follow, take their files; on error stream->bad is the bad record. */
 int ckpt_vmas_collect(struct ckpt_mm_job *job, struct ckpt_rec_stream *stream);
@@ -48,6 +68,11 @@ unsigned int ckpt_vma_exec_key_of(const struct ckpt_mm_job *job, const struct ck
 unsigned long ckpt_vma_def_flags(const struct ckpt_rec_vma *rec);
 /* Make all mappings in current's empty address space. */
 int ckpt_vmas_map(struct ckpt_mm_job *job);
+/*
+ * restore_rollback.c: unmap in current what lies between the items, whose mappings stay; -ENOTUNIQ
+ * if one is not there.
+ */
+int ckpt_vmas_keep(struct ckpt_mm_job *job);
 
 /*
  * Map a page of user memory in current, for arguments of system calls. Unmapping the page leaves a

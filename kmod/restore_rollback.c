@@ -8,12 +8,17 @@
  * and empties by itself what a new task would not have: signal mask, areas that the kernel writes
  * to when the thread dies, timers, descriptors, memory.
  *
+ * Memory of maps that the caller names stays: the caller knows which of their pages differ from
+ * those of the image.
+ *
  * Files that a parked thread closes are let go only when its task works run, which would be when
  * the thread leaves the park. So a thread that has emptied its process runs them at once: locks,
  * ports and names of these files must be free before user space opens the files again.
  */
 #include <linux/fdtable.h>
 #include <linux/mm.h>
+#include <linux/mman.h>
+#include <linux/pkeys.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
@@ -23,6 +28,7 @@
 #include "capture.h"
 #include "compat/ksyms.h"
 #include "context.h"
+#include "objects.h"
 #include "records.h"
 #include "restore.h"
 #include "restore_mm.h"
@@ -75,6 +81,7 @@ static int ckpt_rollback_disown(struct ckpt_thread *thread, void *unused)
  */
 static int ckpt_rollback_empty(struct ckpt_thread *thread, void *unused)
 {
+	const struct ckpt_restore_thread *side = thread->side;
 	int err;
 
 	ckpt_rollback_stop_itimers();
@@ -87,7 +94,7 @@ static int ckpt_rollback_empty(struct ckpt_thread *thread, void *unused)
 	if (err)
 		return err;
 	current->mm->def_flags = 0;
-	err = vm_munmap(0, TASK_SIZE_MAX);
+	err = side->keeps ? 0 : vm_munmap(0, TASK_SIZE_MAX);
 	if (err)
 		return err;
 	ckpt_k(task_work_run)();
@@ -137,7 +144,51 @@ static int ckpt_rollback_collect(struct ckpt_ctx *ctx, struct ckpt_rollback_job 
 	return err ? err : job->nr ? 0 : -ESRCH;
 }
 
-static int ckpt_rollback_prepare(struct ckpt_ctx *ctx, struct ckpt_rollback_job *job)
+/* Note the maps whose memory stays. */
+static int ckpt_rollback_keep(struct ckpt_ctx *ctx, const struct ckpt_rollback *arg,
+			      struct ckpt_restore *restore)
+{
+	const struct ckpt_object *obj;
+	unsigned int i;
+	u32 *ids;
+	int err = 0;
+
+	if (!arg->nr_keep)
+		return arg->keep ? -EINVAL : 0;
+	if (arg->nr_keep > CKPT_MAX_THREADS)
+		return -EINVAL;
+	ids = vmemdup_user(u64_to_user_ptr(arg->keep), array_size(arg->nr_keep, sizeof(*ids)));
+	if (IS_ERR(ids))
+		return PTR_ERR(ids);
+	restore->kept = kvcalloc(arg->nr_keep, sizeof(*restore->kept), GFP_KERNEL_ACCOUNT);
+	if (!restore->kept)
+		err = -ENOMEM;
+	for (i = 0; !err && i < arg->nr_keep; i++) {
+		obj = ckpt_object_by_id(&ctx->capture->objects, CKPT_OBJ_MM, ids[i]);
+		if (!obj || !obj->mm.mm) {
+			err = -ENOENT;
+			break;
+		}
+		mmgrab(obj->mm.mm);
+		restore->kept[restore->nr_kept++] = obj->mm.mm;
+	}
+	kvfree(ids);
+	return err;
+}
+
+/* The thread may be dying, and then has no map. */
+static bool ckpt_rollback_keeps(const struct ckpt_restore *restore, struct task_struct *task)
+{
+	bool keeps;
+
+	task_lock(task);
+	keeps = task->mm && ckpt_restore_keeps(restore, task->mm);
+	task_unlock(task);
+	return keeps;
+}
+
+static int ckpt_rollback_prepare(struct ckpt_ctx *ctx, const struct ckpt_restore *restore,
+				 struct ckpt_rollback_job *job)
 {
 	unsigned int i, room = READ_ONCE(ctx->nr_threads);
 	int err;
@@ -148,7 +199,10 @@ static int ckpt_rollback_prepare(struct ckpt_ctx *ctx, struct ckpt_rollback_job 
 	err = ckpt_rollback_collect(ctx, job, room);
 	for (i = 0; !err && i < job->nr; i++) {
 		job->items[i].side = ckpt_restore_side_alloc();
-		if (!job->items[i].side)
+		if (job->items[i].side)
+			job->items[i].side->keeps =
+				ckpt_rollback_keeps(restore, job->items[i].thread->task);
+		else
 			err = -ENOMEM;
 		cond_resched();
 	}
@@ -205,8 +259,6 @@ int ckpt_restore_rollback(struct ckpt_ctx *ctx, struct ckpt_rollback *arg)
 	unsigned int i;
 	int err;
 
-	if (arg->pad)
-		return -EINVAL;
 	arg->nr_threads = 0;
 	err = ckpt_rollback_check(ctx);
 	if (err)
@@ -214,14 +266,16 @@ int ckpt_restore_rollback(struct ckpt_ctx *ctx, struct ckpt_rollback *arg)
 	restore = ckpt_restore_alloc(arg->monotonic_delta_ns, arg->boottime_delta_ns);
 	if (!restore)
 		return -ENOMEM;
-	err = ckpt_rollback_prepare(ctx, &job);
+	err = ckpt_rollback_keep(ctx, arg, restore);
+	if (!err)
+		err = ckpt_rollback_prepare(ctx, restore, &job);
 	if (!err) {
 		ckpt_capture_disarm(ctx->capture);
 		if (!ckpt_ctx_advance(ctx, CKPT_PHASE_COLLECTED, CKPT_PHASE_RESTORE))
 			err = -ETIMEDOUT;
 	}
 	if (err) {
-		kfree(restore);
+		ckpt_restore_free(restore);
 		ckpt_rollback_done(&job);
 		return err;
 	}
@@ -236,4 +290,57 @@ int ckpt_restore_rollback(struct ckpt_ctx *ctx, struct ckpt_rollback *arg)
 		err = ckpt_rollback_run(&job, ckpt_rollback_empty);
 	ckpt_rollback_done(&job);
 	return err;
+}
+
+/* ----------------------------------------------------------- memory that stays */
+
+/* Is the whole range of the record mapped as the record says, in one piece or several? */
+static bool ckpt_vma_is_kept(const struct ckpt_rec_vma *rec)
+{
+	unsigned long addr = rec->start, prot = calc_vm_prot_bits(ckpt_vma_prot(rec), 0);
+	struct vm_area_struct *vma;
+
+	for (; addr < rec->end; addr = vma->vm_end) {
+		vma = find_vma(current->mm, addr);
+		if (!vma || vma->vm_start > addr)
+			return false;
+		if (ckpt_vma_is_vdso(rec))
+			continue;
+		if ((vma->vm_flags & VM_ACCESS_FLAGS) != prot ||
+		    vma_pkey(vma) != ckpt_vma_key(rec) ||
+		    !(vma->vm_flags & VM_MAYSHARE) != !ckpt_vma_is_shared(rec))
+			return false;
+	}
+	return true;
+}
+
+static int ckpt_vmas_are_kept(struct ckpt_mm_job *job)
+{
+	bool kept = true;
+	unsigned int i;
+
+	mmap_read_lock(current->mm);
+	for (i = 0; i < job->nr && kept; i++) {
+		job->bad = i;
+		kept = ckpt_vma_is_kept(job->items[i].rec);
+	}
+	mmap_read_unlock(current->mm);
+	return kept ? 0 : -ENOTUNIQ;
+}
+
+int ckpt_vmas_keep(struct ckpt_mm_job *job)
+{
+	unsigned long from = 0, to;
+	unsigned int i;
+	int err = 0;
+
+	for (i = 0; i <= job->nr && !err; i++) {
+		job->bad = i;
+		to = i < job->nr ? job->items[i].rec->start : TASK_SIZE_MAX;
+		if (to > from)
+			err = vm_munmap(from, to - from);
+		from = i < job->nr ? job->items[i].rec->end : to;
+		cond_resched();
+	}
+	return err ? err : ckpt_vmas_are_kept(job);
 }

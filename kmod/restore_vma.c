@@ -39,22 +39,10 @@
 
 /* ------------------------------------------------------------ checking */
 
-static bool ckpt_vma_is_shared(const struct ckpt_rec_vma *rec)
-{
-	return rec->kind == CKPT_VMA_FILE_SHARED || rec->kind == CKPT_VMA_SHM ||
-	       rec->kind == CKPT_VMA_HUGETLB_SHARED || rec->kind == CKPT_VMA_SYSV ||
-	       rec->kind == CKPT_VMA_AIO;
-}
-
 static bool ckpt_vma_is_hugetlb(const struct ckpt_rec_vma *rec)
 {
 	return rec->kind == CKPT_VMA_HUGETLB_PRIVATE ||
 	       rec->kind == CKPT_VMA_HUGETLB_SHARED;
-}
-
-static bool ckpt_vma_is_vdso(const struct ckpt_rec_vma *rec)
-{
-	return rec->kind == CKPT_VMA_VDSO || rec->kind == CKPT_VMA_VVAR;
 }
 
 bool ckpt_vma_is_late(const struct ckpt_rec_vma *rec)
@@ -70,11 +58,6 @@ bool ckpt_vma_is_late(const struct ckpt_rec_vma *rec)
 	default:
 		return false;
 	}
-}
-
-static unsigned int ckpt_vma_key(const struct ckpt_rec_vma *rec)
-{
-	return (rec->flags & CKPT_VM_KEY_MASK) >> CKPT_VM_KEY_SHIFT;
 }
 
 unsigned int ckpt_vma_exec_key_of(const struct ckpt_mm_job *job, const struct ckpt_rec_vma *rec)

@@ -25,6 +25,7 @@
 #include "engine/restore/relay.h"
 #include "engine/restore/restore_memory.h"
 #include "engine/restore/restore_records.h"
+#include "engine/restore/rollback_keep.h"
 
 /* The child's result, sent to the builder in one write. */
 struct word {
@@ -36,6 +37,7 @@ struct word {
 static int builder_memory_fill(const struct builder *b, struct restore_records *s,
 			       uint64_t *ret_bytes)
 {
+	const struct rollback_keep *keep = b->rollback ? b->rollback->keep : NULL;
 	const struct state *state = b->state;
 	struct restore_memory *m = NULL;
 	uint64_t total;
@@ -47,7 +49,8 @@ static int builder_memory_fill(const struct builder *b, struct restore_records *
 		ret = restore_records_mms(s);
 	for (unsigned int i = 0; !ret && i < state->nr_mms; i++) {
 		relay_progress(b->relay, "memory", restore_memory_bytes(m), total);
-		ret = restore_memory_fill(m, &state->mms[i]);
+		ret = restore_memory_fill(m, &state->mms[i], keep && i < keep->nr_maps &&
+					  keep->maps[i].now_id ? &keep->maps[i] : NULL);
 	}
 	if (!ret)
 		ret = restore_memory_finish(m);

@@ -12,6 +12,9 @@
  *
  * Pages of zeros are not written where an untouched page reads as zeros, too.  They are
  * written in private mappings of files, also of files of huge pages.
+ *
+ * A map that a rollback keeps has pages already: those that differ from the image are written or
+ * dropped. It shares none anew.
  */
 #include "engine/restore/restore_memory.h"
 
@@ -22,6 +25,7 @@
 #include "base/error.h"
 #include "engine/restore/cow.h"
 #include "engine/restore/filler.h"
+#include "engine/restore/rollback_keep.h"
 
 #define PAGE		4096UL
 #define SOURCES		8U
@@ -309,7 +313,71 @@ static int fill_vma(struct restore_memory *m, const struct state_vma *vma)
 	return ret;
 }
 
-int restore_memory_fill(struct restore_memory *m, const struct state_mm *mm)
+/* ------------------------------------------------------- maps of a rollback */
+
+struct pieces {
+	struct keep_piece *pieces;	/* owned */
+	unsigned int nr, room;
+};
+
+static int pieces_add(struct pieces *p, const struct image_run *run, uint64_t end)
+{
+	if (p->nr == p->room) {
+		unsigned int room = p->room ? p->room * 2 : 64;
+		struct keep_piece *more = realloc(p->pieces, room * sizeof(*more));
+
+		if (!more)
+			return -ENOMEM;
+		p->pieces = more;
+		p->room = room;
+	}
+	p->pieces[p->nr++] = (struct keep_piece){
+		.start = run->addr, .end = end,
+		.page = run->kind == IMAGE_RUN_ZERO ? KEEP_ZERO : KEEP_DATA,
+	};
+	return 0;
+}
+
+static int load_pieces(struct restore_memory *m, const struct state_vma *vma, struct pieces *p)
+{
+	uint64_t cursor = vma->rec->start;
+	struct image_run run;
+	int ret;
+
+	while ((ret = image_pages_next(m->reader, m->mm->rec->mm_id, &cursor, &run)) > 0) {
+		uint64_t end = run.addr + run.nr_pages * PAGE;
+
+		if (run.addr >= vma->rec->end)
+			return 0;
+		ret = pieces_add(p, &run, end < vma->rec->end ? end : vma->rec->end);
+		if (ret)
+			return error_fail(m->error, ret, "out of memory");
+	}
+	return ret ? restore_memory_image_failed(m, ret) : 0;
+}
+
+static int restore_memory_differs(enum keep_what what, uint64_t start, uint64_t end, void *arg)
+{
+	struct restore_memory *m = arg;
+
+	return what == KEEP_WRITE ? write_range(m, start, end) : drop_range(m, start, end);
+}
+
+static int fill_kept(struct restore_memory *m, const struct state_vma *vma,
+		     const struct keep_map *kept)
+{
+	struct pieces p = { 0 };
+	int ret = load_pieces(m, vma, &p);
+
+	if (!ret)
+		ret = rollback_keep_diff(kept, p.pieces, p.nr, vma->rec->start, vma->rec->end,
+					 zero_counts(m, vma), restore_memory_differs, m);
+	free(p.pieces);
+	return ret;
+}
+
+int restore_memory_fill(struct restore_memory *m, const struct state_mm *mm,
+			const struct keep_map *kept)
 {
 	unsigned int index = (unsigned int)(mm - m->state->mms);
 	int ret = 0;
@@ -321,7 +389,7 @@ int restore_memory_fill(struct restore_memory *m, const struct state_mm *mm)
 	};
 	for (unsigned int i = 0; !ret && i < mm->nr_vmas; i++)
 		if (has_pages(&mm->vmas[i]))
-			ret = fill_vma(m, &mm->vmas[i]);
+			ret = kept ? fill_kept(m, &mm->vmas[i], kept) : fill_vma(m, &mm->vmas[i]);
 	m->filled[index] = true;
 	return ret;
 }

@@ -13,6 +13,7 @@
 #include "engine/core/kdev.h"
 #include "engine/core/plan.h"
 
+struct keep_map;
 struct restore_memory;
 
 /* *ret_total: the most bytes that will be filled, for reports of progress */
@@ -23,9 +24,11 @@ void restore_memory_destroy(struct restore_memory *m);	/* NULL is fine */
 /*
  * Fill one map, whose mappings must be there; call in ascending mm_id, so that maps can share
  * pages.  Threads do the work: the map may be half filled when this returns, and a failure may
- * be reported by a later call only.
+ * be reported by a later call only.  @kept: of a rollback: pages of the map that are right already
+ * (rollback_keep.h); NULL: the map is empty.
  */
-int restore_memory_fill(struct restore_memory *m, const struct state_mm *mm);
+int restore_memory_fill(struct restore_memory *m, const struct state_mm *mm,
+			const struct keep_map *kept);
 int restore_memory_finish(struct restore_memory *m);	/* wait until all maps are filled */
 uint64_t restore_memory_bytes(const struct restore_memory *m);	/* written or shared so far */
 

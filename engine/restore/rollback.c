@@ -33,6 +33,7 @@
 #include "engine/restore/relay.h"
 #include "engine/restore/restore_image.h"
 #include "engine/restore/rollback_compare.h"
+#include "engine/restore/rollback_keep.h"
 
 #define FREEZE_TIMEOUT_MS	10000
 #define EXTERNALS_MAX		8
@@ -50,6 +51,7 @@ struct rollback {
 	struct capture cap;
 	struct engine_external externals[EXTERNALS_MAX];	/* descriptors of the tree's ends */
 	unsigned int nr_externals;
+	struct rollback_keep keep;
 	uint64_t frozen_at;
 	bool asked;		/* the files are right, and the kernel was asked to roll back */
 	bool turned;		/* the context is a restore: the tree depends on the commit */
@@ -214,6 +216,7 @@ static bool rollback_has_shm(const struct rollback *r)
 static int rollback_look(struct rollback *r)
 {
 	struct state *now = r->cap.state;
+	int ret;
 
 	if (r->why[0])
 		return 0;
@@ -226,7 +229,9 @@ static int rollback_look(struct rollback *r)
 				 "it has not read all of its standard input");
 	if (!r->why[0] && rollback_has_shm(r))
 		snprintf(r->why, sizeof(r->why), "it has files in /dev/shm");
-	return rollback_externals(r);
+	ret = rollback_externals(r);
+	return ret || r->why[0] ? ret : rollback_keep_look(r->image.state, now, r->image.reader,
+							   r->cap.dev, &r->keep, r->error);
 }
 
 /* ---------------------------------------------------------------- builder */
@@ -277,6 +282,25 @@ static int rollback_complete(const struct rollback *r)
 	return r->options->completes(r->options->arg);
 }
 
+/* Make the capture a restore, with the memory that stays. */
+static int rollback_turn(struct rollback *r, struct ckpt_rollback *turn)
+{
+	uint32_t *ids = calloc(r->keep.nr_maps + 1, sizeof(*ids));
+	int ret;
+
+	if (!ids)
+		return -ENOMEM;
+	for (unsigned int i = 0; i < r->keep.nr_maps; i++)
+		if (r->keep.maps[i].now_id)
+			ids[turn->nr_keep++] = r->keep.maps[i].now_id;
+	turn->keep = turn->nr_keep ? (uintptr_t)ids : 0;
+	builder_deltas(r->image.state->system, &turn->monotonic_delta_ns,
+		       &turn->boottime_delta_ns);
+	ret = kdev_rollback(r->cap.dev, turn);
+	free(ids);
+	return ret;
+}
+
 /* Do a step that the builder asks for; called by relay_receive(). */
 static int rollback_on_asked(int step, void *arg)
 {
@@ -287,9 +311,7 @@ static int rollback_on_asked(int step, void *arg)
 	if (step == BUILDER_COMPLETES)
 		return rollback_complete(r);
 	r->asked = true;
-	builder_deltas(r->image.state->system, &turn.monotonic_delta_ns,
-		       &turn.boottime_delta_ns);
-	ret = kdev_rollback(r->cap.dev, &turn);
+	ret = rollback_turn(r, &turn);
 	r->turned = turn.nr_threads;
 	if (ret && !r->turned)
 		snprintf(r->why, sizeof(r->why), "its threads cannot be taken: %s",
@@ -319,7 +341,9 @@ static int rollback_enter_pids(const struct rollback *r, pid_t *ret_parent)
 
 static int rollback_build(struct rollback *r)
 {
-	struct builder_rollback how = { .dev = r->cap.dev, .init = r->options->init };
+	struct builder_rollback how = {
+		.dev = r->cap.dev, .init = r->options->init, .keep = &r->keep,
+	};
 	struct builder b = {
 		.options = &r->restore, .state = r->image.state, .plan = r->image.plan,
 		.reader = r->image.reader, .rollback = &how,
@@ -379,12 +403,14 @@ static int rollback_run(struct rollback *r)
 	r->restore.dry_run = r->why[0];
 	ret = rollback_build(r);
 	r->stats->pause_ns = clock_monotonic_ns() - r->frozen_at;
+	r->stats->kept = r->keep.clean;
 	return ret;
 }
 
 static void rollback_done(struct rollback *r)
 {
 	capture_end(&r->cap);	/* thaws, or ends a tree that was not completed */
+	rollback_keep_done(&r->keep);
 	for (unsigned int i = 0; i < r->nr_externals; i++)
 		close(r->externals[i].fd);
 	dump_externals_done(&r->dump);

@@ -47,6 +47,7 @@ struct rollback_options {
 struct rollback_stats {
 	struct restore_stats restore;
 	uint64_t pause_ns;	/* how long the tree stood still */
+	uint64_t kept;		/* bytes of memory that were as in the image, and stayed */
 };
 
 /* Return: 0: *@ret_end is ROLLBACK_DONE; negative errno with @error: it says how the tree is. */

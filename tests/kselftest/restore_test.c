@@ -483,7 +483,8 @@ int main(int argc, char **argv)
 		{ "stopped", test_stopped }, { "groups", test_groups },
 		{ "zombie", test_zombie },
 		{ "tty", test_tty }, { "rseq", test_rseq }, { "rollback", test_rollback },
-		{ "rollback_lost", test_rollback_lost }, { "fuzz", test_fuzz },
+		{ "rollback_lost", test_rollback_lost }, { "rollback_keep", test_rollback_keep },
+		{ "fuzz", test_fuzz },
 	};
 	unsigned int i;
 

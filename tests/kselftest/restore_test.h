@@ -48,6 +48,7 @@ void test_locks(void);
 /* restore_test_rollback.c */
 void test_rollback(void);
 void test_rollback_lost(void);
+void test_rollback_keep(void);
 /* restore_test_fuzz.c */
 void test_fuzz(void);
 

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -124,10 +125,17 @@ static pid_t second_of(pid_t pid)
 
 static void roll_back(struct rig *rig)
 {
-	struct ckpt_rollback bad = { .pad = 1 }, rollback = {}, again = {};
+	__u32 none = 9999;
+	struct ckpt_rollback unused = { .keep = 1 }, missing = { .nr_keep = 1 };
+	struct ckpt_rollback unknown = { .nr_keep = 1, .keep = (uintptr_t)&none };
+	struct ckpt_rollback many = { .nr_keep = ~0U, .keep = (uintptr_t)&none };
+	struct ckpt_rollback rollback = {}, again = {};
 	struct ckpt_thaw thaw = {};
 
-	tap_is(rig_command(rig, CKPT_IOC_ROLLBACK, &bad), -EINVAL, "ROLLBACK with padding");
+	tap_is(rig_command(rig, CKPT_IOC_ROLLBACK, &unused), -EINVAL, "a list without entries");
+	tap_is(rig_command(rig, CKPT_IOC_ROLLBACK, &many), -EINVAL, "too many maps to keep");
+	tap_is(rig_command(rig, CKPT_IOC_ROLLBACK, &missing), -EFAULT, "no list of maps");
+	tap_is(rig_command(rig, CKPT_IOC_ROLLBACK, &unknown), -ENOENT, "a map that is not there");
 	tap_ok(is_locked(), "the lock is held");
 	tap_is(rig_command(rig, CKPT_IOC_ROLLBACK, &rollback), 0, "ROLLBACK");
 	tap_is(rollback.nr_threads, 2, "threads");
@@ -172,6 +180,34 @@ void test_rollback(void)
 	tap_ok(proc_state(pid) != 'Z', "nothing of the old process comes through");
 	rig.shared->go = 1;
 	tap_is(wait_exit(pid), 42 << 8, "the process ends as the program says");
+	rig_close(&rig);
+	unlink(LOCKED);
+}
+
+/* Memory of the map stays; mappings that are in the records alone are not made. */
+void test_rollback_keep(void)
+{
+	__u32 map = 1;
+	struct ckpt_rollback rollback = { .nr_keep = 1, .keep = (uintptr_t)&map };
+	struct recs recs = {};
+	struct rig rig;
+	char before[64] = "", after[64] = "";
+	pid_t pid;
+
+	tap_note("rollback that keeps memory");
+	capture_old(&rig, false);
+	pid = rig.helpers[0].pid;
+	proc_line(pid, "status", "VmSize:", before, sizeof(before));
+	tap_is(rig_command(&rig, CKPT_IOC_ROLLBACK, &rollback), 0, "ROLLBACK");
+	proc_line(pid, "status", "VmSize:", after, sizeof(after));
+	tap_ok(before[0] && !strcmp(before, after), "all mappings are there");
+	tap_ok(!is_locked(), "the lock is free");
+	recs_basic(&rig, &recs, NULL, NULL);
+	tap_is(rig_state(&rig, pid, &recs, NULL), -ENOTUNIQ, "a map that it has not");
+	recs_done(&recs);
+	close(rig.ctx);
+	rig.ctx = -1;
+	tap_is(wait_exit(pid), SIGKILL, "release ends the process");
 	rig_close(&rig);
 	unlink(LOCKED);
 }

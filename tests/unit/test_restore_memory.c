@@ -271,7 +271,7 @@ static int try_fill_all(const struct scratch *s, const char *dir, struct ckpt_er
 	ret = restore_memory_create(state, reader, &kernel->dev, why, &m, &total);
 	assert_int_equal(ret, 0);
 	for (unsigned int i = 0; !ret && i < state->nr_mms; i++)
-		ret = restore_memory_fill(m, &state->mms[i]);
+		ret = restore_memory_fill(m, &state->mms[i], NULL);
 	if (!ret)
 		ret = restore_memory_finish(m);
 	assert_true(restore_memory_bytes(m) <= total);

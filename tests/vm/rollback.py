@@ -37,6 +37,7 @@ def pids(node, job):
     return found
 
 
+KEPT = f'{os.path.dirname(PROGRAM)}/kept'
 ROUNDS, SAVED, LATER, LAST = 40, 10, 15, 25
 
 
@@ -77,11 +78,15 @@ class Rolled:
                  'wrong' in self.output())
         check('wrong' not in self.output(), self.output()[-200:])
 
-    def saved_and_later(self):
-        """Let it be saved in round SAVED and wait in round LAST."""
+    def saved(self, *opts):
+        """Let it be saved in round SAVED, and run on."""
         self.gets_to(SAVED)
-        self.node.ctl('checkpoint', str(self.job))
+        self.node.ctl('checkpoint', *opts, str(self.job))
         self.go(SAVED)
+
+    def saved_and_later(self, *opts):
+        """The same, and let it wait in round LAST."""
+        self.saved(*opts)
         self.gets_to(LAST)
 
     def end(self):
@@ -153,6 +158,83 @@ def again_and_again(node):
     node.ctl('restart', str(run.job))
     run.go(LAST)
     equal(run.end(), want, 'output and files')
+
+
+class Kept(Rolled):
+    """A run of build/bin/tests/tools/kept: memory of each kind is changed in each round."""
+
+    def __init__(self, node, name, extra='', stops=(SAVED, LAST)):
+        self.node = node
+        self.dir = f'{node.base}/{name}'
+        os.mkdir(self.dir)
+        # the file is older than a checkpoint by more than the steps of a file system's clock
+        with open(f'{self.dir}/file', 'wb') as f:
+            f.write(bytes(range(256)) * 1024)
+        os.utime(f'{self.dir}/file', (1e9, 1e9))
+        for n in stops:
+            self.stop(n)
+        self.job = node.run(KEPT, self.dir, str(ROUNDS), *([extra] if extra else []),
+                            opts=('--chdir', '/'))
+
+    def end(self):
+        equal(self.node.wait(self.job), 0, f'status ({self.output()[-200:]})')
+        return self.output()
+
+
+def memory_kept(node, extra=''):
+    """Roll back in place; the output is right, and how much memory has stayed."""
+    want = Kept(node, 'undisturbed', extra, stops=()).end()
+    run = Kept(node, 'run', extra)
+    run.saved_and_later('--incremental')
+    before = pids(node, run.job)
+    done = node.json('rollback', '--in-place', str(run.job))
+    equal(done.get('in_place'), True, f'in place ({done})')
+    equal(pids(node, run.job), before, 'pids and times of start')
+    check(done['bytes_kept'] > 8 << 20, f'{done} keeps too little')
+    check(done['bytes_read'] < 16 << 20, f'{done} reads too much')
+    run.gets_to(LAST)
+    # the kernel tracks memory from a checkpoint on, and no longer after a rollback
+    second = node.json('rollback', '--in-place', str(run.job))
+    equal(second['bytes_kept'], 0, 'kept by the second one')
+    run.gets_to(LAST)
+    run.go(LAST)
+    equal(run.end(), want, 'output')
+
+
+@test
+def unchanged_memory(node):
+    """pages that were not written stay; written, dropped, new ones and those of files go back"""
+    memory_kept(node)
+
+
+@test
+def another_layout(node):
+    """a map with other mappings is read anew, and the memory of a child stays"""
+    memory_kept(node, 'moved')
+
+
+@test
+def shared_since(node):
+    """shared memory that the program has made since goes"""
+    memory_kept(node, 'shared')
+
+
+@test
+def older_generation(node):
+    """to a generation before the last one all memory is read anew"""
+    want = Kept(node, 'undisturbed', stops=()).end()
+    run = Kept(node, 'run', stops=(SAVED, LATER, LAST))
+    run.saved('--incremental')
+    run.gets_to(LATER)
+    node.ctl('checkpoint', '--incremental', str(run.job))
+    run.go(LATER)
+    run.gets_to(LAST)
+    done = node.json('rollback', '--in-place', f'{run.job}:1')
+    equal((done['in_place'], done['bytes_kept']), (True, 0), f'{done}')
+    run.gets_to(LAST)
+    node.ctl('checkpoint', str(run.job))
+    run.go(LAST)
+    equal(run.end(), want, 'output')
 
 
 def replaced(node, extra, why):

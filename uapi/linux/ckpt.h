@@ -331,23 +331,6 @@ struct ckpt_drop {
 /* --------------------------------------------------------------- restore */
 
 /**
- * struct ckpt_rollback - CKPT_IOC_ROLLBACK: make a frozen capture a restore of its own threads
- * @monotonic_delta_ns, @boottime_delta_ns: as in struct ckpt_restore_begin
- * @nr_threads: threads that are parked, for CKPT_IOC_RESTORE_COMMIT; 0 after an error that has left
- *	the capture as it was, else an error leaves a tree that can only end
- *
- * -EPERM as with CKPT_IOC_TARGET; -EBUSY: a thread cannot park; -EOPNOTSUPP: there are exclusions.
- */
-struct ckpt_rollback {
-	__u32 size;
-	__u32 flags;
-	__s64 monotonic_delta_ns;
-	__s64 boottime_delta_ns;
-	__u32 nr_threads;
-	__u32 pad;
-};
-
-/**
  * struct ckpt_restore_begin - CKPT_IOC_RESTORE_BEGIN: make the context a restore
  * @monotonic_delta_ns: added to every absolute CLOCK_MONOTONIC expiry in the
  *	records: this host's clock now minus ckpt_rec_system.monotonic_ns
@@ -493,6 +476,7 @@ struct ckpt_restore_commit {
 #include "ckpt_events.h"
 #include "ckpt_lease.h"
 #include "ckpt_records.h"
+#include "ckpt_rollback.h"
 #include "ckpt_sample.h"
 #include "ckpt_tty.h"
 #include "ckpt_writes.h"

@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Memory that a rollback leaves as it is; see rollback_keep.h.
+ *
+ * Owns the rules by which a map stays. In doubt it does not: then it is mapped and read anew.
+ * Shared mappings that somebody may write, huge pages of hugetlbfs and rings of asynchronous I/O
+ * have contents that no soft-dirty bit tells of, so their maps do not stay.
+ */
+#include "engine/restore/rollback_keep.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PAGE		4096ULL
+#define NR_RUNS		4096U		/* runs per read of the page map */
+#define RECENT_NS	2000000000ULL	/* file systems keep times in steps of up to two seconds */
+/* Told by what a mapping has held, not by what it is. */
+#define FLAGS_IGNORED	CKPT_VM_HAS_ANON
+
+/* ---------------------------------------------------------------- mappings */
+
+static bool same_file(const struct state_file *a, const struct state_file *b, uint64_t image_ns)
+{
+	if (!a || !b)
+		return a == b;
+	return a->rec->dev == b->rec->dev && a->rec->ino == b->rec->ino &&
+	       a->rec->size == b->rec->size && a->rec->mtime_ns == b->rec->mtime_ns &&
+	       a->rec->mtime_ns + RECENT_NS < image_ns && a->rec->nlink && b->rec->nlink &&
+	       a->rec->ctime_ns == b->rec->ctime_ns && !a->external && !a->mapped;
+}
+
+static bool same_policy(const struct ckpt_rec_mempolicy *a, const struct ckpt_rec_mempolicy *b)
+{
+	return a && b ? a->mode == b->mode && a->flags == b->flags &&
+			!memcmp(a->nodes, b->nodes, sizeof(a->nodes)) : a == b;
+}
+
+static bool may_stay(const struct ckpt_rec_vma *rec)
+{
+	switch (rec->kind) {
+	case CKPT_VMA_ANON:
+	case CKPT_VMA_FILE_PRIVATE:
+	case CKPT_VMA_VDSO:
+	case CKPT_VMA_VVAR:
+		return true;
+	case CKPT_VMA_FILE_SHARED:
+		return !(rec->flags & (CKPT_VM_WRITE | CKPT_VM_MAYWRITE));
+	default:
+		return false;
+	}
+}
+
+/* Is @now, which covers the address, as @image is there? */
+static bool same_vma(const struct state_vma *image, const struct state_vma *now, uint64_t addr,
+		     uint64_t image_ns)
+{
+	const struct ckpt_rec_vma *a = image->rec, *b = now->rec;
+
+	if (a->kind != b->kind || (a->flags ^ b->flags) & ~FLAGS_IGNORED ||
+	    a->hugepage_shift != b->hugepage_shift || strncmp(a->name, b->name, sizeof(a->name)))
+		return false;
+	if (a->kind == CKPT_VMA_VDSO || a->kind == CKPT_VMA_VVAR)
+		return a->start == b->start && a->end == b->end;
+	return a->pgoff + (addr - a->start) / PAGE == b->pgoff + (addr - b->start) / PAGE &&
+	       same_policy(image->mempolicy, now->mempolicy) &&
+	       same_file(image->file, now->file, image_ns);
+}
+
+static bool vma_stays(const struct state_vma *vma, const struct state_mm *now, unsigned int *at,
+		      uint64_t image_ns)
+{
+	uint64_t addr = vma->rec->start;
+
+	while (*at < now->nr_vmas && now->vmas[*at].rec->end <= addr)
+		(*at)++;
+	for (unsigned int i = *at; addr < vma->rec->end; addr = now->vmas[i++].rec->end)
+		if (i == now->nr_vmas || now->vmas[i].rec->start > addr ||
+		    !same_vma(vma, &now->vmas[i], addr, image_ns))
+			return false;
+	return true;
+}
+
+bool rollback_keep_fits(const struct state_mm *image, const struct state_mm *now,
+			uint64_t image_ns)
+{
+	unsigned int at = 0;
+
+	if (image->nr_aios || now->nr_aios ||
+	    (image->pkeys ? image->pkeys->keys : 0) != (now->pkeys ? now->pkeys->keys : 0) ||
+	    !image->exe || !same_file(image->exe, now->exe, image_ns))
+		return false;
+	for (unsigned int i = 0; i < image->nr_vmas; i++)
+		if (!may_stay(image->vmas[i].rec) ||
+		    !vma_stays(&image->vmas[i], now, &at, image_ns))
+			return false;
+	/* the program may have made them since, and their contents are elsewhere */
+	for (unsigned int i = 0; i < now->nr_vmas; i++)
+		if (now->vmas[i].rec->kind == CKPT_VMA_AIO)
+			return false;
+	return image->nr_vmas;
+}
+
+/* ------------------------------------------------------------------- pages */
+
+static int add_run(struct keep_map *map, const struct ckpt_page_run *run)
+{
+	uint64_t end = run->start + run->nr_pages * PAGE;
+	bool clean = run->flags & CKPT_RUN_CLEAN;
+	struct keep_run *last = map->nr ? &map->runs[map->nr - 1] : NULL;
+
+	if (last && last->end == run->start && last->clean == clean) {
+		last->end = end;
+		return 0;
+	}
+	if (map->nr == map->room) {
+		unsigned int room = map->room ? map->room * 2 : 64;
+		struct keep_run *more = realloc(map->runs, room * sizeof(*more));
+
+		if (!more)
+			return -ENOMEM;
+		map->runs = more;
+		map->room = room;
+	}
+	map->runs[map->nr++] = (struct keep_run){ run->start, end, clean };
+	return 0;
+}
+
+/* Read which pages the map has. 1: the kernel tells since which snapshot, and it is @image_id's. */
+static int look_at_pages(struct keep_map *map, const struct state_mm *now, uint64_t image_id,
+			 const struct image_reader *reader, struct kdev *dev,
+			 struct ckpt_page_run *runs)
+{
+	struct ckpt_pagemap arg = {
+		.flags = CKPT_PAGES_LIVE, .mm_id = now->rec->mm_id,
+		.start = now->vmas[0].rec->start, .end = now->vmas[now->nr_vmas - 1].rec->end,
+		.runs = (uintptr_t)runs,
+	};
+	int ret = 0;
+
+	while (!ret && arg.start < arg.end) {
+		uint64_t from = arg.start;
+
+		arg.nr_runs = NR_RUNS;
+		ret = kdev_pagemap(dev, &arg);
+		if (!ret && (!arg.base || image_tracked(reader, arg.base) != image_id))
+			return 0;
+		for (unsigned int i = 0; !ret && i < arg.nr_runs; i++)
+			ret = add_run(map, &runs[i]);
+		if (!ret && arg.start <= from)
+			ret = -EIO;
+	}
+	return ret ? ret : 1;
+}
+
+static int look_at_map(struct rollback_keep *keep, unsigned int index, const struct state *image,
+		       const struct state *now, const struct image_reader *reader,
+		       struct kdev *dev, struct ckpt_page_run *runs)
+{
+	const struct state_mm *mm = &image->mms[index];
+	const struct state_proc *owner = state_proc_find(now, mm->owner->rec->pid);
+	struct keep_map *map = &keep->maps[index];
+	int ret;
+
+	if (!owner || !owner->mm ||
+	    !rollback_keep_fits(mm, owner->mm, image->system->realtime_ns))
+		return 0;
+	ret = look_at_pages(map, owner->mm, mm->rec->mm_id, reader, dev, runs);
+	if (ret <= 0)
+		return ret;
+	map->now_id = owner->mm->rec->mm_id;
+	for (unsigned int i = 0; i < map->nr; i++)
+		if (map->runs[i].clean)
+			keep->clean += map->runs[i].end - map->runs[i].start;
+	return 0;
+}
+
+int rollback_keep_look(const struct state *image, const struct state *now,
+		       const struct image_reader *reader, struct kdev *dev,
+		       struct rollback_keep *keep, struct ckpt_error *error)
+{
+	struct ckpt_page_run *runs;
+	int ret = 0;
+
+	memset(keep, 0, sizeof(*keep));
+	if (!(dev->info.features & CKPT_FEAT_KEEP))
+		return 0;
+	runs = calloc(NR_RUNS, sizeof(*runs));
+	keep->maps = calloc(image->nr_mms + 1, sizeof(*keep->maps));
+	if (!runs || !keep->maps)
+		ret = -ENOMEM;
+	else
+		keep->nr_maps = image->nr_mms;
+	for (unsigned int i = 0; !ret && i < image->nr_mms; i++)
+		ret = look_at_map(keep, i, image, now, reader, dev, runs);
+	free(runs);
+	return ret ? error_fail(error, ret, "cannot read the tree's page tables: %s",
+				strerror(-ret)) : 0;
+}
+
+void rollback_keep_done(struct rollback_keep *keep)
+{
+	for (unsigned int i = 0; i < keep->nr_maps; i++)
+		free(keep->maps[i].runs);
+	free(keep->maps);
+	memset(keep, 0, sizeof(*keep));
+}
+
+/* -------------------------------------------------------------- difference */
+
+enum now_page {
+	NOW_ABSENT,
+	NOW_CLEAN,
+	NOW_CHANGED,
+};
+
+/* -1: nothing; else enum keep_what */
+static int what_of(enum keep_page image, enum now_page now, bool zeros)
+{
+	if (image == KEEP_NONE)
+		return now == NOW_ABSENT ? -1 : KEEP_DROP;
+	if (now == NOW_CLEAN)
+		return -1;
+	if (image == KEEP_DATA || zeros)
+		return KEEP_WRITE;
+	return now == NOW_ABSENT ? -1 : KEEP_DROP;
+}
+
+/* The walk: equal answers side by side are one call. */
+struct differing {
+	keep_fn fn;
+	void *arg;
+	uint64_t start, end;
+	int what;
+};
+
+static int differing_flush(struct differing *d)
+{
+	int what = d->what;
+
+	d->what = -1;
+	return what < 0 ? 0 : d->fn((enum keep_what)what, d->start, d->end, d->arg);
+}
+
+static int differing_add(struct differing *d, int what, uint64_t start, uint64_t end)
+{
+	int ret = 0;
+
+	if (what == d->what && d->end == start) {
+		d->end = end;
+		return 0;
+	}
+	ret = differing_flush(d);
+	d->what = what;
+	d->start = start;
+	d->end = end;
+	return ret;
+}
+
+int rollback_keep_diff(const struct keep_map *map, const struct keep_piece *pieces,
+		       unsigned int nr, uint64_t start, uint64_t end, bool zeros, keep_fn fn,
+		       void *arg)
+{
+	struct differing d = { .fn = fn, .arg = arg, .what = -1 };
+	unsigned int run = 0, piece = 0;
+	int ret = 0;
+
+	while (start < end && !ret) {
+		enum keep_page page = KEEP_NONE;
+		enum now_page now = NOW_ABSENT;
+		uint64_t stop = end;
+
+		while (run < map->nr && map->runs[run].end <= start)
+			run++;
+		while (piece < nr && pieces[piece].end <= start)
+			piece++;
+		if (run < map->nr) {
+			const struct keep_run *r = &map->runs[run];
+			uint64_t border = r->start > start ? r->start : r->end;
+
+			if (r->start <= start)
+				now = r->clean ? NOW_CLEAN : NOW_CHANGED;
+			stop = border < stop ? border : stop;
+		}
+		if (piece < nr) {
+			const struct keep_piece *p = &pieces[piece];
+			uint64_t border = p->start > start ? p->start : p->end;
+
+			if (p->start <= start)
+				page = p->page;
+			stop = border < stop ? border : stop;
+		}
+		ret = differing_add(&d, what_of(page, now, zeros), start, stop);
+		start = stop;
+	}
+	return ret ? ret : differing_flush(&d);
+}
