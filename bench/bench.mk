@@ -2,7 +2,7 @@
 #
 # make bench [KERNEL=6.1] [BENCH='pause dump'] [BENCH_RUNS=5] [CRIU=debian]
 # The figures of docs/performance.md, beside CRIU's, in one VM; BENCH=incremental beside full
-# checkpoints.
+# checkpoints, BENCH=rollback beside restarts.
 
 $(call program,bench/touch,bench/touch.c,-lpthread)
 $(call program,bench/measure,bench/measure.c,)

@@ -244,4 +244,7 @@ int image_verify(const char *dir, const struct image_key *key,
 		 const struct image_expect *expect, bool deep,
 		 image_finding_fn report, void *arg, struct ckpt_error *error);
 
+/* Read and authenticate all contents of blobs that are not in pages; 0 or the first errno. */
+int image_verify_blobs(struct image_reader *r);
+
 #endif /* STILLPOINT_IMAGE_READER_H */

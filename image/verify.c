@@ -204,3 +204,15 @@ int image_verify(const char *dir, const struct image_key *key,
 		error_set(error, v.first, "%s/%.170s", error_path_tail(dir), v.error.text);
 	return v.first;
 }
+
+int image_verify_blobs(struct image_reader *r)
+{
+	struct verification v = {};
+	uint8_t *raw = malloc(IMAGE_CHUNK_MAX);
+
+	if (!raw)
+		return fault_set(&r->fault, -ENOMEM, ".", 0, "out of memory");
+	verify_chunks(&v, r, IMAGE_FILE_BLOBS, raw);
+	free(raw);
+	return v.first;
+}

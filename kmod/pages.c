@@ -167,9 +167,15 @@ static int ckpt_run_add(struct ckpt_page_walk *pw, unsigned long addr, u32 nr_pa
 	return 0;
 }
 
-static u32 ckpt_run_clean(const struct ckpt_page_walk *pw, bool clean)
+/*
+ * A page whose bit is clear was not written, with two exceptions. No page that can be clean is
+ * exclusive, so an exclusive one came there without a write fault (KSM, a forced write). A page
+ * that was given back (MADV_FREE) may become one of zeros at any time.
+ */
+static u32 ckpt_run_clean(const struct ckpt_page_walk *pw, struct page *page, bool dirty)
 {
-	return pw->believed && clean ? CKPT_RUN_CLEAN : 0;
+	return pw->believed && !dirty && !PageAnonExclusive(page) &&
+	       folio_test_swapbacked(page_folio(page)) ? CKPT_RUN_CLEAN : 0;
 }
 
 /* Let the walk visit only mappings that can hold pages of their own. */
@@ -217,7 +223,7 @@ static int ckpt_walk_pmd(pmd_t *pmdp, unsigned long addr, unsigned long end,
 		if (PageAnon(page))
 			ret = ckpt_run_add(pw, addr, (end - addr) >> PAGE_SHIFT,
 					   CKPT_RUN_ANON | CKPT_RUN_HUGE |
-					   ckpt_run_clean(pw, !pmd_soft_dirty(pmd)),
+					   ckpt_run_clean(pw, page, pmd_soft_dirty(pmd)),
 					   page_to_pfn(page) +
 					   ((addr & ~PMD_MASK) >> PAGE_SHIFT));
 		walk->action = ACTION_CONTINUE;
@@ -262,7 +268,7 @@ static int ckpt_walk_pte(pte_t *ptep, unsigned long addr, unsigned long end,
 			return ckpt_walk_zero(pw, walk->vma, addr, pte);
 		page = pte_page(pte);
 		return PageAnon(page) ? ckpt_run_add(pw, addr, 1, CKPT_RUN_ANON |
-						     ckpt_run_clean(pw, !pte_soft_dirty(pte)),
+						     ckpt_run_clean(pw, page, pte_soft_dirty(pte)),
 						     page_to_pfn(page)) : 0;
 	}
 	entry = pte_to_swp_entry(pte);

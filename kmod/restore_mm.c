@@ -210,7 +210,8 @@ static int ckpt_mm_build(const struct ckpt_ctx *ctx, struct ckpt_mm_job *job)
 	job->bad = job->nr;
 	if (job->rec->def_locked && !can_do_mlock())
 		return -EPERM;
-	if (job->exe)
+	/* a map that stays has it, and the caller has compared the inodes */
+	if (job->exe && !job->kept)
 		err = ckpt_mm_set_exe(ctx, job->rec, job->exe);
 	if (err)
 		return err;

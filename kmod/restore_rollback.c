@@ -9,7 +9,8 @@
  * to when the thread dies, timers, descriptors, memory.
  *
  * Memory of maps that the caller names stays: the caller knows which of their pages differ from
- * those of the image.
+ * those of the image. Files that such a map maps stay open until the map lets go of them, so the
+ * caller names no map of a file with a lock.
  *
  * Files that a parked thread closes are let go only when its task works run, which would be when
  * the thread leaves the park. So a thread that has emptied its process runs them at once: locks,

@@ -29,6 +29,7 @@
 
 #define PAGE		4096UL
 #define SOURCES		8U
+#define PUT_RANGES	1024U	/* the most that the kernel takes in one call */
 
 struct restore_memory {
 	const struct state *state;
@@ -40,6 +41,7 @@ struct restore_memory {
 	const struct state_mm *mm;	/* the map that is being filled */
 	struct filler_map map;		/* the same, for the filler */
 	uint64_t shared;		/* bytes shared so far */
+	uint64_t put;			/* bytes written so far from memory */
 };
 
 /* The tid of a living thread of the map's process: the leader may be dead. */
@@ -315,65 +317,57 @@ static int fill_vma(struct restore_memory *m, const struct state_vma *vma)
 
 /* ------------------------------------------------------- maps of a rollback */
 
-struct pieces {
-	struct keep_piece *pieces;	/* owned */
-	unsigned int nr, room;
+/* Pages of a kept map whose contents are in memory: many ranges in one call. */
+struct putting {
+	struct restore_memory *m;
+	struct ckpt_iovec iov[PUT_RANGES];
+	unsigned int nr;
+	const char *data;	/* of the ranges in @iov; NULL: the filler reads them */
+	uint64_t bytes;
 };
 
-static int pieces_add(struct pieces *p, const struct image_run *run, uint64_t end)
+static int putting_flush(struct putting *p)
 {
-	if (p->nr == p->room) {
-		unsigned int room = p->room ? p->room * 2 : 64;
-		struct keep_piece *more = realloc(p->pieces, room * sizeof(*more));
-
-		if (!more)
-			return -ENOMEM;
-		p->pieces = more;
-		p->room = room;
-	}
-	p->pieces[p->nr++] = (struct keep_piece){
-		.start = run->addr, .end = end,
-		.page = run->kind == IMAGE_RUN_ZERO ? KEEP_ZERO : KEEP_DATA,
+	struct ckpt_pages arg = {
+		.mm_id = (__u32)p->m->map.pid, .nr_iov = p->nr, .iov = (uintptr_t)p->iov,
+		.buf = (uintptr_t)p->data,
 	};
+	int ret = p->nr ? kdev_pages_write(p->m->dev, &arg) : 0;
+
+	if (ret)
+		return error_fail(p->m->error, ret, "cannot fill the memory of process %d: %s",
+				  p->m->map.pid, strerror(-ret));
+	p->m->put += p->bytes;
+	p->data += p->bytes;
+	p->bytes = 0;
+	p->nr = 0;
 	return 0;
-}
-
-static int load_pieces(struct restore_memory *m, const struct state_vma *vma, struct pieces *p)
-{
-	uint64_t cursor = vma->rec->start;
-	struct image_run run;
-	int ret;
-
-	while ((ret = image_pages_next(m->reader, m->mm->rec->mm_id, &cursor, &run)) > 0) {
-		uint64_t end = run.addr + run.nr_pages * PAGE;
-
-		if (run.addr >= vma->rec->end)
-			return 0;
-		ret = pieces_add(p, &run, end < vma->rec->end ? end : vma->rec->end);
-		if (ret)
-			return error_fail(m->error, ret, "out of memory");
-	}
-	return ret ? restore_memory_image_failed(m, ret) : 0;
 }
 
 static int restore_memory_differs(enum keep_what what, uint64_t start, uint64_t end, void *arg)
 {
-	struct restore_memory *m = arg;
+	struct putting *p = arg;
 
-	return what == KEEP_WRITE ? write_range(m, start, end) : drop_range(m, start, end);
+	if (what == KEEP_DROP)
+		return drop_range(p->m, start, end);
+	if (!p->data)
+		return write_range(p->m, start, end);
+	p->iov[p->nr++] = (struct ckpt_iovec){ .addr = start, .len = end - start };
+	p->bytes += end - start;
+	return p->nr == PUT_RANGES ? putting_flush(p) : 0;
 }
 
-static int fill_kept(struct restore_memory *m, const struct state_vma *vma,
+static int fill_kept(struct restore_memory *m, const struct state_mm *mm,
 		     const struct keep_map *kept)
 {
-	struct pieces p = { 0 };
-	int ret = load_pieces(m, vma, &p);
+	struct putting p = { .m = m, .data = kept->data };
+	int ret = 0;
 
-	if (!ret)
-		ret = rollback_keep_diff(kept, p.pieces, p.nr, vma->rec->start, vma->rec->end,
-					 zero_counts(m, vma), restore_memory_differs, m);
-	free(p.pieces);
-	return ret;
+	for (unsigned int i = 0; !ret && i < mm->nr_vmas; i++)
+		if (rollback_keep_has_pages(&mm->vmas[i]))
+			ret = rollback_keep_walk(kept, m->reader, &mm->vmas[i],
+						 restore_memory_differs, &p);
+	return ret || !p.data ? ret : putting_flush(&p);
 }
 
 int restore_memory_fill(struct restore_memory *m, const struct state_mm *mm,
@@ -387,9 +381,11 @@ int restore_memory_fill(struct restore_memory *m, const struct state_mm *mm,
 		.index = index, .mm_id = mm->rec->mm_id, .pid = pid_of(mm),
 		.placement = placement_of(mm),
 	};
-	for (unsigned int i = 0; !ret && i < mm->nr_vmas; i++)
+	if (kept)
+		ret = fill_kept(m, mm, kept);
+	for (unsigned int i = 0; !kept && !ret && i < mm->nr_vmas; i++)
 		if (has_pages(&mm->vmas[i]))
-			ret = kept ? fill_kept(m, &mm->vmas[i], kept) : fill_vma(m, &mm->vmas[i]);
+			ret = fill_vma(m, &mm->vmas[i]);
 	m->filled[index] = true;
 	return ret;
 }
@@ -401,7 +397,7 @@ int restore_memory_finish(struct restore_memory *m)
 
 uint64_t restore_memory_bytes(const struct restore_memory *m)
 {
-	return m->shared + filler_bytes(m->filler);
+	return m->shared + m->put + filler_bytes(m->filler);
 }
 
 int restore_memory_create(const struct state *state, struct image_reader *reader, struct kdev *dev,

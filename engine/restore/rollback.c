@@ -113,6 +113,10 @@ static int rollback_read_journal(struct rollback *r)
 {
 	const struct engine_rec_writes *writes = r->image.state->writes;
 
+	if (r->has_journal)
+		write_journal_done(&r->journal);
+	write_since_done(&r->image.since);
+	r->has_journal = false;
 	/* a journal that cannot be read is an empty one: the restore says that nothing is known */
 	if (!r->options->journal)
 		return 0;
@@ -378,6 +382,56 @@ static int rollback_build(struct rollback *r)
 
 /* ------------------------------------------------------------------- all */
 
+/* Freeze the tree, and see whether it can be rolled back, and what of its memory stays. */
+static int rollback_try(struct rollback *r)
+{
+	int ret = rollback_freeze(r);
+
+	if (ret || !r->cap.dev)
+		return ret;
+	ret = rollback_read_journal(r);
+	return ret ? ret : rollback_look(r);
+}
+
+static int rollback_damaged(struct rollback *r, int err, const char *text)
+{
+	return error_fail(r->error, err, "%s is damaged or not ours: %s", r->restore.dir, text);
+}
+
+/* Let the tree run on, and forget what was seen. */
+static void rollback_thaw(struct rollback *r)
+{
+	if (r->cap.dev)
+		r->stats->pause_ns += clock_monotonic_ns() - r->frozen_at;
+	capture_end(&r->cap);
+	rollback_keep_done(&r->keep);
+	while (r->nr_externals)
+		close(r->externals[--r->nr_externals].fd);
+	r->why[0] = 0;
+}
+
+/*
+ * A page that cannot be read would show when there is no way back, so what will be read is read
+ * before. Little is read while the tree stands still; else all of the image while it runs.
+ */
+static int rollback_try_and_read(struct rollback *r)
+{
+	struct ckpt_error why = { 0 };
+	int ret = rollback_try(r);
+
+	if (ret)
+		return ret;
+	if (r->cap.dev && !r->why[0]) {
+		ret = rollback_keep_read(&r->keep, r->image.state, r->image.reader);
+		if (ret)
+			return ret > 0 ? 0 : rollback_damaged(r, ret,
+						image_reader_error(r->image.reader));
+	}
+	rollback_thaw(r);
+	ret = image_verify(r->restore.dir, r->restore.key, NULL, true, NULL, NULL, &why);
+	return ret ? rollback_damaged(r, ret, why.text) : rollback_try(r);
+}
+
 static int rollback_run(struct rollback *r)
 {
 	int ret = restore_image_read(&r->image);
@@ -388,21 +442,15 @@ static int rollback_run(struct rollback *r)
 	r->stats->restore.nr_threads = r->image.state->nr_threads;
 	ret = dump_externals_open(&r->dump);
 	if (!ret)
-		ret = rollback_freeze(r);
+		ret = rollback_try_and_read(r);
 	if (ret || !r->cap.dev)
 		return ret;
-	ret = rollback_read_journal(r);
-	if (!ret)
-		ret = rollback_look(r);
-	if (ret)
-		return ret;
-	r->restore = *r->options->restore;
 	r->restore.externals = r->externals;
 	r->restore.nr_externals = r->nr_externals;
 	/* files are checked in any case: a restart in its stead must not end a tree in vain */
 	r->restore.dry_run = r->why[0];
 	ret = rollback_build(r);
-	r->stats->pause_ns = clock_monotonic_ns() - r->frozen_at;
+	r->stats->pause_ns += clock_monotonic_ns() - r->frozen_at;
 	r->stats->kept = r->keep.clean;
 	return ret;
 }
@@ -433,6 +481,7 @@ int rollback_tree(const struct rollback_options *options, enum rollback_end *ret
 	r->options = options;
 	r->error = error;
 	r->stats = ret_stats;
+	r->restore = *options->restore;
 	r->image = (struct restore_image){ .options = options->restore, .error = error };
 	r->dump_options.externals = options->externals;
 	r->dump_options.nr_externals = options->nr_externals;

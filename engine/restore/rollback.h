@@ -2,10 +2,11 @@
 /*
  * Rollback of a running tree to an image of it, in place: its processes and threads stay.
  *
- * read and verify the image → freeze the tree → compare → check its files → CKPT_IOC_ROLLBACK
- * → files, memory and state as in a restore → commit.  Up to CKPT_IOC_ROLLBACK a failure leaves
- * the tree as it was, running.  After that a failure ends the tree; the image stays, and every
- * file is as it was before the call.
+ * read the image's state → freeze the tree → compare → read the pages that will be needed, or thaw,
+ * verify all of the image, and freeze again → check its files → CKPT_IOC_ROLLBACK → files, memory
+ * and state as in a restore → commit.  Up to CKPT_IOC_ROLLBACK a failure leaves the tree as it was,
+ * running.  After that a failure ends the tree; the image stays, and every file is as it was before
+ * the call.
  */
 #ifndef STILLPOINT_ROLLBACK_H
 #define STILLPOINT_ROLLBACK_H

@@ -15,6 +15,7 @@
 #define PAGE		4096ULL
 #define NR_RUNS		4096U		/* runs per read of the page map */
 #define RECENT_NS	2000000000ULL	/* file systems keep times in steps of up to two seconds */
+#define READ_IN_PAUSE	(256ULL << 20)	/* most that is read while the tree stands still */
 /* Told by what a mapping has held, not by what it is. */
 #define FLAGS_IGNORED	CKPT_VM_HAS_ANON
 
@@ -26,8 +27,8 @@ static bool same_file(const struct state_file *a, const struct state_file *b, ui
 		return a == b;
 	return a->rec->dev == b->rec->dev && a->rec->ino == b->rec->ino &&
 	       a->rec->size == b->rec->size && a->rec->mtime_ns == b->rec->mtime_ns &&
-	       a->rec->mtime_ns + RECENT_NS < image_ns && a->rec->nlink && b->rec->nlink &&
-	       a->rec->ctime_ns == b->rec->ctime_ns && !a->external && !a->mapped;
+	       a->rec->ctime_ns == b->rec->ctime_ns && a->rec->ctime_ns + RECENT_NS < image_ns &&
+	       !state_file_deleted(a) && !state_file_deleted(b) && !a->external && !a->mapped;
 }
 
 static bool same_policy(const struct ckpt_rec_mempolicy *a, const struct ckpt_rec_mempolicy *b)
@@ -51,9 +52,8 @@ static bool may_stay(const struct ckpt_rec_vma *rec)
 	}
 }
 
-/* Is @now, which covers the address, as @image is there? */
-static bool same_vma(const struct state_vma *image, const struct state_vma *now, uint64_t addr,
-		     uint64_t image_ns)
+/* Is @now, which covers @image, as @image is there? */
+static bool same_vma(const struct state_vma *image, const struct state_vma *now, uint64_t image_ns)
 {
 	const struct ckpt_rec_vma *a = image->rec, *b = now->rec;
 
@@ -62,23 +62,33 @@ static bool same_vma(const struct state_vma *image, const struct state_vma *now,
 		return false;
 	if (a->kind == CKPT_VMA_VDSO || a->kind == CKPT_VMA_VVAR)
 		return a->start == b->start && a->end == b->end;
-	return a->pgoff + (addr - a->start) / PAGE == b->pgoff + (addr - b->start) / PAGE &&
+	return a->pgoff == b->pgoff + (a->start - b->start) / PAGE &&
 	       same_policy(image->mempolicy, now->mempolicy) &&
 	       same_file(image->file, now->file, image_ns);
 }
 
+/* One mapping must cover it: mremap(2) does not move several as one. */
 static bool vma_stays(const struct state_vma *vma, const struct state_mm *now, unsigned int *at,
 		      uint64_t image_ns)
 {
-	uint64_t addr = vma->rec->start;
-
-	while (*at < now->nr_vmas && now->vmas[*at].rec->end <= addr)
+	while (*at < now->nr_vmas && now->vmas[*at].rec->end <= vma->rec->start)
 		(*at)++;
-	for (unsigned int i = *at; addr < vma->rec->end; addr = now->vmas[i++].rec->end)
-		if (i == now->nr_vmas || now->vmas[i].rec->start > addr ||
-		    !same_vma(vma, &now->vmas[i], addr, image_ns))
-			return false;
-	return true;
+	return *at < now->nr_vmas && now->vmas[*at].rec->start <= vma->rec->start &&
+	       now->vmas[*at].rec->end >= vma->rec->end &&
+	       same_vma(vma, &now->vmas[*at], image_ns);
+}
+
+/*
+ * A mapping keeps its open description, and with it a lock on that (flock, F_OFD_SETLK), although
+ * all descriptors are closed: a lock of the image could not be taken, and a later one stayed.
+ */
+static bool maps_locked_file(const struct state *now, const struct state_mm *mm)
+{
+	for (unsigned int k = 0; k < now->nr_locks; k++)
+		for (unsigned int i = 0; !now->locks[k].table && i < mm->nr_vmas; i++)
+			if (mm->vmas[i].file && mm->vmas[i].file == now->locks[k].file)
+				return true;
+	return false;
 }
 
 bool rollback_keep_fits(const struct state_mm *image, const struct state_mm *now,
@@ -162,22 +172,67 @@ static int look_at_map(struct rollback_keep *keep, unsigned int index, const str
 	struct keep_map *map = &keep->maps[index];
 	int ret;
 
-	if (!owner || !owner->mm ||
+	if (!owner || !owner->mm || maps_locked_file(now, owner->mm) ||
 	    !rollback_keep_fits(mm, owner->mm, image->system->realtime_ns))
 		return 0;
 	ret = look_at_pages(map, owner->mm, mm->rec->mm_id, reader, dev, runs);
 	if (ret <= 0)
 		return ret;
 	map->now_id = owner->mm->rec->mm_id;
-	for (unsigned int i = 0; i < map->nr; i++)
-		if (map->runs[i].clean)
-			keep->clean += map->runs[i].end - map->runs[i].start;
 	return 0;
 }
 
+/*
+ * Pages that two maps have in common in the image: both maps stay, or none does. The kernel shares
+ * pages of a map that stays only with mappings as old as its own, so they would become copies.
+ */
+static int keep_apart(struct rollback_keep *keep, const struct state *image,
+		      struct image_reader *reader, bool *ret_changed)
+{
+	struct image_run run;
+	int ret = 0;
+
+	*ret_changed = false;
+	for (unsigned int i = 0; i < image->nr_mms; i++) {
+		uint64_t cursor = 0;
+
+		while ((ret = image_pages_next(reader, image->mms[i].rec->mm_id, &cursor, &run)) > 0) {
+			const struct state_mm *src = run.kind != IMAGE_RUN_REF ? NULL :
+				state_mm_find(image, (uint32_t)run.src_mm_id);
+			struct keep_map *a = &keep->maps[i];
+			struct keep_map *b = src ? &keep->maps[src - image->mms] : a;
+
+			if (!a->now_id != !b->now_id) {
+				a->now_id = 0;
+				b->now_id = 0;
+				*ret_changed = true;
+			}
+		}
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+static int keep_settle(struct rollback_keep *keep, const struct state *image,
+		       struct image_reader *reader)
+{
+	bool changed = true;
+	int ret = 0;
+
+	while (changed && !ret)
+		ret = keep_apart(keep, image, reader, &changed);
+	for (unsigned int m = 0; m < keep->nr_maps; m++)
+		for (unsigned int i = 0; keep->maps[m].now_id && i < keep->maps[m].nr; i++)
+			if (keep->maps[m].runs[i].clean)
+				keep->clean += keep->maps[m].runs[i].end -
+					       keep->maps[m].runs[i].start;
+	return ret;
+}
+
 int rollback_keep_look(const struct state *image, const struct state *now,
-		       const struct image_reader *reader, struct kdev *dev,
-		       struct rollback_keep *keep, struct ckpt_error *error)
+		       struct image_reader *reader, struct kdev *dev, struct rollback_keep *keep,
+		       struct ckpt_error *error)
 {
 	struct ckpt_page_run *runs;
 	int ret = 0;
@@ -193,6 +248,8 @@ int rollback_keep_look(const struct state *image, const struct state *now,
 		keep->nr_maps = image->nr_mms;
 	for (unsigned int i = 0; !ret && i < image->nr_mms; i++)
 		ret = look_at_map(keep, i, image, now, reader, dev, runs);
+	if (!ret)
+		ret = keep_settle(keep, image, reader);
 	free(runs);
 	return ret ? error_fail(error, ret, "cannot read the tree's page tables: %s",
 				strerror(-ret)) : 0;
@@ -203,6 +260,7 @@ void rollback_keep_done(struct rollback_keep *keep)
 	for (unsigned int i = 0; i < keep->nr_maps; i++)
 		free(keep->maps[i].runs);
 	free(keep->maps);
+	free(keep->data);
 	memset(keep, 0, sizeof(*keep));
 }
 
@@ -294,4 +352,129 @@ int rollback_keep_diff(const struct keep_map *map, const struct keep_piece *piec
 		start = stop;
 	}
 	return ret ? ret : differing_flush(&d);
+}
+
+/* ------------------------------------------------------------------ the image */
+
+bool rollback_keep_has_pages(const struct state_vma *vma)
+{
+	return vma->rec->kind == CKPT_VMA_ANON || vma->rec->kind == CKPT_VMA_FILE_PRIVATE;
+}
+
+struct pieces {
+	struct keep_piece *pieces;	/* owned */
+	unsigned int nr, room;
+};
+
+static int pieces_add(struct pieces *p, const struct image_run *run, uint64_t end)
+{
+	if (p->nr == p->room) {
+		unsigned int room = p->room ? p->room * 2 : 64;
+		struct keep_piece *more = realloc(p->pieces, room * sizeof(*more));
+
+		if (!more)
+			return -ENOMEM;
+		p->pieces = more;
+		p->room = room;
+	}
+	p->pieces[p->nr++] = (struct keep_piece){
+		.start = run->addr, .end = end,
+		.page = run->kind == IMAGE_RUN_ZERO ? KEEP_ZERO : KEEP_DATA,
+	};
+	return 0;
+}
+
+static int pieces_load(struct pieces *p, struct image_reader *reader, const struct state_vma *vma)
+{
+	uint64_t cursor = vma->rec->start;
+	struct image_run run;
+	int ret;
+
+	while ((ret = image_pages_next(reader, vma->mm->rec->mm_id, &cursor, &run)) > 0) {
+		uint64_t end = run.addr + run.nr_pages * PAGE;
+
+		if (run.addr >= vma->rec->end)
+			return 0;
+		ret = pieces_add(p, &run, end < vma->rec->end ? end : vma->rec->end);
+		if (ret)
+			break;
+	}
+	return ret;
+}
+
+int rollback_keep_walk(const struct keep_map *map, struct image_reader *reader,
+		       const struct state_vma *vma, keep_fn fn, void *arg)
+{
+	struct pieces p = { 0 };
+	int ret = pieces_load(&p, reader, vma);
+
+	if (!ret)
+		ret = rollback_keep_diff(map, p.pieces, p.nr, vma->rec->start, vma->rec->end,
+					 vma->rec->kind == CKPT_VMA_FILE_PRIVATE, fn, arg);
+	free(p.pieces);
+	return ret;
+}
+
+struct reading {
+	struct image_reader *reader;
+	uint64_t mm_id;
+	uint64_t bytes;		/* in all */
+	char *to;		/* NULL: only count */
+};
+
+static int reading_page(enum keep_what what, uint64_t start, uint64_t end, void *arg)
+{
+	struct reading *r = arg;
+	int ret;
+
+	if (what != KEEP_WRITE)
+		return 0;
+	r->bytes += end - start;
+	if (!r->to)
+		return 0;
+	ret = image_pages_read(r->reader, r->mm_id, start, (end - start) / PAGE, r->to);
+	r->to += end - start;
+	return ret;
+}
+
+static int reading_maps(struct reading *r, struct rollback_keep *keep, const struct state *image)
+{
+	int ret = 0;
+
+	for (unsigned int i = 0; i < image->nr_mms; i++) {
+		const struct state_mm *mm = &image->mms[i];
+
+		r->mm_id = mm->rec->mm_id;
+		keep->maps[i].data = r->to;
+		for (unsigned int k = 0; !ret && k < mm->nr_vmas; k++)
+			if (rollback_keep_has_pages(&mm->vmas[k]))
+				ret = rollback_keep_walk(&keep->maps[i], r->reader, &mm->vmas[k],
+							 reading_page, r);
+	}
+	return ret;
+}
+
+int rollback_keep_read(struct rollback_keep *keep, const struct state *image,
+		       struct image_reader *reader)
+{
+	struct reading r = { .reader = reader };
+	int ret;
+
+	for (unsigned int i = 0; i < image->nr_mms; i++)
+		if (i >= keep->nr_maps || !keep->maps[i].now_id)
+			return 0;
+	for (unsigned int i = 0; i < image->nr_blobs; i++)
+		if (image_blob_paged_in(reader, image->blobs[i]->blob))
+			return 0;
+	ret = reading_maps(&r, keep, image);
+	if (ret || r.bytes > READ_IN_PAUSE)
+		return ret;
+	keep->data = malloc(r.bytes + 1);
+	if (!keep->data)
+		return 0;
+	r.to = keep->data;
+	ret = image_verify_blobs(reader);
+	if (!ret)
+		ret = reading_maps(&r, keep, image);
+	return ret ? ret : 1;
 }

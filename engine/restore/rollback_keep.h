@@ -31,12 +31,15 @@ struct keep_map {
 	uint32_t now_id;	/* its mm_id in the frozen tree; 0: its memory does not stay */
 	struct keep_run *runs;	/* owned */
 	unsigned int nr, room;
+	const char *data;	/* of the pages to write, in the order of rollback_keep_walk(); NULL:
+				   they were not read */
 };
 
 struct rollback_keep {
 	struct keep_map *maps;	/* by index in the image's state; owned */
 	unsigned int nr_maps;
 	uint64_t clean;		/* bytes of clean pages in all maps that stay */
+	char *data;		/* of all maps; owned */
 };
 
 /**
@@ -48,14 +51,14 @@ struct rollback_keep {
  * Return: 0, also if no map stays; negative errno with @error.
  */
 int rollback_keep_look(const struct state *image, const struct state *now,
-		       const struct image_reader *reader, struct kdev *dev,
-		       struct rollback_keep *keep, struct ckpt_error *error);
+		       struct image_reader *reader, struct kdev *dev, struct rollback_keep *keep,
+		       struct ckpt_error *error);
 void rollback_keep_done(struct rollback_keep *keep);
 
 /*
  * Are the mappings of @image there, with the same attributes and files? Others may be there, too.
- * @image_ns: when the image was taken (CLOCK_REALTIME). A file that was written right before that
- * may have been written again without a change of its time.
+ * @image_ns: when the image was taken (CLOCK_REALTIME). A file that was changed right before that
+ * may have been changed again without a change of its time.
  */
 bool rollback_keep_fits(const struct state_mm *image, const struct state_mm *now,
 			uint64_t image_ns);
@@ -88,5 +91,23 @@ typedef int (*keep_fn)(enum keep_what what, uint64_t start, uint64_t end, void *
 int rollback_keep_diff(const struct keep_map *map, const struct keep_piece *pieces,
 		       unsigned int nr, uint64_t start, uint64_t end, bool zeros, keep_fn fn,
 		       void *arg);
+
+/* Has the image pages of mappings of this kind? */
+bool rollback_keep_has_pages(const struct state_vma *vma);
+
+/* The same for a mapping of a map that stays, with what the image has there. */
+int rollback_keep_walk(const struct keep_map *map, struct image_reader *reader,
+		       const struct state_vma *vma, keep_fn fn, void *arg);
+
+/**
+ * rollback_keep_read() - read all that a rollback will read of its image, when all maps stay
+ *
+ * Pages stay in memory until rollback_keep_done(), contents of files are only checked.
+ *
+ * Return: 1; 0: a map does not stay, or it is so much that all of the image is better read while
+ * the tree runs; negative errno: the image is damaged, image_reader_error() says where.
+ */
+int rollback_keep_read(struct rollback_keep *keep, const struct state *image,
+		       struct image_reader *reader);
 
 #endif /* STILLPOINT_ROLLBACK_KEEP_H */

@@ -284,7 +284,7 @@ static json_t *job_restore_read_all(const struct job_restore *r, const struct op
 	return NULL;
 }
 
-/* In the worker: read the manifests, and for a rollback the images. */
+/* In the worker: read the manifests, and the images before a job is ended for a rollback. */
 static json_t *job_restore_check_run(struct channel_reporter *reporter, void *arg)
 {
 	struct job_restore *r = arg;
@@ -302,7 +302,8 @@ static json_t *job_restore_check_run(struct channel_reporter *reporter, void *ar
 	if (job_writes_has(r->job))
 		job_writes_keep_ended(r->job);
 	outcome = job_images(r->job, r->node, r->args, &env);
-	if (r->rollback && outcome_is_ok(outcome))
+	/* a rollback in place reads what it needs by itself */
+	if (r->rollback && r->dry_run && outcome_is_ok(outcome))
 		bad = job_restore_read_all(r, &env, outcome);
 	if (!bad)
 		return outcome;

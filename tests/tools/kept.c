@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A program for tests of rollbacks: kept DIR ROUNDS [moved|shared]
+ * A program for tests of rollbacks: kept DIR ROUNDS [moved|shared|freed|locked]
  *
  * Each round writes to, gives back and makes memory of several kinds, and then prints a checksum of
  * all of it. The output is a function of the arguments alone, so a rollback that leaves a page of a
@@ -8,7 +8,8 @@
  * and changes its part.
  *
  * While there is a file DIR/stop.N, the program waits in round N. The last argument does in round
- * LATER what keeps a rollback from leaving memory where it is: another layout, or a shared mapping.
+ * LATER what stands in the way of leaving memory where it is: another layout, a shared mapping,
+ * memory that was given back but is still there; or a file is locked and mapped from the start.
  */
 #include <fcntl.h>
 #include <stdbool.h>
@@ -16,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <signal.h>
@@ -24,6 +26,7 @@
 #define PAGE		4096UL
 #define PAGES		4096UL		/* of the large area: 16 MiB */
 #define SMALL		64UL
+#define FREED		512UL		/* pages of the large area: nobody writes to them */
 #define LATER		15U
 
 static struct {
@@ -59,6 +62,12 @@ static void fill(uint8_t *page, uint64_t seed)
 		words[i] = mix(seed + i);
 }
 
+/* A page of the large area. */
+static uint8_t *any(uint64_t seed)
+{
+	return all.large + (FREED + mix(seed) % (PAGES - FREED - 16)) * PAGE;
+}
+
 static uint8_t *map(size_t pages, int flags, int fd)
 {
 	uint8_t *p = mmap(NULL, pages * PAGE, PROT_READ | PROT_WRITE, flags, fd, 0);
@@ -82,7 +91,7 @@ static _Noreturn void child(void)
 	close(all.answer[0]);
 	while (read(all.ask[0], &round, sizeof(round)) == sizeof(round)) {
 		for (unsigned int i = 0; i < 20; i++)
-			fill(all.large + mix(round * 100 + i) % PAGES * PAGE, ~round);
+			fill(any(round * 100 + i), ~round);
 		answer = sum(round, all.large, PAGES * PAGE);
 		if (write(all.answer[1], &answer, sizeof(answer)) != sizeof(answer))
 			break;
@@ -120,7 +129,10 @@ static void begin(void)
 	fd = open(path, O_RDWR);
 	if (fd >= 0)
 		all.file = map(SMALL, MAP_PRIVATE, fd);
-	close(fd);
+	if (strcmp(all.extra, "locked") != 0)
+		close(fd);
+	else if (flock(fd, LOCK_EX))
+		_exit(1);
 	if (pipe(all.ask) || pipe(all.answer))
 		_exit(1);
 	fflush(stdout);
@@ -143,6 +155,8 @@ static void later(void)
 	} else if (!strcmp(all.extra, "shared")) {
 		all.shared = map(SMALL, MAP_SHARED | MAP_ANONYMOUS, -1);
 		fill(all.shared, 1);
+	} else if (!strcmp(all.extra, "freed")) {
+		madvise(all.large, FREED * PAGE, MADV_FREE);
 	}
 }
 
@@ -150,9 +164,9 @@ static void later(void)
 static void change(unsigned int round)
 {
 	for (unsigned int i = 0; i < 40; i++)
-		fill(all.large + mix(round * 1000 + i) % PAGES * PAGE, round * 7 + i);
-	madvise(all.large + mix(round) % (PAGES - 16) * PAGE, 16 * PAGE, MADV_DONTNEED);
-	memset(all.large + mix(round + 99) % PAGES * PAGE, 0, PAGE);
+		fill(any(round * 1000 + i), round * 7 + i);
+	madvise(any(round), 16 * PAGE, MADV_DONTNEED);
+	memset(any(round + 99), 0, PAGE);
 	mprotect(all.sealed, SMALL * PAGE, PROT_READ | PROT_WRITE);
 	fill(all.sealed + mix(round) % SMALL * PAGE, round);
 	mprotect(all.sealed, SMALL * PAGE, PROT_READ);

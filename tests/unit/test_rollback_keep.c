@@ -174,6 +174,7 @@ static void end(struct side *side, uint32_t exe, uint64_t mtime_ns)
 		hdr = (void *)((char *)side->stream.buf + at);
 		if (hdr->type == CKPT_REC_FILE) {
 			((struct ckpt_rec_file *)(void *)hdr)->mtime_ns = mtime_ns;
+			((struct ckpt_rec_file *)(void *)hdr)->ctime_ns = mtime_ns;
 			((struct ckpt_rec_file *)(void *)hdr)->nlink = 1;
 		}
 		if (hdr->type == CKPT_REC_MM)
@@ -243,7 +244,7 @@ static void test_layouts(void **state)
 	}
 }
 
-/* A mapping of the image that is two now, side by side. */
+/* A mapping of the image that is two now, side by side: mremap() would not move both. */
 static void test_in_pieces(void **state)
 {
 	(void)state;
@@ -257,7 +258,7 @@ static void test_in_pieces(void **state)
 		vma(&now, 10, 15, CKPT_VMA_ANON, RW, 0);
 		vma(&now, 15 + (unsigned int)gap, 20, CKPT_VMA_ANON, RW, 0);
 		end(&now, 2, 5);
-		assert_int_equal(fits(&image, &now), !gap);
+		assert_false(fits(&image, &now));
 	}
 }
 

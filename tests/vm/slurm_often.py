@@ -131,6 +131,7 @@ class Tough(Batch):
                   ('COMPLETED', 'FAILED', 'CANCELLED', 'TIMEOUT', 'OUT_OF_MEMORY'),
                   f'{state} {self.read("out.err")[-1500:]}')
             self.administer(job, state)
+            self.administer(high, self.known(high))
             return (self.known(high).get('JobState') in (None, 'COMPLETED') and
                     state.get('JobState') == 'RUNNING' and len(self.numbers()) >= lines + 5 and
                     state)

@@ -73,8 +73,8 @@
  *
  * Rollback
  *   CKPT_IOC_ROLLBACK, between SNAPSHOT and THAW, makes a capture a restore of the threads that it
- *   froze, as if each had just entered: memory and descriptors are gone, and release kills the
- *   tree unless it was committed. State that system calls set stays as it is.
+ *   froze, as if each had just entered: descriptors are gone, and memory of maps that are not to
+ *   stay; release kills the tree unless it was committed. State of system calls stays as it is.
  *
  * Leases
  *   CKPT_IOC_LEASE belongs to no context: see ckpt_lease.h.
