@@ -18,7 +18,6 @@
 
 #include "base/clock.h"
 #include "base/outcome.h"
-#include "libckptctl/version.h"
 #include "supervisor/iotrace/collect_priv.h"
 #include "supervisor/iotrace/device_judge.h"
 
@@ -56,7 +55,7 @@ static void collect_take(struct collector *c, const json_t *message)
 		c->metrics_path = path && *path ? strdup(path) : NULL;
 		traced_ask_again(c);
 	}
-	if (hello && strcmp(hello, CKPT_VERSION))
+	if (hello && strcmp(hello, IO_HELLO))
 		reactor_stop(c->reactor);
 	else if (json_object_get(message, "watch"))
 		collect_answer(c, traced_watch(c, message));
@@ -184,7 +183,7 @@ static int collect_stay(void *arg)
 
 	close(c.listen);
 	while (c.jobs)
-		traced_unwatch(&c, c.jobs->span.job);
+		traced_unwatch(&c, c.jobs->job.number);
 	io_bpf_close(c.bpf);
 	io_store_close(c.store);
 	free(c.metrics_path);

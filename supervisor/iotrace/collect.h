@@ -10,18 +10,23 @@
  *
  * Messages are JSON, one a packet (SOCK_SEQPACKET).
  *
- *	to the collector: {"hello": VERSION, "metrics_file": PATH or ""}, first
- *			  {"watch": JOB, "pid": INIT, "uid": U, "name": N, "host_ns": B}
+ *	to the collector: {"hello": IO_HELLO, "metrics_file": PATH or ""}, first
+ *			  {"watch": JOB, "uuid": T, "pid": INIT, "uid": U, "name": N,
+ *			  "host_ns": B, "nodes": [NAME, ...], if there are several}
  *			  {"unwatch": JOB}
  *	from it:	  {"job": JOB, "source": "bpf" | "proc" | "", "why": TEXT}
  */
 #ifndef STILLPOINT_COLLECT_H
 #define STILLPOINT_COLLECT_H
 
+#include "libckptctl/version.h"
 #include "supervisor/storage/common.h"
 
 #define IO_SOCKET	"io.sock"
-#define IO_MESSAGE_MAX	2048
+/* a collector that gets another one leaves: it changes with the messages and with the store */
+#define IO_HELLO	CKPT_VERSION " 2"
+#define IO_MESSAGE_MAX	65536
+#define IO_NODES_MAX	49152	/* of it, as text; a job with more has none in the record */
 
 struct collect {
 	const struct common *common;

@@ -13,18 +13,26 @@
 #include "supervisor/iotrace/io_store.h"
 #include "supervisor/iotrace/source_bpf.h"
 
+#define IO_TRACED_DEVICES	32	/* files on more have no place */
+
 struct collector;
 
 /* A watched job. */
 struct io_traced {
 	struct collector *collector;
-	struct io_store_span span;
+	struct io_store_job job;	/* its texts are below */
+	struct io_store_span span;	/* its job is the key, as in the kernel's maps */
 	char name[64];
+	char uuid[IO_STORE_UUID];
+	char *nodes;		/* as of io_store_job */
 	char why[600];
 	pid_t init;
 	int pidfd;
 	uint32_t ns;		/* PID namespace; 0: not counted by BPF */
 	struct reactor_source *end;
+	bool noted;		/* the store has job and span */
+	__u32 devices[IO_TRACED_DEVICES];	/* whose places were looked for */
+	unsigned int nr_devices;
 	bool confirmed;		/* by the ckptd that is connected now */
 	struct io_counts stored;	/* what the store has of this span */
 	struct io_counts seen;		/* what the sample sums have */
@@ -61,7 +69,7 @@ struct collector {
  * Return: the answer, a new reference.
  */
 json_t *traced_watch(struct collector *collector, const json_t *message);
-void traced_unwatch(struct collector *collector, int64_t job);
+void traced_unwatch(struct collector *collector, int64_t number);
 /* A new ckptd is connected: jobs that it does not name soon are not watched any more. */
 void traced_ask_again(struct collector *collector);
 /* One transaction: all that has changed since the last one. */

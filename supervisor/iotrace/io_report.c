@@ -34,10 +34,9 @@ static int io_report_open(const struct common *common, struct io_store **ret_sto
 	return io_store_open(path, false, ret_store, error);
 }
 
-static void io_report_on_file(const struct io_file_key *key, const struct io_file *file,
-			      const char *name, bool partial, void *arg)
+static void io_report_on_file(const struct io_store_file *file, void *arg)
 {
-	portrait_add_file(arg, key, file, name, partial);
+	portrait_add_file(arg, &file->key, &file->file, file->name, file->partial);
 }
 
 /* Where seconds are gone, samples of ten are used, and after a week those of five minutes. */
@@ -231,24 +230,27 @@ static json_t *io_report_checkpoints(const struct common *common, int64_t job)
 			 "judged", (int)judged, "slow", slow);
 }
 
-json_t *io_report_job(const struct common *common, int64_t job)
+json_t *io_report_job(const struct common *common, const struct io_store_job *what)
 {
+	const int64_t number = what->number;
 	struct portrait portrait = {};
 	struct io_store *store = NULL;
 	struct ckpt_error error;
-	json_t *spans, *phases, *result;
+	json_t *spans, *phases, *result, *nodes = NULL;
+	int64_t job = 0;
 	int err = io_report_open(common, &store, &error);
 
 	if (err)
 		return outcome_error(err, "%s", error.text);
-	spans = io_store_spans(store, job);
-	if (!json_array_size(spans)) {
-		json_decref(spans);
+	err = io_store_find(store, what, &job, &nodes);
+	json_decref(nodes);
+	if (err) {
 		io_store_close(store);
 		return outcome_error(-ENOENT, "the I/O of job %lld was never watched on this node: "
 				     "ckptctl io watch %lld on, or io_trace = on in ckptd.conf",
-				     (long long)job, (long long)job);
+				     (long long)number, (long long)number);
 	}
+	spans = io_store_spans(store, job);
 	err = io_store_counts(store, job, &portrait.counts);
 	if (!err)
 		err = io_store_files(store, job, io_report_on_file, &portrait);
@@ -256,15 +258,15 @@ json_t *io_report_job(const struct common *common, int64_t job)
 	phases = io_report_phases(store, job);
 	io_store_close(store);
 	result = portrait_json(&portrait, io_report_seconds(spans));
-	json_object_set_new(result, "job", json_integer(job));
+	json_object_set_new(result, "job", json_integer(number));
 	json_object_set_new(result, "node", json_string(common->config.node));
 	json_object_set_new(result, "spans", spans);
 	json_object_set_new(result, "phases", phases);
-	json_object_set_new(result, "checkpoints", io_report_checkpoints(common, job));
+	json_object_set_new(result, "checkpoints", io_report_checkpoints(common, number));
 	if (!err)
 		return outcome_ok(result);
 	json_decref(result);
-	return outcome_error(err, "the record of job %lld's I/O cannot be read", (long long)job);
+	return outcome_error(err, "the record of job %lld's I/O cannot be read", (long long)number);
 }
 
 json_t *io_report_top(const struct common *common, uid_t uid)

@@ -10,13 +10,15 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <sqlite3.h>
+#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#define VERSION		1
+#include "supervisor/iotrace/io_store_priv.h"
+
+#define VERSION		2
 #define BUSY_MS		2000
 #define DAY		86400
 /* Files and names of a job that has ended: a job may have millions. */
@@ -24,22 +26,15 @@
 #define PAGE_BYTES	4096
 #define PAGES_MAX	((1LL << 30) / PAGE_BYTES)	/* of the database; then commits fail */
 
-enum io_sql {
-	PUT_SPAN, END_SPAN, PUT_OP, PUT_HIST, PUT_LOST, PUT_MISSED, ADD_SAMPLE, PUT_FILE, PUT_NAME,
-	IO_SQLS
-};
-
-struct io_store {
-	sqlite3 *db;
-	sqlite3_stmt *sql[IO_SQLS];
-	int64_t rows;	/* written since the store was opened */
-	int err;	/* of SQLite, the first one of this transaction */
-	char text[200];
-};
-
 static const char io_store_schema[] =
 	"BEGIN IMMEDIATE;"
-	"CREATE TABLE span (job INTEGER, span INTEGER, uid INTEGER, name TEXT, source TEXT,"
+	/* of version 1, by the jobs' numbers alone */
+	"DROP TABLE IF EXISTS span; DROP TABLE IF EXISTS op; DROP TABLE IF EXISTS hist;"
+	"DROP TABLE IF EXISTS sample; DROP TABLE IF EXISTS file; DROP TABLE IF EXISTS name;"
+	/* in all other tables, job is this key */
+	"CREATE TABLE job (key INTEGER PRIMARY KEY, number INTEGER, uid INTEGER, uuid TEXT,"
+	" name TEXT, nodes TEXT);"
+	"CREATE TABLE span (job INTEGER, span INTEGER, source TEXT,"
 	" why TEXT, ended INTEGER, names_lost INTEGER DEFAULT 0, files_lost INTEGER DEFAULT 0,"
 	" missed INTEGER DEFAULT 0, PRIMARY KEY (job, span)) WITHOUT ROWID;"
 	"CREATE TABLE op (job INTEGER, span INTEGER, op INTEGER, count INTEGER, errors INTEGER,"
@@ -56,12 +51,15 @@ static const char io_store_schema[] =
 	" write_processes INTEGER, PRIMARY KEY (job, dev, ino, born)) WITHOUT ROWID;"
 	"CREATE TABLE name (job INTEGER, dev INTEGER, ino INTEGER, path TEXT, partial INTEGER,"
 	" PRIMARY KEY (job, dev, ino)) WITHOUT ROWID;"
-	"PRAGMA user_version = 1;"
+	"CREATE TABLE place (job INTEGER, dev INTEGER, place TEXT, PRIMARY KEY (job, dev))"
+	" WITHOUT ROWID;"
+	"PRAGMA user_version = 2;"
 	"COMMIT;";
 
 static const char *const io_store_sql[IO_SQLS] = {
-	[PUT_SPAN] = "INSERT OR REPLACE INTO span (job, span, uid, name, source, why) "
-		"VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+	[PUT_JOB] = "INSERT OR REPLACE INTO job VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+	[PUT_SPAN] = "INSERT OR REPLACE INTO span (job, span, source, why) "
+		"VALUES (?1, ?2, ?3, ?4)",
 	[END_SPAN] = "UPDATE span SET ended = ?3 WHERE job = ?1 AND span = ?2",
 	[PUT_OP] = "INSERT OR REPLACE INTO op VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
 	[PUT_HIST] = "INSERT OR REPLACE INTO hist VALUES (?1, ?2, ?3, ?4, ?5)",
@@ -74,7 +72,24 @@ static const char *const io_store_sql[IO_SQLS] = {
 	[PUT_FILE] = "INSERT OR REPLACE INTO file VALUES "
 		"(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
 	[PUT_NAME] = "INSERT OR REPLACE INTO name VALUES (?1, ?2, ?3, ?4, ?5)",
+	[PUT_PLACE] = "INSERT OR REPLACE INTO place VALUES (?1, ?2, ?3)",
 };
+
+int64_t io_store_key(const struct io_store_job *job)
+{
+	crypto_generichash_state state;
+	const int64_t numbers[2] = { job->number, job->uid };
+	uint8_t hash[crypto_generichash_BYTES];
+	int64_t key;
+
+	crypto_generichash_init(&state, NULL, 0, sizeof(hash));
+	crypto_generichash_update(&state, (const uint8_t *)numbers, sizeof(numbers));
+	crypto_generichash_update(&state, (const uint8_t *)job->uuid, strlen(job->uuid));
+	crypto_generichash_final(&state, hash, sizeof(hash));
+	memcpy(&key, hash, sizeof(key));
+	key &= INT64_MAX;
+	return key ? key : 1;
+}
 
 static int io_store_fail(struct io_store *s, struct ckpt_error *error)
 {
@@ -112,10 +127,10 @@ static int io_store_prepare(struct io_store *s, bool writer, struct ckpt_error *
 	if (version > VERSION)
 		return error_set(error, -EPROTO, "it is of a newer version (%lld)",
 				 (long long)version);
-	if (version < 0 || (!version && !writer))
+	if (version < 0 || (version < VERSION && !writer))
 		return version < 0 ? io_store_fail(s, error) :
 		       error_set(error, -ENOENT, "no job's I/O was recorded yet");
-	if (!version && sqlite3_exec(s->db, io_store_schema, NULL, NULL, NULL))
+	if (version < VERSION && sqlite3_exec(s->db, io_store_schema, NULL, NULL, NULL))
 		return io_store_fail(s, error);
 	/* a report is of one moment: counters and samples agree */
 	if (!writer && sqlite3_exec(s->db, "BEGIN", NULL, NULL, NULL))
@@ -230,21 +245,40 @@ int io_store_commit(struct io_store *s, struct ckpt_error *error)
 	return error_set(error, (s->err & 0xff) == SQLITE_FULL ? -ENOSPC : -EIO, "%s", s->text);
 }
 
-void io_store_put_span(struct io_store *s, const struct io_store_span *span)
+/* Run statement @which with the numbers @n and, after them, the texts. */
+static void io_store_put_texts(struct io_store *s, enum io_sql which, const int64_t *n, int nr,
+			       const char *const *texts, int nr_texts)
 {
-	sqlite3_stmt *stmt = s->sql[PUT_SPAN];
+	sqlite3_stmt *stmt = s->sql[which];
+	int i;
 
 	if (s->err)
 		return;
-	sqlite3_bind_int64(stmt, 1, span->job);
-	sqlite3_bind_int64(stmt, 2, span->span);
-	sqlite3_bind_int64(stmt, 3, span->uid);
-	sqlite3_bind_text(stmt, 4, span->name, -1, SQLITE_TRANSIENT);
-	sqlite3_bind_text(stmt, 5, span->source, -1, SQLITE_TRANSIENT);
-	sqlite3_bind_text(stmt, 6, span->why, -1, SQLITE_TRANSIENT);
+	for (i = 0; i < nr; i++)
+		sqlite3_bind_int64(stmt, i + 1, n[i]);
+	for (i = 0; i < nr_texts; i++)
+		sqlite3_bind_text(stmt, nr + i + 1, texts[i], -1, SQLITE_TRANSIENT);
 	io_store_note(s, sqlite3_step(stmt));
 	sqlite3_reset(stmt);
 	sqlite3_clear_bindings(stmt);
+}
+
+void io_store_put_job(struct io_store *s, const struct io_store_job *job)
+{
+	io_store_put_texts(s, PUT_JOB, (const int64_t []){ io_store_key(job), job->number,
+			   job->uid }, 3, (const char *const []){ job->uuid, job->name,
+			   job->nodes }, 3);
+}
+
+void io_store_put_span(struct io_store *s, const struct io_store_span *span)
+{
+	io_store_put_texts(s, PUT_SPAN, (const int64_t []){ span->job, span->span }, 2,
+			   (const char *const []){ span->source, span->why }, 2);
+}
+
+void io_store_put_place(struct io_store *s, int64_t job, uint32_t dev, const char *place)
+{
+	io_store_put_texts(s, PUT_PLACE, (const int64_t []){ job, dev }, 2, &place, 1);
 }
 
 void io_store_end_span(struct io_store *s, int64_t job, int64_t span, int64_t ended_s)
@@ -346,7 +380,8 @@ void io_store_expire(struct io_store *s, int64_t now)
 	} of_job[] = {
 		{ "op", "OR", 365 }, { "hist", "OR", 365 },
 		{ "file", "AND ended IS NULL OR", FILE_DAYS },
-		{ "name", "AND ended IS NULL OR", FILE_DAYS }, { "span", "OR", 365 },
+		{ "name", "AND ended IS NULL OR", FILE_DAYS },
+		{ "place", "AND ended IS NULL OR", FILE_DAYS }, { "span", "OR", 365 },
 	};
 	char sql[400];
 	size_t i;
@@ -366,214 +401,6 @@ void io_store_expire(struct io_store *s, int64_t now)
 			 (long long)now - of_job[i].days * DAY);
 		io_store_note(s, sqlite3_exec(s->db, sql, NULL, NULL, NULL));
 	}
-}
-
-/* --------------------------------------------------------------- reading */
-
-typedef void (*io_row_fn)(sqlite3_stmt *row, void *arg);
-
-/* Call @fn for each row of @sql, whose ?1 to ?3 are @n. */
-static int io_store_each(struct io_store *s, const char *sql, const int64_t n[3], io_row_fn fn,
-			 void *arg)
-{
-	sqlite3_stmt *stmt = NULL;
-	int err = sqlite3_prepare_v2(s->db, sql, -1, &stmt, NULL), i;
-
-	for (i = 0; !err && i < sqlite3_bind_parameter_count(stmt); i++)
-		sqlite3_bind_int64(stmt, i + 1, n[i]);
-	while (!err && (err = sqlite3_step(stmt)) == SQLITE_ROW) {
-		fn(stmt, arg);
-		err = 0;
-	}
-	sqlite3_finalize(stmt);
-	return err == SQLITE_DONE ? 0 : -EIO;
-}
-
-static void io_store_get_number(sqlite3_stmt *row, void *arg)
-{
-	*(int64_t *)arg = sqlite3_column_int64(row, 0);
-}
-
-int io_store_owner(struct io_store *s, int64_t job, uid_t *ret_uid)
-{
-	int64_t uid = -1;
-	int err = io_store_each(s, "SELECT uid FROM span WHERE job = ?1 ORDER BY span",
-				(const int64_t []){ job, 0, 0 }, io_store_get_number, &uid);
-
-	if (!err && uid < 0)
-		err = -ENOENT;
-	if (!err)
-		*ret_uid = (uid_t)uid;
-	return err;
-}
-
-static const char *io_store_text(sqlite3_stmt *row, int i)
-{
-	const char *text = (const char *)sqlite3_column_text(row, i);
-
-	return text ? text : "";
-}
-
-static void io_store_add_span(sqlite3_stmt *row, void *arg)
-{
-	json_t *span = json_pack("{s:I, s:s, s:s, s:I, s:I, s:I, s:I}",
-				"began", (json_int_t)sqlite3_column_int64(row, 0) / 1000,
-				"source", io_store_text(row, 1), "why", io_store_text(row, 2),
-				"ended", (json_int_t)sqlite3_column_int64(row, 3),
-				"names_lost", (json_int_t)sqlite3_column_int64(row, 4),
-				"files_lost", (json_int_t)sqlite3_column_int64(row, 5),
-				"missed", (json_int_t)sqlite3_column_int64(row, 6));
-
-	json_array_append_new(arg, span);
-}
-
-json_t *io_store_spans(struct io_store *s, int64_t job)
-{
-	json_t *spans = json_array();
-
-	io_store_each(s, "SELECT span, source, why, ended, names_lost, files_lost, missed "
-		      "FROM span WHERE job = ?1 ORDER BY span", (const int64_t []){ job, 0, 0 },
-		      io_store_add_span, spans);
-	return spans;
-}
-
-static void io_store_add_op(sqlite3_stmt *row, void *arg)
-{
-	struct io_counts *counts = arg;
-	int op = sqlite3_column_int(row, 0);
-
-	if (op < 0 || op >= IO_OPS)
-		return;
-	counts->op[op] = (struct io_op_counts) {
-		.count = (__u64)sqlite3_column_int64(row, 1),
-		.errors = (__u64)sqlite3_column_int64(row, 2),
-		.bytes = (__u64)sqlite3_column_int64(row, 3),
-		.ns = (__u64)sqlite3_column_int64(row, 4),
-	};
-}
-
-static void io_store_add_hist(sqlite3_stmt *row, void *arg)
-{
-	struct io_counts *counts = arg;
-	int hist = sqlite3_column_int(row, 0), bucket = sqlite3_column_int(row, 1);
-
-	if (hist >= 0 && hist < IO_HISTS && bucket >= 0 && bucket < IO_BUCKETS)
-		counts->hist[hist][bucket] = (__u64)sqlite3_column_int64(row, 2);
-}
-
-int io_store_counts(struct io_store *s, int64_t job, struct io_counts *ret_counts)
-{
-	const int64_t of[3] = { job };
-	struct io_counts counts = {};
-	int err = io_store_each(s, "SELECT op, sum(count), sum(errors), sum(bytes), sum(ns) "
-				"FROM op WHERE job = ?1 GROUP BY op", of, io_store_add_op, &counts);
-
-	if (!err)
-		err = io_store_each(s, "SELECT hist, bucket, sum(count) FROM hist WHERE job = ?1 "
-				    "GROUP BY hist, bucket", of, io_store_add_hist, &counts);
-	if (!err)
-		*ret_counts = counts;
-	return err;
-}
-
-struct io_store_call {
-	io_sample_fn sample;
-	io_store_file_fn file;
-	void *arg;
-};
-
-static void io_store_on_sample(sqlite3_stmt *row, void *arg)
-{
-	const struct io_store_call *call = arg;
-	const struct io_store_sample sample = {
-		.time = sqlite3_column_int64(row, 0),
-		.reads = (uint64_t)sqlite3_column_int64(row, 1),
-		.writes = (uint64_t)sqlite3_column_int64(row, 2),
-		.read_bytes = (uint64_t)sqlite3_column_int64(row, 3),
-		.write_bytes = (uint64_t)sqlite3_column_int64(row, 4),
-		.meta = (uint64_t)sqlite3_column_int64(row, 5),
-	};
-
-	call->sample(&sample, call->arg);
-}
-
-int io_store_samples(struct io_store *s, int64_t job, int resolution, int64_t since,
-		     io_sample_fn fn, void *arg)
-{
-	struct io_store_call call = { .sample = fn, .arg = arg };
-
-	return io_store_each(s, "SELECT time, reads, writes, read_bytes, write_bytes, meta "
-			     "FROM sample WHERE job = ?1 AND resolution = ?2 AND time >= ?3 "
-			     "ORDER BY time", (const int64_t []){ job, resolution, since },
-			     io_store_on_sample, &call);
-}
-
-static void io_store_on_file(sqlite3_stmt *row, void *arg)
-{
-	const struct io_store_call *call = arg;
-	const struct io_file_key key = {
-		.dev = (__u32)sqlite3_column_int64(row, 0),
-		.ino = (__u64)sqlite3_column_int64(row, 1),
-	};
-	struct io_file file = {
-		.opens = (__u64)sqlite3_column_int64(row, 2),
-		.flags = (__u64)sqlite3_column_int64(row, 3),
-	};
-	int i;
-
-	for (i = 0; i < 2; i++) {
-		file.side[i] = (struct io_side) {
-			.count = (__u64)sqlite3_column_int64(row, 4 + 4 * i),
-			.bytes = (__u64)sqlite3_column_int64(row, 5 + 4 * i),
-			.sequential = (__u64)sqlite3_column_int64(row, 6 + 4 * i),
-			.processes = (__u64)sqlite3_column_int64(row, 7 + 4 * i),
-		};
-	}
-	call->file(&key, &file, (const char *)sqlite3_column_text(row, 12),
-		   sqlite3_column_int(row, 13), call->arg);
-}
-
-int io_store_files(struct io_store *s, int64_t job, io_store_file_fn fn, void *arg)
-{
-	struct io_store_call call = { .file = fn, .arg = arg };
-
-	/* of several entries of one file the one with most processes counts */
-	return io_store_each(s, "SELECT f.dev, f.ino, sum(opens), "
-			     "max(flags & 2) + max(flags & 4), sum(reads), "
-			     "sum(read_bytes), sum(read_sequential), max(read_processes), "
-			     "sum(writes), sum(write_bytes), sum(write_sequential), "
-			     "max(write_processes), n.path, n.partial FROM file f LEFT JOIN name n "
-			     "ON n.job = f.job AND n.dev = f.dev AND n.ino = f.ino "
-			     "WHERE f.job = ?1 GROUP BY f.dev, f.ino "
-			     "ORDER BY sum(read_bytes) + sum(write_bytes) DESC, n.path",
-			     (const int64_t []){ job, 0, 0 }, io_store_on_file, &call);
-}
-
-static void io_store_add_top(sqlite3_stmt *row, void *arg)
-{
-	json_t *one = json_pack("{s:I, s:I, s:s, s:I, s:I, s:I, s:I, s:I}",
-				"job", (json_int_t)sqlite3_column_int64(row, 0),
-				"uid", (json_int_t)sqlite3_column_int64(row, 1),
-				"name", io_store_text(row, 2),
-				"reads", (json_int_t)sqlite3_column_int64(row, 3),
-				"writes", (json_int_t)sqlite3_column_int64(row, 4),
-				"read_bytes", (json_int_t)sqlite3_column_int64(row, 5),
-				"write_bytes", (json_int_t)sqlite3_column_int64(row, 6),
-				"meta", (json_int_t)sqlite3_column_int64(row, 7));
-
-	json_array_append_new(arg, one);
-}
-
-json_t *io_store_top(struct io_store *s, int64_t since)
-{
-	json_t *rows = json_array();
-
-	io_store_each(s, "SELECT s.job, (SELECT uid FROM span r WHERE r.job = s.job "
-		      "ORDER BY span DESC LIMIT 1), (SELECT name FROM span r WHERE r.job = s.job "
-		      "ORDER BY span DESC LIMIT 1), sum(reads), sum(writes), sum(read_bytes), "
-		      "sum(write_bytes), sum(meta) FROM sample s WHERE resolution = 1 "
-		      "AND time >= ?1 GROUP BY s.job "
-		      "ORDER BY sum(read_bytes) + sum(write_bytes) DESC, s.job",
-		      (const int64_t []){ since, 0, 0 }, io_store_add_top, rows);
-	return rows;
+	io_store_note(s, sqlite3_exec(s->db, "DELETE FROM job WHERE key NOT IN "
+				      "(SELECT job FROM span)", NULL, NULL, NULL));
 }

@@ -5,6 +5,11 @@
  * The collector writes one transaction a second; reports are read by other processes at the same
  * time. A kill of the collector loses the transaction that was not committed, and nothing else.
  *
+ * Rows are kept by a job's key, which follows from all that identifies the job: its number, its
+ * uuid and its owner. So a number that is given again, by a new image directory or another node,
+ * leads to no row of an older job. A record of the first version had the numbers alone: nobody can
+ * tell whose its rows are, and a writer drops them.
+ *
  * One watch of a job (the collector's, from "watch" to the job's end) is a span. Counters and
  * files are stored as they stand, under the span's number, so that writing them again changes
  * nothing; samples are added up. A report adds up the spans.
@@ -27,6 +32,19 @@
 
 struct io_store;
 
+#define IO_STORE_UUID	64	/* bytes of a job's uuid, with the end */
+
+struct io_store_job {
+	int64_t number;
+	const char *uuid;
+	uid_t uid;		/* owner */
+	const char *name;	/* for people; not needed to find the job */
+	const char *nodes;	/* the job's, as text of JSON, ["n1", ...]; "": this one alone */
+};
+
+/* The key of the job's rows: above 0, and another one for each number, uuid and owner. */
+int64_t io_store_key(const struct io_store_job *job);
+
 /* @writer: make what is missing. -ENOENT: there is no record yet. -EUCLEAN: it is damaged. */
 int io_store_open(const char *path, bool writer, struct io_store **ret_store,
 		  struct ckpt_error *error);
@@ -44,13 +62,13 @@ void io_store_begin(struct io_store *store);
 int io_store_commit(struct io_store *store, struct ckpt_error *error);
 
 struct io_store_span {
-	int64_t job, span;	/* @span: milliseconds since 1970 of its begin */
-	uid_t uid;
-	const char *name;
+	int64_t job, span;	/* @job: its key; @span: milliseconds since 1970 of its begin */
 	const char *source;	/* "bpf" or "proc" */
 	const char *why;	/* why not "bpf", or what is not seen; "" */
 };
 
+/* The job, before its first span; with other nodes or another name: these replace the old ones. */
+void io_store_put_job(struct io_store *store, const struct io_store_job *job);
 void io_store_put_span(struct io_store *store, const struct io_store_span *span);
 void io_store_end_span(struct io_store *store, int64_t job, int64_t span, int64_t ended_s);
 /* @before: what was stored last; its equal counters are left out. */
@@ -63,6 +81,8 @@ void io_store_put_missed(struct io_store *store, int64_t job, int64_t span, uint
 void io_store_put_file(struct io_store *store, const struct io_file_key *key,
 		       const struct io_file *file);
 void io_store_put_name(struct io_store *store, const struct io_name *name);
+/* Say which file system a device of the job's files is (io_place.h). */
+void io_store_put_place(struct io_store *store, int64_t job, uint32_t dev, const char *place);
 /* Rows of counters, samples and files that were written through this handle. */
 int64_t io_store_rows(const struct io_store *store);
 /* Forget what is older than it is to be. */
@@ -70,8 +90,14 @@ void io_store_expire(struct io_store *store, int64_t now);
 
 /* -------------------------------------------------------------- reports */
 
-/* Owner of the job's last span; -ENOENT: it was never watched. */
-int io_store_owner(struct io_store *store, int64_t job, uid_t *ret_uid);
+/*
+ * io_store_find() - the key of a job that was watched here
+ * @ret_nodes: the job's nodes at the last watch, a new reference; NULL: this node alone
+ *
+ * -ENOENT: no job of this number, uuid and owner was watched.
+ */
+int io_store_find(struct io_store *store, const struct io_store_job *job, int64_t *ret_key,
+		  json_t **ret_nodes);
 /* [{"began", "source", "why", "ended", "missed"}], oldest first. */
 json_t *io_store_spans(struct io_store *store, int64_t job);
 /* The counters of all spans. */
@@ -87,9 +113,16 @@ typedef void (*io_sample_fn)(const struct io_store_sample *sample, void *arg);
 int io_store_samples(struct io_store *store, int64_t job, int resolution, int64_t since,
 		     io_sample_fn fn, void *arg);
 
-typedef void (*io_store_file_fn)(const struct io_file_key *key, const struct io_file *file,
-				 const char *name, bool partial, void *arg);
-/* Call @fn for the job's files, those with most bytes first; @name: NULL, not known. */
+struct io_store_file {
+	struct io_file_key key;		/* its job is not set */
+	struct io_file file;
+	const char *name;		/* NULL: not known */
+	bool partial;			/* the name is the last part of the path only */
+	const char *place;		/* its file system; NULL: not known */
+};
+
+typedef void (*io_store_file_fn)(const struct io_store_file *file, void *arg);
+/* Call @fn for the job's files, those with most bytes first. */
 int io_store_files(struct io_store *store, int64_t job, io_store_file_fn fn, void *arg);
 
 /* The jobs with samples from @since on: [{"job", "uid", "name", and sums}], busiest first. */

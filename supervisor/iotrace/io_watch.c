@@ -22,9 +22,9 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/outcome.h"
-#include "libckptctl/version.h"
 #include "supervisor/iotrace/collect.h"
 #include "supervisor/job/job_events.h"
+#include "supervisor/job/rank_record.h"
 
 #define IO_WISH		"io_watch"
 #define TICK_MS		1000
@@ -289,7 +289,7 @@ static int io_watch_connect(struct io_watch *w)
 	if (err)
 		return err;
 	w->fd = take_fd(&fd);
-	io_watch_send(w, json_pack("{s:s, s:s}", "hello", CKPT_VERSION, "metrics_file",
+	io_watch_send(w, json_pack("{s:s, s:s}", "hello", IO_HELLO, "metrics_file",
 				   w->common->config.metrics_file ?
 				   w->common->config.metrics_file : ""));
 	return 0;
@@ -363,6 +363,15 @@ static struct io_told *io_watch_find(struct io_watch *w, int64_t job)
 	return NULL;
 }
 
+/* The names of the job's nodes, a new reference; NULL: there is one, or too many to be told. */
+static json_t *io_watch_nodes(const struct job *job)
+{
+	json_t *nodes = rank_record_nodes(job->record.ranks);
+	_cleanup_free_ char *text = nodes ? json_dumps(nodes, JSON_COMPACT) : NULL;
+
+	return text && strlen(text) <= IO_NODES_MAX ? json_incref(nodes) : NULL;
+}
+
 static void io_watch_tell(struct io_watch *w, const struct job *job)
 {
 	struct io_told *t = io_watch_find(w, job->id);
@@ -380,9 +389,11 @@ static void io_watch_tell(struct io_watch *w, const struct job *job)
 		w->told = more;
 		w->room = room;
 	}
-	if (!io_watch_send(w, json_pack("{s:I, s:i, s:I, s:s, s:b}", "watch", (json_int_t)job->id,
+	if (!io_watch_send(w, json_pack("{s:I, s:s, s:i, s:I, s:s, s:b, s:o*}", "watch",
+					(json_int_t)job->id, "uuid", job->uuid,
 					"pid", (int)job->init, "uid", (json_int_t)job->uid,
-					"name", job->name, "host_ns", job->host_ns)))
+					"name", job->name, "host_ns", job->host_ns, "nodes",
+					io_watch_nodes(job))))
 		return;
 	if (!t)
 		t = &w->told[w->nr_told++];

@@ -6,6 +6,8 @@
  * next one has all of it. Only names of files that came in between are lost, and counted.
  */
 #include <errno.h>
+#include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +17,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "shim/identity.h"
 #include "supervisor/iotrace/collect_priv.h"
+#include "supervisor/iotrace/io_place.h"
 #include "supervisor/iotrace/open_files.h"
 #include "supervisor/iotrace/source_proc.h"
 
@@ -24,18 +28,18 @@
 #define CONFIRM_MS	15000
 #define STEP_S		3600	/* a wall clock that jumps by more removes nothing for a while */
 
-static struct io_traced *traced_find(struct collector *c, int64_t job)
+static struct io_traced *traced_find(struct collector *c, int64_t number)
 {
 	struct io_traced *t = c->jobs;
 
-	while (t && t->span.job != job)
+	while (t && t->job.number != number)
 		t = t->next;
 	return t;
 }
 
 static json_t *traced_answer(const struct io_traced *t)
 {
-	return json_pack("{s:I, s:s, s:s}", "job", (json_int_t)t->span.job,
+	return json_pack("{s:I, s:s, s:s}", "job", (json_int_t)t->job.number,
 			 "source", t->span.source, "why", t->span.why);
 }
 
@@ -49,11 +53,32 @@ static int traced_on_file(const struct io_file_key *key, const struct io_file *f
 	return 0;
 }
 
+/* Store the place of the file's device, once for each device of a job. */
+static void traced_note_place(struct collector *c, const struct io_file_key *key)
+{
+	struct io_traced *t = c->jobs;
+	char place[IO_PLACE_MAX];
+	unsigned int i;
+
+	while (t && (__u64)t->span.job != key->job)
+		t = t->next;
+	for (i = 0; t && i < t->nr_devices; i++) {
+		if (t->devices[i] == key->dev)
+			return;
+	}
+	if (!t || t->nr_devices == IO_TRACED_DEVICES)
+		return;
+	t->devices[t->nr_devices++] = key->dev;
+	if (!io_place_find(t->init, key->dev, place))
+		io_store_put_place(c->store, t->span.job, key->dev, place);
+}
+
 static int traced_on_name(const struct io_name *name, void *arg)
 {
 	struct collector *c = arg;
 
 	io_store_put_name(c->store, name);
+	traced_note_place(c, &name->key);
 	return 0;
 }
 
@@ -76,12 +101,30 @@ static int traced_count(struct io_traced *t, struct io_counts *ret_counts)
 	return err;
 }
 
+static void traced_note(struct io_traced *t)
+{
+	io_store_put_job(t->collector->store, &t->job);
+	io_store_put_span(t->collector->store, &t->span);
+}
+
 static void traced_put(struct io_traced *t, const struct io_counts *now, int64_t wall)
 {
 	struct collector *c = t->collector;
 
 	io_store_put_counts(c->store, t->span.job, t->span.span, now, &t->stored);
 	io_store_add_sample(c->store, t->span.job, wall, now, &t->stored);
+}
+
+/* After a transaction: note what it has stored of the job; else the next one stores it again. */
+static void traced_settle(struct io_traced *t, bool stored)
+{
+	if (!stored) {
+		t->nr_devices = 0;
+		return;
+	}
+	io_metrics_add(&t->collector->metrics, &t->seen, &t->stored);
+	t->stored = t->seen;
+	t->noted = true;
 }
 
 /* One transaction around what @last, the job that ends, and all others have; NULL: none ends. */
@@ -95,6 +138,8 @@ static void traced_store(struct collector *c, struct io_traced *last)
 	io_store_begin(c->store);
 	for (t = c->jobs; t; t = t->next) {
 		t->seen = t->stored;
+		if (!t->noted)
+			traced_note(t);
 		if (!traced_count(t, &t->seen))
 			traced_put(t, &t->seen, wall);
 	}
@@ -118,10 +163,8 @@ static void traced_store(struct collector *c, struct io_traced *last)
 	if (!err && c->failing)
 		log_info(&c->common->log, "I/O of jobs is recorded again");
 	c->failing = err != 0;
-	for (t = c->jobs; t && !err; t = t->next) {
-		io_metrics_add(&c->metrics, &t->seen, &t->stored);
-		t->stored = t->seen;
-	}
+	for (t = c->jobs; t; t = t->next)
+		traced_settle(t, !err);
 }
 
 /* Remove old rows, but not because the clock was set. */
@@ -149,6 +192,7 @@ static void traced_free(struct io_traced *t)
 	reactor_remove(t->end);
 	if (t->pidfd >= 0)
 		close(t->pidfd);
+	free(t->nodes);
 	free(t);
 }
 
@@ -225,21 +269,45 @@ void traced_tick(struct collector *c)
 	traced_unload(c);
 }
 
-void traced_unwatch(struct collector *c, int64_t job)
+void traced_unwatch(struct collector *c, int64_t number)
 {
-	struct io_traced *t = traced_find(c, job);
+	struct io_traced *t = traced_find(c, number);
 
 	if (t)
 		traced_end(t);
 }
 
-static uint32_t traced_ns(pid_t init)
+/*
+ * The PID namespace of the job's init; 0: that has ended. The descriptor tells whether the number
+ * was still the init's when the namespace was read, not that of a later process.
+ */
+static uint32_t traced_ns(const struct io_traced *t)
 {
+	struct pollfd end = { .fd = t->pidfd, .events = POLLIN };
 	char path[64];
 	struct stat st;
 
-	snprintf(path, sizeof(path), "/proc/%d/ns/pid", (int)init);
-	return stat(path, &st) ? 0 : (uint32_t)st.st_ino;
+	snprintf(path, sizeof(path), "/proc/%d/ns/pid", (int)t->init);
+	return stat(path, &st) || poll(&end, 1, 0) ? 0 : (uint32_t)st.st_ino;
+}
+
+/*
+ * Get a descriptor of the job's init. The number came from ckptd, and the init may have ended since
+ * then: once the descriptor is there, the shim's record tells whether the process is the init.
+ */
+static int traced_open_init(struct io_traced *t)
+{
+	struct identity id;
+	char path[PATH_MAX];
+	int err;
+
+	t->pidfd = (int)syscall(SYS_pidfd_open, t->init, 0);
+	if (t->pidfd < 0)
+		return -errno;
+	snprintf(path, sizeof(path), "%s/%lld", t->collector->common->config.state_dir,
+		 (long long)t->job.number);
+	err = identity_read(path, &id);
+	return err ? err : id.init_alive && id.init == t->init ? 0 : -ESRCH;
 }
 
 /* Count by BPF, or say why not. */
@@ -261,7 +329,7 @@ static void traced_choose(struct io_traced *t, bool host_ns)
 		return;
 	}
 	c->missed = io_bpf_missed(c->bpf);
-	t->ns = traced_ns(t->init);
+	t->ns = traced_ns(t);
 	err = t->ns ? io_bpf_watch(c->bpf, t->span.job, t->ns) : -ESRCH;
 	if (err) {
 		t->ns = 0;
@@ -285,62 +353,88 @@ static void traced_on_open_file(const struct io_name *name, void *arg)
 static int traced_begin(struct collector *c, struct io_traced *t, bool host_ns)
 {
 	struct ckpt_error error;
-	int err;
+	int err = traced_open_init(t);
 
-	t->collector = c;
-	t->pidfd = (int)syscall(SYS_pidfd_open, t->init, 0);
-	err = t->pidfd < 0 ? -errno :
-	      reactor_fd(c->reactor, t->pidfd, EPOLLIN, traced_on_end, t, &t->end);
+	if (!err)
+		err = reactor_fd(c->reactor, t->pidfd, EPOLLIN, traced_on_end, t, &t->end);
 	if (err)
 		return err;
+	t->span.job = io_store_key(&t->job);
 	t->span.span = (int64_t)(clock_realtime_ns() / 1000000);
-	t->span.name = t->name;
 	t->span.why = t->why;
 	traced_choose(t, host_ns);
 	/* for /proc, what was before the watch is not the span's */
 	if (!t->ns)
 		traced_count(t, &t->stored);
-	io_store_begin(c->store);
-	io_store_put_span(c->store, &t->span);
-	if (t->ns)
-		open_files_each(t->init, t->span.job, traced_on_open_file, c);
-	if (io_store_commit(c->store, &error))
-		log_warning(&c->common->log, "job %lld: its I/O cannot be recorded: %s",
-			    (long long)t->span.job, error.text);
 	t->next = c->jobs;
 	c->jobs = t;
 	c->metrics.jobs = ++c->nr_jobs;
+	io_store_begin(c->store);
+	traced_note(t);
+	if (t->ns)
+		open_files_each(t->init, t->span.job, traced_on_open_file, c);
+	err = io_store_commit(c->store, &error);
+	if (err)
+		log_warning(&c->common->log, "job %lld: its I/O cannot be recorded yet: %s",
+			    (long long)t->job.number, error.text);
+	t->noted = !err;
+	if (err)
+		t->nr_devices = 0;
 	return 0;
+}
+
+/* Make a job of @message; NULL: it is none, or there is no memory. */
+static struct io_traced *traced_parse(struct collector *c, const json_t *message, int *ret_host_ns)
+{
+	json_int_t job = 0, pid = 0, uid = 0;
+	const char *name = "", *uuid = "";
+	json_t *nodes = NULL;
+	struct io_traced *t;
+
+	if (json_unpack((json_t *)message, "{s:I, s:s, s:I, s:I, s:s, s:b, s?o}", "watch", &job,
+			"uuid", &uuid, "pid", &pid, "uid", &uid, "name", &name, "host_ns",
+			ret_host_ns, "nodes", &nodes) || pid <= 0 ||
+	    strlen(uuid) >= IO_STORE_UUID)
+		return NULL;
+	t = calloc(1, sizeof(*t));
+	if (!t)
+		return NULL;
+	t->collector = c;
+	t->pidfd = -1;
+	t->confirmed = true;
+	t->init = (pid_t)pid;
+	t->nodes = nodes ? json_dumps(nodes, JSON_COMPACT) : NULL;
+	snprintf(t->name, sizeof(t->name), "%s", name);
+	snprintf(t->uuid, sizeof(t->uuid), "%s", uuid);
+	t->job = (struct io_store_job){
+		.number = job, .uuid = t->uuid, .uid = (uid_t)uid, .name = t->name,
+		.nodes = t->nodes ? t->nodes : "",
+	};
+	return t;
 }
 
 json_t *traced_watch(struct collector *c, const json_t *message)
 {
-	json_int_t job = 0, pid = 0, uid = 0;
-	const char *name = "";
+	struct io_traced *t, *old;
+	json_t *answer;
 	int host_ns = 0, err;
-	struct io_traced *t;
 
-	if (json_unpack((json_t *)message, "{s:I, s:I, s:I, s:s, s:b}", "watch", &job, "pid", &pid,
-			"uid", &uid, "name", &name, "host_ns", &host_ns) || pid <= 0)
-		return NULL;
-	t = traced_find(c, job);
-	if (t && t->init == (pid_t)pid) {
-		t->confirmed = true;
-		return traced_answer(t);
-	}
-	if (t)
-		traced_end(t);
-	t = calloc(1, sizeof(*t));
+	t = traced_parse(c, message, &host_ns);
 	if (!t)
 		return NULL;
-	t->confirmed = true;
-	t->span.job = job;
-	t->span.uid = (uid_t)uid;
-	t->init = (pid_t)pid;
-	snprintf(t->name, sizeof(t->name), "%s", name);
+	old = traced_find(c, t->job.number);
+	if (old && old->init == t->init && !strcmp(old->uuid, t->uuid)) {
+		traced_free(t);
+		old->confirmed = true;
+		return traced_answer(old);
+	}
+	if (old)
+		traced_end(old);
 	err = traced_begin(c, t, host_ns);
 	if (!err)
 		return traced_answer(t);
+	answer = json_pack("{s:I, s:s, s:s}", "job", (json_int_t)t->job.number, "source", "",
+			   "why", strerror(-err));
 	traced_free(t);
-	return json_pack("{s:I, s:s, s:s}", "job", job, "source", "", "why", strerror(-err));
+	return answer;
 }

@@ -9,6 +9,7 @@
 #include "supervisor/verbs/verbs.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,7 +31,8 @@
 struct io_look {
 	struct request *request;
 	struct worker *worker;
-	int64_t job;
+	struct io_store_job job;	/* of a report */
+	char uuid[IO_STORE_UUID];
 	unsigned int ms;
 };
 
@@ -40,7 +42,7 @@ static json_t *io_look_report(struct channel_reporter *reporter, void *arg)
 {
 	const struct io_look *look = arg;
 
-	return io_report_job(look->request->common, look->job);
+	return io_report_job(look->request->common, &look->job);
 }
 
 static json_t *io_look_top(struct channel_reporter *reporter, void *arg)
@@ -91,8 +93,8 @@ static void io_look_on_outcome(json_t *outcome, void *arg)
 	free(look);
 }
 
-static void io_look_start(struct request *request, const struct worker_kind *kind, int64_t job,
-			  unsigned int ms)
+static void io_look_start(struct request *request, const struct worker_kind *kind,
+			  const struct job *job, unsigned int ms)
 {
 	static const struct channel_ops ops = { io_look_on_progress, io_look_on_outcome };
 	struct io_look *look = calloc(1, sizeof(*look));
@@ -100,7 +102,13 @@ static void io_look_start(struct request *request, const struct worker_kind *kin
 	int err = look ? 0 : -ENOMEM;
 
 	if (!err) {
-		*look = (struct io_look){ .request = request, .job = job, .ms = ms };
+		*look = (struct io_look){ .request = request, .ms = ms };
+		if (job)
+			snprintf(look->uuid, sizeof(look->uuid), "%s", job->uuid);
+		if (job)
+			look->job = (struct io_store_job){
+				.number = job->id, .uuid = look->uuid, .uid = job->uid,
+			};
 		err = worker_start(&request->common->workers, &spec, &ops, look, &look->worker);
 	}
 	if (err) {
@@ -135,15 +143,14 @@ void verb_io_report(struct request *request)
 	json_t *outcome = NULL;
 	struct job *draft;
 	const struct job *job = jobs_read_for(request, &draft, &outcome);
-	int64_t id = job ? job->id : 0;
 
 	if (job && json_object_size(request->args) != 1)
 		outcome = outcome_usage("io_report: bad arguments");
+	else if (job)
+		io_look_start(request, &report_work, job, 0);
 	job_draft_free(draft);
 	if (outcome)
 		request_answer(request, outcome);
-	else
-		io_look_start(request, &report_work, id, 0);
 }
 
 void verb_io_top(struct request *request)
@@ -151,7 +158,7 @@ void verb_io_top(struct request *request)
 	if (json_object_size(request->args))
 		request_answer(request, outcome_usage("io_top takes no arguments"));
 	else
-		io_look_start(request, &top_work, 0, 0);
+		io_look_start(request, &top_work, NULL, 0);
 }
 
 void verb_devices(struct request *request)
@@ -163,7 +170,7 @@ void verb_devices(struct request *request)
 		request_answer(request, outcome_usage("devices: the interval is from 100 ms to "
 						      "10 s"));
 	else
-		io_look_start(request, &devices_work, 0, (unsigned int)ms);
+		io_look_start(request, &devices_work, NULL, (unsigned int)ms);
 }
 
 void verb_device_forget(struct request *request)

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The pure parts of iotrace/ (patterns, judgements, devices, /proc/PID/io, metrics), and its store:
- * sums over spans, samples, retention, a writer that is killed.
+ * The pure parts of iotrace/: patterns, judgements, devices, places, /proc/PID/io, metrics.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,14 +18,12 @@
 
 #include "supervisor/iotrace/devices.h"
 #include "supervisor/iotrace/io_metrics.h"
-#include "supervisor/iotrace/io_store.h"
+#include "supervisor/iotrace/io_place.h"
 #include "supervisor/iotrace/open_files.h"
 #include "supervisor/iotrace/phases.h"
 #include "supervisor/iotrace/portrait.h"
 #include "supervisor/iotrace/probes.h"
 #include "supervisor/iotrace/source_proc.h"
-
-#define DAY	86400
 
 static char dir[] = "/tmp/iotrace.XXXXXX";
 
@@ -309,6 +306,36 @@ static void test_open_files(void **state)
 	close(fd);
 }
 
+/* A file system on a server has one name everywhere, any other one a name of this machine. */
+static void test_places(void **state)
+{
+	static const char nfs[] = "36 1 0:45 / /home rw shared:5 - nfs4 srv:/export rw,vers=4.2";
+	static const char disk[] = "28 1 259:3 / / rw - ext4 /dev/nvme0n1p3 rw";
+	static const char drbd[] = "29 1 147:0 / /x rw - nfs /dev/odd rw";
+	char place[IO_PLACE_MAX] = "", line[1024];
+
+	assert_int_equal(io_place_parse(nfs, 45, "boot", place), 0);
+	assert_string_equal(place, "nfs4 srv:/export");
+	assert_int_equal(io_place_parse(nfs, 46, "boot", place), -ENOENT);
+	assert_int_equal(io_place_parse(disk, 259 << 20 | 3, "boot", place), 0);
+	assert_string_equal(place, "boot 259:3");
+	/* a path says nothing to another node */
+	assert_int_equal(io_place_parse(drbd, 147 << 20, "boot", place), 0);
+	assert_string_equal(place, "boot 147:0");
+	assert_int_equal(io_place_parse("28 1 259:3 / / rw", 259 << 20 | 3, "boot", place),
+			 -ENOENT);
+	assert_int_equal(io_place_parse("", 0, "boot", place), -ENOENT);
+	/* a source that does not fit is none, also by one byte */
+	snprintf(line, sizeof(line), "36 1 0:45 / /h rw - nfs4 %0*d rw", IO_PLACE_MAX - 6, 0);
+	assert_int_equal(io_place_parse(line, 45, "boot", place), 0);
+	assert_int_equal(strlen(place), IO_PLACE_MAX - 1);
+	snprintf(line, sizeof(line), "36 1 0:45 / /h rw - nfs4 %0*d rw", IO_PLACE_MAX - 5, 0);
+	assert_int_equal(io_place_parse(line, 45, "boot", place), -ENAMETOOLONG);
+	snprintf(line, sizeof(line), "36 1 0:45 / /h rw - nfs4 %0*d rw", 600, 0);
+	assert_int_equal(io_place_parse(line, 45, "boot", place), -ENAMETOOLONG);
+	assert_int_equal(io_place_find(getpid(), 4095u << 20, place), -ENOENT);
+}
+
 static void test_metrics(void **state)
 {
 	struct io_counts before = {}, now = {};
@@ -346,8 +373,6 @@ static void test_metrics(void **state)
 	free(text);
 }
 
-/* ------------------------------------------------------------------ store */
-
 static int begin(void **state)
 {
 	return mkdtemp(dir) ? 0 : -1;
@@ -359,229 +384,6 @@ static int end(void **state)
 
 	snprintf(command, sizeof(command), "rm -rf %s", dir);
 	return system(command);
-}
-
-static struct io_store *store_of(const char *name, bool writer)
-{
-	struct ckpt_error error;
-	struct io_store *store;
-	char path[128];
-
-	snprintf(path, sizeof(path), "%s/%s", dir, name);
-	assert_int_equal(io_store_open(path, writer, &store, &error), 0);
-	return store;
-}
-
-/* One second of job @job's span @span, after which it has written @count times 100 bytes. */
-static void put_second(struct io_store *store, int64_t job, int64_t span, int64_t now, __u64 count,
-		       __u64 before_count)
-{
-	const struct io_counts before = {
-		.op[IO_WRITE] = { .count = before_count, .bytes = 100 * before_count },
-		.hist[IO_WRITE_SIZE][7] = before_count,
-	};
-	const struct io_counts counts = {
-		.op[IO_WRITE] = { .count = count, .bytes = 100 * count },
-		.hist[IO_WRITE_SIZE][7] = count,
-	};
-
-	io_store_put_counts(store, job, span, &counts, &before);
-	io_store_add_sample(store, job, now, &counts, &before);
-}
-
-static void commit(struct io_store *store)
-{
-	struct ckpt_error error;
-
-	assert_int_equal(io_store_commit(store, &error), 0);
-}
-
-static void put_span(struct io_store *store, int64_t job, int64_t began_s, uid_t uid)
-{
-	const struct io_store_span span = {
-		.job = job, .span = began_s * 1000, .uid = uid, .name = "x", .source = "bpf",
-		.why = "",
-	};
-
-	io_store_put_span(store, &span);
-}
-
-static void add_sample(const struct io_store_sample *sample, void *arg)
-{
-	uint64_t *sum = arg;
-
-	sum[0]++;
-	sum[1] += sample->writes;
-}
-
-static void expect_samples(struct io_store *store, int64_t job, int resolution, uint64_t nr,
-			   uint64_t writes)
-{
-	uint64_t sum[2] = {};
-
-	assert_int_equal(io_store_samples(store, job, resolution, 0, add_sample, sum), 0);
-	assert_int_equal(sum[0], nr);
-	assert_int_equal(sum[1], writes);
-}
-
-static void test_spans(void **state)
-{
-	struct io_store *store = store_of("spans", true);
-	struct io_counts counts;
-	json_t *spans;
-
-	io_store_begin(store);
-	put_span(store, 7, 1000, 1001);
-	put_second(store, 7, 1000000, 1000, 5, 0);
-	put_second(store, 7, 1000000, 1001, 8, 5);
-	/* the same again, as after a transaction whose end was not seen */
-	put_second(store, 7, 1000000, 1001, 8, 8);
-	io_store_end_span(store, 7, 1000000, 1002);
-	put_span(store, 7, 2000, 1001);
-	put_second(store, 7, 2000000, 2003, 4, 0);
-	put_second(store, 8, 2000000, 2003, 100, 0);
-	/* one end, and of each second a counter, a bucket and three samples; nothing for nothing */
-	assert_int_equal(io_store_rows(store), 1 + 4 * 5);
-	commit(store);
-	assert_int_equal(io_store_counts(store, 7, &counts), 0);
-	assert_int_equal(counts.op[IO_WRITE].count, 12);
-	assert_int_equal(counts.op[IO_WRITE].bytes, 1200);
-	assert_int_equal(counts.hist[IO_WRITE_SIZE][7], 12);
-	spans = io_store_spans(store, 7);
-	assert_int_equal(json_array_size(spans), 2);
-	json_decref(spans);
-	expect_samples(store, 7, 1, 3, 12);
-	expect_samples(store, 7, 10, 2, 12);
-	expect_samples(store, 7, 300, 2, 12);
-	io_store_close(store);
-}
-
-static void test_retention(void **state)
-{
-	struct io_store *store = store_of("retention", true);
-	const int64_t now = 400 * DAY;
-	json_t *spans;
-
-	io_store_begin(store);
-	put_span(store, 1, now - 399 * DAY, 0);
-	io_store_end_span(store, 1, (now - 399 * DAY) * 1000, now - 398 * DAY);
-	put_second(store, 1, (now - 399 * DAY) * 1000, now - 399 * DAY, 1, 0);
-	put_span(store, 2, now - 399 * DAY, 0);
-	put_second(store, 2, (now - 399 * DAY) * 1000, now - 8 * DAY, 1, 0);
-	put_second(store, 2, (now - 399 * DAY) * 1000, now - 2 * DAY, 2, 1);
-	put_second(store, 2, (now - 399 * DAY) * 1000, now - 100, 3, 2);
-	io_store_end_span(store, 2, (now - 399 * DAY) * 1000, now - 50);
-	commit(store);
-	io_store_begin(store);
-	io_store_expire(store, now);
-	commit(store);
-	expect_samples(store, 2, 1, 1, 1);
-	expect_samples(store, 2, 10, 2, 2);
-	expect_samples(store, 2, 300, 3, 3);
-	expect_samples(store, 1, 300, 0, 0);
-	spans = io_store_spans(store, 1);
-	assert_int_equal(json_array_size(spans), 0);
-	json_decref(spans);
-	spans = io_store_spans(store, 2);
-	assert_int_equal(json_array_size(spans), 1);
-	json_decref(spans);
-	io_store_close(store);
-}
-
-static void take_file(const struct io_file_key *key, const struct io_file *file, const char *name,
-		      bool partial, void *arg)
-{
-	snprintf(arg, 100, "%s %llu %d", name ? name : "-", file->side[1].bytes,
-		 !!(file->flags & IO_FILE_WRITERS));
-}
-
-static void test_files(void **state)
-{
-	struct io_store *store = store_of("files", true);
-	const struct io_file_key key = { .job = 3, .ino = 5, .dev = 1 };
-	struct io_file file = {
-		.side[1] = { .count = 2, .bytes = 10, .processes = 3 }, .born = 1,
-		.flags = IO_FILE_NAMED | IO_FILE_WRITERS,
-	};
-	struct io_name name = { .key = key, .path = "/a b\n" };
-	char text[100] = "";
-
-	io_store_begin(store);
-	io_store_put_file(store, &key, &file);
-	file.side[1].bytes = 20;
-	io_store_put_file(store, &key, &file);
-	commit(store);
-	assert_int_equal(io_store_files(store, 3, take_file, text), 0);
-	assert_string_equal(text, "- 20 1");
-	/* the entry had left the table, and came again */
-	file.born = 2;
-	file.side[1].bytes = 5;
-	file.flags = IO_FILE_NAMED;
-	io_store_begin(store);
-	io_store_put_file(store, &key, &file);
-	io_store_put_name(store, &name);
-	commit(store);
-	assert_int_equal(io_store_files(store, 3, take_file, text), 0);
-	assert_string_equal(text, "/a b\n 25 1");
-	io_store_close(store);
-}
-
-/* Files of an ended job go after a month, its counters stay. */
-static void test_bounded(void **state)
-{
-	struct io_store *store = store_of("bounded", true);
-	const int64_t now = 400 * DAY;
-	const struct io_file file = { .opens = 1 };
-	char text[100] = "";
-	uid_t uid;
-
-	io_store_begin(store);
-	for (int job = 1; job < 4; job++) {
-		put_span(store, job, now - 50 * DAY, 0);
-		io_store_put_file(store, &(struct io_file_key) { .job = (__u64)job }, &file);
-	}
-	io_store_end_span(store, 1, (now - 50 * DAY) * 1000, now - 31 * DAY);
-	io_store_end_span(store, 2, (now - 50 * DAY) * 1000, now - 29 * DAY);
-	io_store_expire(store, now);
-	commit(store);
-	for (int job = 1; job < 4; job++, *text = '\0') {
-		assert_int_equal(io_store_files(store, job, take_file, text), 0);
-		assert_int_equal(!*text, job == 1);	/* the third runs */
-	}
-	assert_int_equal(io_store_owner(store, 1, &uid), 0);
-	io_store_close(store);
-}
-
-static void test_killed(void **state)
-{
-	struct ckpt_error error;
-	struct io_counts counts;
-	struct io_store *store;
-	char path[128];
-	pid_t child;
-	int status;
-
-	snprintf(path, sizeof(path), "%s/none", dir);
-	assert_int_equal(io_store_open(path, false, &store, &error), -ENOENT);
-	child = fork();
-	if (!child) {
-		store = store_of("killed", true);
-		io_store_begin(store);
-		put_span(store, 9, 1000, 0);
-		put_second(store, 9, 1000000, 1000, 5, 0);
-		if (io_store_commit(store, &error))
-			_exit(1);
-		io_store_begin(store);
-		put_second(store, 9, 1000000, 1001, 6, 5);
-		kill(getpid(), SIGKILL);
-	}
-	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_true(WIFSIGNALED(status));
-	store = store_of("killed", false);
-	assert_int_equal(io_store_counts(store, 9, &counts), 0);
-	assert_int_equal(counts.op[IO_WRITE].count, 5);
-	expect_samples(store, 9, 1, 1, 5);
-	io_store_close(store);
 }
 
 int main(void)
@@ -597,12 +399,8 @@ int main(void)
 		cmocka_unit_test(test_devices),
 		cmocka_unit_test(test_proc),
 		cmocka_unit_test(test_open_files),
+		cmocka_unit_test(test_places),
 		cmocka_unit_test(test_metrics),
-		cmocka_unit_test(test_spans),
-		cmocka_unit_test(test_retention),
-		cmocka_unit_test(test_files),
-		cmocka_unit_test(test_bounded),
-		cmocka_unit_test(test_killed),
 	};
 
 	return cmocka_run_group_tests(tests, begin, end);

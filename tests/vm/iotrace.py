@@ -467,7 +467,8 @@ for i in range(5000):
     check(report['files']['number'] >= 5000, f'files: {report["files"]["number"]}')
     lost = report['spans'][0]['names_lost']
     with contextlib.closing(__import__('sqlite3').connect(f'{node.base}/jobs/io.db')) as db:
-        named = db.execute('SELECT count(*) FROM name WHERE job = ?', (job.job,)).fetchone()[0]
+        named = db.execute('SELECT count(*) FROM name JOIN job ON key = job WHERE number = ?',
+                           (job.job,)).fetchone()[0]
     check(named + lost >= 5000 and lost > 500, f'{named} names, {lost} lost')
     text = node.ctl('io', 'report', str(job.job)).stdout.decode()
     check(f'{lost} times' in text, text)
