@@ -34,6 +34,7 @@ struct io_traced {
 	__u32 devices[IO_TRACED_DEVICES];	/* whose places were looked for */
 	unsigned int nr_devices;
 	bool confirmed;		/* by the ckptd that is connected now */
+	struct io_counts base;		/* by /proc: what was before the watch */
 	struct io_counts stored;	/* what the store has of this span */
 	struct io_counts seen;		/* what the sample sums have */
 	struct io_traced *next;

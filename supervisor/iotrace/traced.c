@@ -83,12 +83,12 @@ static int traced_on_name(const struct io_name *name, void *arg)
 }
 
 /*
- * The job's counters as they stand now. A process that is waited for while /proc is read may be in
- * neither its own figures nor its parent's: counters never go back.
+ * The job's counters since the watch began. A process that is waited for while /proc is read may
+ * be in neither its own figures nor its parent's: counters never go back.
  */
 static int traced_count(struct io_traced *t, struct io_counts *ret_counts)
 {
-	const __u64 *before = (const __u64 *)&t->stored;
+	const __u64 *before = (const __u64 *)&t->stored, *base = (const __u64 *)&t->base;
 	__u64 *now = (__u64 *)ret_counts;
 	size_t i;
 	int err;
@@ -96,8 +96,10 @@ static int traced_count(struct io_traced *t, struct io_counts *ret_counts)
 	if (t->ns)
 		return io_bpf_counts(t->collector->bpf, t->span.job, ret_counts);
 	err = io_proc_counts(t->init, ret_counts);
-	for (i = 0; !err && i < sizeof(*ret_counts) / sizeof(*now); i++)
+	for (i = 0; !err && i < sizeof(*ret_counts) / sizeof(*now); i++) {
+		now[i] = now[i] > base[i] ? now[i] - base[i] : 0;
 		now[i] = now[i] > before[i] ? now[i] : before[i];
+	}
 	return err;
 }
 
@@ -365,7 +367,7 @@ static int traced_begin(struct collector *c, struct io_traced *t, bool host_ns)
 	traced_choose(t, host_ns);
 	/* for /proc, what was before the watch is not the span's */
 	if (!t->ns)
-		traced_count(t, &t->stored);
+		io_proc_counts(t->init, &t->base);
 	t->next = c->jobs;
 	c->jobs = t;
 	c->metrics.jobs = ++c->nr_jobs;
