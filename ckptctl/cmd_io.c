@@ -34,6 +34,21 @@ static const struct cli_column file_columns[] = {
 	{ .name = "FILE", .cut = true }, { .name = NULL }
 };
 
+static const struct cli_column node_columns[] = {
+	{ .name = "NODE" }, { .name = "SECONDS", .right = true }, { .name = "COUNTED BY" },
+	{ .name = "READ", .right = true }, { .name = "WRITTEN", .right = true },
+	{ .name = "READERS", .right = true }, { .name = "WRITERS", .right = true },
+	{ .name = NULL }
+};
+
+/* of a job on several nodes */
+static const struct cli_column shared_columns[] = {
+	{ .name = "READ", .right = true }, { .name = "WRITTEN", .right = true },
+	{ .name = "READS", .right = true }, { .name = "WRITES", .right = true },
+	{ .name = "OPENS", .right = true }, { .name = "SHARED" },
+	{ .name = "NODES", .right = true }, { .name = "FILE", .cut = true }, { .name = NULL }
+};
+
 static const struct cli_column top_columns[] = {
 	{ .name = "JOB", .right = true }, { .name = "NAME", .cut = true },
 	{ .name = "USER", .right = true }, { .name = "READ/s", .right = true },
@@ -103,7 +118,7 @@ static void io_print_sizes(const json_t *hists)
 	cli_table_end(table);
 }
 
-static void io_print_file(struct cli_table *table, const json_t *f)
+static void io_print_file(struct cli_table *table, const json_t *f, bool several)
 {
 	const bool r = json_is_true(json_object_get(f, "shared_read"));
 	const bool w = json_is_true(json_object_get(f, "shared_write"));
@@ -117,6 +132,8 @@ static void io_print_file(struct cli_table *table, const json_t *f)
 	cli_table_cell(table, "%lld", (long long)cli_int(f, "writes"));
 	cli_table_cell(table, "%lld", (long long)cli_int(f, "opens"));
 	cli_table_cell(table, "%s", r && w ? "both" : w ? "written" : r ? "read" : "");
+	if (several)
+		cli_table_cell(table, "%lld", (long long)cli_int(f, "nodes"));
 	if (*path)
 		cli_table_cell(table, "%s", cli_printable(path, text, sizeof(text)));
 	else if (*last)
@@ -126,10 +143,12 @@ static void io_print_file(struct cli_table *table, const json_t *f)
 			       cli_str(f, "device"));
 }
 
-static void io_print_files(const json_t *files)
+static void io_print_files(const json_t *files, bool several)
 {
 	const json_t *list = json_object_get(files, "list"), *f;
+	const json_t *rest = json_object_get(files, "rest");
 	const long long number = cli_int(files, "number");
+	char read[32], written[32];
 	struct cli_table *table;
 	size_t i;
 
@@ -139,10 +158,15 @@ static void io_print_files(const json_t *files)
 		printf("\n%lld files, those with most bytes:\n", number);
 	else
 		puts("\nfiles:");
-	table = cli_table_new(file_columns);
+	table = cli_table_new(several ? shared_columns : file_columns);
 	json_array_foreach(list, i, f)
-		io_print_file(table, f);
+		io_print_file(table, f, several);
 	cli_table_end(table);
+	if (cli_int(rest, "files"))
+		printf("the other %lld files: %s read, %s written\n",
+		       (long long)cli_int(rest, "files"),
+		       cli_bytes((uint64_t)cli_int(rest, "read_bytes"), read),
+		       cli_bytes((uint64_t)cli_int(rest, "write_bytes"), written));
 }
 
 static void io_print_side(const char *name, const json_t *side, const json_t *rate)
@@ -162,11 +186,26 @@ static void io_print_side(const char *name, const json_t *side, const json_t *ra
 	       cli_bytes((uint64_t)cli_int(rate, "peak"), peak));
 }
 
+/* How often the job was watched on the node where that was most often. */
+static size_t io_watches(const json_t *spans)
+{
+	const json_t *span, *other;
+	size_t i, k, n, most = 0;
+
+	json_array_foreach(spans, i, span) {
+		n = 0;
+		json_array_foreach(spans, k, other)
+			n += !strcmp(cli_str(span, "node"), cli_str(other, "node"));
+		most = n > most ? n : most;
+	}
+	return most;
+}
+
 /* Say how the figures came, and what is missing in them. */
 static void io_print_spans(const json_t *spans)
 {
 	int64_t names = 0, files = 0, missed = 0;
-	const char *source = "", *why = "";
+	const char *proc = NULL, *why = "";
 	const json_t *span;
 	size_t i;
 
@@ -174,17 +213,18 @@ static void io_print_spans(const json_t *spans)
 		names += cli_int(span, "names_lost");
 		files += cli_int(span, "files_lost");
 		missed += cli_int(span, "missed");
-		source = cli_str(span, "source");
-		why = cli_str(span, "why");
+		if (!strcmp(cli_str(span, "source"), "proc"))
+			proc = cli_str(span, "why");
+		else if (*cli_str(span, "why"))
+			why = cli_str(span, "why");
 	}
-	if (!strcmp(source, "proc"))
+	if (proc)
 		printf("counted by /proc/PID/io, without sizes, times and files, and with pipes "
-		       "and sockets: %s\n", why);
-	else if (*why)
+		       "and sockets: %s\n", proc);
+	if (*why)
 		printf("%s\n", why);
-	if (json_array_size(spans) > 1)
-		printf("watched %zu times; in between nothing was counted\n",
-		       json_array_size(spans));
+	if (io_watches(spans) > 1)
+		printf("watched %zu times; in between nothing was counted\n", io_watches(spans));
 	if (missed)
 		printf("not counted: %lld operations of this node's jobs\n", (long long)missed);
 	if (files)
@@ -193,6 +233,48 @@ static void io_print_spans(const json_t *spans)
 	if (names)
 		printf("%lld times a file's name was not told; its inode stands in its place\n",
 		       (long long)names);
+}
+
+/* Say which nodes of the job are not in the report. */
+static void io_print_missing(const json_t *result)
+{
+	const json_t *failed = json_object_get(result, "failed_nodes"), *name;
+	const char *node;
+	json_t *text;
+	size_t i;
+
+	json_array_foreach(json_object_get(result, "silent_nodes"), i, name)
+		printf("without node %s, which did not answer in time\n",
+		       json_string_value(name));
+	json_array_foreach(json_object_get(result, "unwatched_nodes"), i, name)
+		printf("without node %s, where the job was never watched\n",
+		       json_string_value(name));
+	json_object_foreach((json_t *)failed, node, text)
+		printf("without node %s: %s\n", node, json_string_value(text));
+}
+
+static void io_print_nodes(const json_t *nodes)
+{
+	struct cli_table *table = cli_table_new(node_columns);
+	const json_t *n;
+	size_t i;
+
+	putchar('\n');
+	json_array_foreach(nodes, i, n) {
+		const bool bpf = !strcmp(cli_str(n, "source"), "bpf");
+		char read[32], written[32];
+
+		cli_table_row(table);
+		cli_table_cell(table, "%s", cli_str(n, "node"));
+		cli_table_cell(table, "%lld", (long long)cli_int(n, "seconds"));
+		cli_table_cell(table, "%s", bpf ? "BPF" : "/proc/PID/io");
+		cli_table_cell(table, "%s", cli_bytes((uint64_t)cli_int(n, "read_bytes"), read));
+		cli_table_cell(table, "%s", cli_bytes((uint64_t)cli_int(n, "write_bytes"),
+						      written));
+		cli_table_cell(table, "%lld", (long long)cli_int(n, "readers"));
+		cli_table_cell(table, "%lld", (long long)cli_int(n, "writers"));
+	}
+	cli_table_end(table);
 }
 
 static const struct cli_column phase_columns[] = {
@@ -250,11 +332,18 @@ static void io_print_report(struct cli *cli, json_t *result)
 	const json_t *files = json_object_get(result, "files");
 	const json_t *spans = json_object_get(result, "spans");
 	const json_t *last = json_array_get(spans, json_array_size(spans) - 1);
-	char when[32];
+	const json_t *nodes = json_object_get(result, "nodes");
+	const bool several = json_object_get(result, "silent_nodes");
+	char when[32], where[300];
 
+	if (json_array_size(nodes) > 1)
+		snprintf(where, sizeof(where), "%zu nodes", json_array_size(nodes));
+	else
+		snprintf(where, sizeof(where), "%s", cli_str(json_array_get(nodes, 0), "node"));
 	printf("job %lld on %s, watched for %lld s, the last time from %s on\n",
-	       (long long)cli_int(result, "job"), cli_str(result, "node"),
+	       (long long)cli_int(result, "job"), where,
 	       (long long)cli_int(result, "seconds"), cli_time(cli_int(last, "began"), when));
+	io_print_missing(result);
 	io_print_spans(spans);
 	io_print_side("reading", json_object_get(files, "read"),
 		      json_object_get(result, "read_rate"));
@@ -265,11 +354,13 @@ static void io_print_report(struct cli *cli, json_t *result)
 	if (*cli_str(result, "bottleneck"))
 		printf("probably limited by %s\n", cli_str(result, "bottleneck"));
 	io_print_checkpoints(json_object_get(result, "checkpoints"));
+	if (several)
+		io_print_nodes(nodes);
 	putchar('\n');
 	io_print_ops(json_object_get(result, "operations"));
 	io_print_sizes(json_object_get(result, "histograms"));
 	io_print_phases(json_object_get(result, "phases"));
-	io_print_files(files);
+	io_print_files(files, several);
 }
 
 /* ------------------------------------------------------------ top, watch */

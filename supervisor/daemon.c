@@ -40,6 +40,7 @@
 #include "supervisor/diagnose/diagnose.h"
 #include "supervisor/diagnose/hang_watch.h"
 #include "supervisor/iotrace/device_watch.h"
+#include "supervisor/iotrace/io_ask.h"
 #include "supervisor/iotrace/io_watch.h"
 #include "supervisor/parts/may_run.h"
 #include "supervisor/parts/parts.h"
@@ -338,6 +339,8 @@ static int open_jobs(struct daemon *daemon, bool keyless)
 	if (!err)
 		err = io_watch_open(daemon->services.jobs, &daemon->services.io_watch);
 	if (!err)
+		err = io_asks_open(&daemon->common, &daemon->services.io_asks);
+	if (!err)
 		err = device_watch_open(daemon->services.jobs, &daemon->services.devices);
 	if (!err)
 		jobs_find_again(daemon->services.jobs);
@@ -431,6 +434,8 @@ void daemon_stop(struct daemon *daemon)
 	daemon->hang_watch = NULL;
 	io_watch_close(daemon->services.io_watch);
 	daemon->services.io_watch = NULL;
+	io_asks_close(daemon->services.io_asks);
+	daemon->services.io_asks = NULL;
 	writes_watch_close(daemon->writes_watch);
 	daemon->writes_watch = NULL;
 	history_writer_close(daemon->history);

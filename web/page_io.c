@@ -34,7 +34,7 @@ static void page_io_spans(struct page *page, const json_t *result)
 	html_raw(&page->html, "; the last time from ");
 	html_time(&page->html, page_int(last, "began"));
 	html_raw(&page->html, " on.");
-	if (json_array_size(spans) > 1)
+	if (json_array_size(spans) > json_array_size(json_object_get(result, "nodes")))
 		html_rawf(&page->html, " %zu watches; in between nothing was counted.",
 			  json_array_size(spans));
 	if (missed)
@@ -43,6 +43,58 @@ static void page_io_spans(struct page *page, const json_t *result)
 	html_raw(&page->html, " ");
 	html_text(&page->html, page_str(last, "why"));
 	html_raw(&page->html, "</p>\n");
+}
+
+static void page_io_without(struct page *page, const char *node, const char *why)
+{
+	html_raw(&page->html, "<p class=\"note\">Without node <bdi>");
+	html_text(&page->html, node);
+	html_raw(&page->html, "</bdi>: ");
+	html_text(&page->html, why);
+	html_raw(&page->html, "</p>\n");
+}
+
+/* The nodes of the job that are not in the figures. */
+static void page_io_missing(struct page *page, const json_t *result)
+{
+	const json_t *failed = json_object_get(result, "failed_nodes"), *name;
+	const char *node;
+	json_t *text;
+	size_t i;
+
+	json_array_foreach(json_object_get(result, "silent_nodes"), i, name)
+		page_io_without(page, json_string_value(name), "it did not answer in time.");
+	json_array_foreach(json_object_get(result, "unwatched_nodes"), i, name)
+		page_io_without(page, json_string_value(name), "the job was never watched there.");
+	json_object_foreach((json_t *)failed, node, text)
+		page_io_without(page, node, json_string_value(text));
+}
+
+static void page_io_nodes(struct page *page, const json_t *result)
+{
+	static const char *const headings[] = {
+		"Node", "#Seconds", "Counted by", "#Read", "#Written", "#Readers", "#Writers", NULL
+	};
+	const json_t *node;
+	size_t i;
+
+	if (!json_object_get(result, "silent_nodes"))
+		return;
+	html_raw(&page->html, "<h2>Nodes</h2>\n");
+	page_table(page, "The job on each node", headings);
+	json_array_foreach(json_object_get(result, "nodes"), i, node) {
+		html_raw(&page->html, "<tr><th scope=\"row\"><bdi>");
+		html_text(&page->html, page_str(node, "node"));
+		html_raw(&page->html, "</bdi></th>");
+		page_cell_int(page, node, "seconds");
+		page_cell(page, strcmp(page_str(node, "source"), "bpf") ? "/proc/PID/io" : "BPF");
+		page_cell_bytes(page, node, "read_bytes");
+		page_cell_bytes(page, node, "write_bytes");
+		page_cell_int(page, node, "readers");
+		page_cell_int(page, node, "writers");
+		html_raw(&page->html, "</tr>\n");
+	}
+	page_table_end(page);
 }
 
 static void page_io_verdict(struct page *page, const json_t *result)
@@ -315,13 +367,15 @@ static void page_io_file(struct page *page, const json_t *f)
 	page_cell_int(page, f, "writes");
 	page_cell_int(page, f, "opens");
 	page_cell(page, r && w ? "both" : w ? "written" : r ? "read" : "");
+	page_cell_int(page, f, "nodes");
 	html_raw(&page->html, "</tr>\n");
 }
 
 static void page_io_files(struct page *page, const json_t *files)
 {
 	static const char *const headings[] = {
-		"File", "#Read", "#Written", "#Reads", "#Writes", "#Opens", "Shared", NULL
+		"File", "#Read", "#Written", "#Reads", "#Writes", "#Opens", "Shared", "#Nodes",
+		NULL
 	};
 	const json_t *f;
 	size_t i;
@@ -355,8 +409,10 @@ void page_io(struct page *page)
 	}
 	if (result) {
 		page_io_spans(page, result);
+		page_io_missing(page, result);
 		page_io_verdict(page, result);
 		page_io_sides(page, result);
+		page_io_nodes(page, result);
 		page_io_phases(page, json_object_get(result, "phases"));
 		html_raw(&page->html, "<h2>Operations</h2>\n");
 		page_io_operations(page, json_object_get(result, "operations"));

@@ -11,6 +11,7 @@
 
 struct device_watch;
 struct flusher;
+struct io_asks;
 struct io_watch;
 struct jobs;
 struct may_run;
@@ -24,6 +25,7 @@ struct services {
 	struct flusher *flusher;
 	struct merger *merger;
 	struct io_watch *io_watch;
+	struct io_asks *io_asks;
 	struct device_watch *devices;	/* NULL: degraded_devices = off */
 };
 

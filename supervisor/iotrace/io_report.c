@@ -16,14 +16,13 @@
 
 #include "base/outcome.h"
 #include "supervisor/catalog/history.h"
-#include "supervisor/iotrace/io_store.h"
+#include "supervisor/iotrace/io_part.h"
 #include "supervisor/iotrace/phases.h"
 #include "supervisor/iotrace/portrait.h"
 #include "supervisor/iotrace/probes.h"
 
 #define TOP_S	10	/* the time that "top" looks back */
 #define DAY_S	86400
-#define PHASES	100	/* the newest ones are reported */
 
 static int io_report_open(const struct common *common, struct io_store **ret_store,
 			  struct ckpt_error *error)
@@ -34,9 +33,35 @@ static int io_report_open(const struct common *common, struct io_store **ret_sto
 	return io_store_open(path, false, ret_store, error);
 }
 
+/* The part that is made, and what it takes from bits of processes of all files. */
+struct io_report_files {
+	struct io_part *part;
+	uint64_t processes[2];
+};
+
 static void io_report_on_file(const struct io_store_file *file, void *arg)
 {
-	portrait_add_file(arg, &file->key, &file->file, file->name, file->partial);
+	struct io_report_files *r = arg;
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		if (file->file.side[i].count)
+			r->processes[i] |= file->file.side[i].processes;
+	}
+	io_part_add_file(r->part, &(const struct io_part_file){
+		.key = file->key, .file = file->file, .name = file->name,
+		.partial = file->partial, .place = file->place,
+	});
+}
+
+static int io_report_files(struct io_store *store, int64_t job, struct io_part *part)
+{
+	struct io_report_files r = { .part = part };
+	int err = io_store_files(store, job, io_report_on_file, &r), i;
+
+	for (i = 0; i < 2; i++)
+		part->processes[i] = portrait_processes(r.processes[i]);
+	return err;
 }
 
 /* Where seconds are gone, samples of ten are used, and after a week those of five minutes. */
@@ -58,10 +83,11 @@ static void io_report_on_sample(const struct io_store_sample *sample, void *arg)
 				    sample->write_bytes);
 }
 
-static void io_report_samples(struct io_store *store, int64_t job, struct portrait *portrait)
+static void io_report_samples(struct io_store *store, int64_t job, struct io_part *part)
 {
 	static const unsigned int resolutions[] = { 1, 10, 300 };
-	struct io_report_samples s = { .portrait = portrait };
+	struct portrait portrait = {};
+	struct io_report_samples s = { .portrait = &portrait };
 	size_t i;
 
 	for (i = 0; i < sizeof(resolutions) / sizeof(resolutions[0]); i++) {
@@ -71,6 +97,9 @@ static void io_report_samples(struct io_store *store, int64_t job, struct portra
 		if (s.first)
 			s.until = s.first;
 	}
+	part->active_s = portrait.active_s;
+	part->peak[0] = portrait.peak_read;
+	part->peak[1] = portrait.peak_write;
 }
 
 /* ---------------------------------------------------------------- phases */
@@ -98,29 +127,26 @@ static void io_report_on_second(const struct io_store_sample *sample, void *arg)
 	s->n = at + 1;
 }
 
-static json_t *io_report_phase(const struct io_report_series *s, const struct io_phase *phase)
+static struct io_part_phase io_report_phase(const struct io_report_series *s,
+					    const struct io_phase *phase)
 {
-	uint64_t read = 0, written = 0;
+	struct io_part_phase p = {
+		.began = s->first + (int64_t)phase->begin, .seconds = (int64_t)phase->seconds,
+	};
 	size_t i;
 
 	for (i = phase->begin; i < phase->begin + phase->seconds; i++) {
-		read += s->seconds[i].read_bytes;
-		written += s->seconds[i].write_bytes;
+		p.bytes[0] += s->seconds[i].read_bytes;
+		p.bytes[1] += s->seconds[i].write_bytes;
 	}
-	/* a tenth of the other kind is a log or a table that is looked at */
-	return json_pack("{s:I, s:I, s:I, s:I, s:s}", "began",
-			 (json_int_t)(s->first + (int64_t)phase->begin),
-			 "seconds", (json_int_t)phase->seconds, "read_bytes", (json_int_t)read,
-			 "write_bytes", (json_int_t)written, "kind",
-			 read / 10 > written ? "read" : written / 10 > read ? "write" : "mixed");
+	return p;
 }
 
 /* The newest phases of the last day, oldest first. */
-static json_t *io_report_phases(struct io_store *store, int64_t job)
+static void io_report_phases(struct io_store *store, int64_t job, struct io_part *part)
 {
 	struct io_report_series s = {};
 	struct io_phase *phases = NULL;
-	json_t *rows = json_array();
 	double *rate = NULL;
 	int nr = 0, k;
 	size_t i;
@@ -134,12 +160,11 @@ static json_t *io_report_phases(struct io_store *store, int64_t job)
 		rate[i] = (double)(s.seconds[i].read_bytes + s.seconds[i].write_bytes);
 	if (rate && phases)
 		nr = phases_find(rate, s.n, phases, s.n);
-	for (k = nr > PHASES ? nr - PHASES : 0; k < nr; k++)
-		json_array_append_new(rows, io_report_phase(&s, &phases[k]));
+	for (k = nr > IO_PART_PHASES ? nr - IO_PART_PHASES : 0; k < nr; k++)
+		part->phases[part->nr_phases++] = io_report_phase(&s, &phases[k]);
 	free(phases);
 	free(rate);
 	free(s.seconds);
-	return rows;
 }
 
 /* How long the job was watched. A span without an end goes on, or its collector was killed. */
@@ -230,43 +255,108 @@ static json_t *io_report_checkpoints(const struct common *common, int64_t job)
 			 "judged", (int)judged, "slow", slow);
 }
 
-json_t *io_report_job(const struct common *common, const struct io_store_job *what)
+/* ------------------------------------------------------------------ whole */
+
+static bool io_report_has_node(const json_t *nodes, const char *node)
 {
-	const int64_t number = what->number;
-	struct portrait portrait = {};
+	const json_t *name;
+	size_t i;
+
+	json_array_foreach(nodes, i, name) {
+		if (json_is_string(name) && !strcmp(json_string_value(name), node))
+			return true;
+	}
+	return false;
+}
+
+/* Keep the newest of them. */
+static json_t *io_report_newest(const json_t *spans)
+{
+	const size_t nr = json_array_size(spans);
+	json_t *newest = json_array();
+	size_t i;
+
+	for (i = nr > IO_PART_SPANS ? nr - IO_PART_SPANS : 0; i < nr; i++)
+		json_array_append(newest, json_array_get(spans, i));
+	return newest;
+}
+
+/* 0, or -EIO. */
+static int io_report_read(struct io_store *store, int64_t key, struct io_part *part)
+{
+	json_t *spans = io_store_spans(store, key);
+	int err = io_store_counts(store, key, &part->counts);
+
+	if (!err)
+		err = io_report_files(store, key, part);
+	io_report_samples(store, key, part);
+	io_report_phases(store, key, part);
+	part->seconds = io_report_seconds(spans);
+	part->spans = io_report_newest(spans);
+	json_decref(spans);
+	return err;
+}
+
+/* The key of the job's rows, or an outcome: it has none here, or none for @asker. */
+static json_t *io_report_find(const struct common *common, struct io_store *store,
+			      const struct io_store_job *job, const char *asker, int64_t *ret_key)
+{
+	const long long number = job->number;
+	json_t *nodes = NULL, *outcome = NULL;
+	int err = io_store_find(store, job, ret_key, &nodes);
+
+	if (err == -ENOENT)
+		outcome = outcome_error(err, "the I/O of job %lld was never watched on node %s: "
+					"ckptctl io watch %lld on, or io_trace = on in ckptd.conf",
+					number, common->config.node, number);
+	else if (err)
+		outcome = outcome_error(err, "the record of job %lld's I/O cannot be read", number);
+	else if (asker && !io_report_has_node(nodes, asker))
+		outcome = outcome_error(-EPERM, "when job %lld was last watched on node %s, "
+					"node %.64s was none of its nodes", number,
+					common->config.node, asker);
+	json_decref(nodes);
+	return outcome;
+}
+
+static json_t *io_report_make(const struct common *common, struct io_store *store, int64_t key,
+			      const struct io_store_job *job, const char *asker)
+{
+	struct io_part *part = calloc(1, sizeof(*part));
+	json_t *result = json_object();
+	int err = part ? io_report_read(store, key, part) : -ENOMEM;
+
+	if (!err)
+		json_object_set_new(result, "part", io_part_encode(part));
+	if (!err && !asker)
+		json_object_set_new(result, "checkpoints",
+				    io_report_checkpoints(common, job->number));
+	if (part)
+		io_part_done(part);
+	free(part);
+	if (!err)
+		return outcome_ok(result);
+	json_decref(result);
+	return outcome_error(err, "the record of job %lld's I/O cannot be read",
+			     (long long)job->number);
+}
+
+json_t *io_report_part(const struct common *common, const struct io_store_job *job,
+		       const char *asker)
+{
 	struct io_store *store = NULL;
 	struct ckpt_error error;
-	json_t *spans, *phases, *result, *nodes = NULL;
-	int64_t job = 0;
+	int64_t key = 0;
+	json_t *outcome;
 	int err = io_report_open(common, &store, &error);
 
 	if (err)
 		return outcome_error(err, "%s", error.text);
-	err = io_store_find(store, what, &job, &nodes);
-	json_decref(nodes);
-	if (err) {
-		io_store_close(store);
-		return outcome_error(-ENOENT, "the I/O of job %lld was never watched on this node: "
-				     "ckptctl io watch %lld on, or io_trace = on in ckptd.conf",
-				     (long long)number, (long long)number);
-	}
-	spans = io_store_spans(store, job);
-	err = io_store_counts(store, job, &portrait.counts);
-	if (!err)
-		err = io_store_files(store, job, io_report_on_file, &portrait);
-	io_report_samples(store, job, &portrait);
-	phases = io_report_phases(store, job);
+	outcome = io_report_find(common, store, job, asker, &key);
+	if (!outcome)
+		outcome = io_report_make(common, store, key, job, asker);
 	io_store_close(store);
-	result = portrait_json(&portrait, io_report_seconds(spans));
-	json_object_set_new(result, "job", json_integer(number));
-	json_object_set_new(result, "node", json_string(common->config.node));
-	json_object_set_new(result, "spans", spans);
-	json_object_set_new(result, "phases", phases);
-	json_object_set_new(result, "checkpoints", io_report_checkpoints(common, number));
-	if (!err)
-		return outcome_ok(result);
-	json_decref(result);
-	return outcome_error(err, "the record of job %lld's I/O cannot be read", (long long)number);
+	return outcome;
 }
 
 json_t *io_report_top(const struct common *common, uid_t uid)

@@ -7,6 +7,7 @@
  */
 #include "supervisor/iotrace/portrait.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -30,19 +31,19 @@ static const char *const hist_names[IO_HISTS] = {
 
 /* ----------------------------------------------------------------- files */
 
-static void portrait_add_side(struct portrait_side *s, const struct io_side *from, bool shared)
+void portrait_add_side(struct portrait_side *s, const struct io_side *from, bool shared)
 {
 	if (!from->count)
 		return;
-	s->files++;
-	s->bytes += from->bytes;
-	s->operations += from->count;
-	s->sequential += from->sequential;
+	s->files = portrait_plus(s->files, 1);
+	s->bytes = portrait_plus(s->bytes, from->bytes);
+	s->operations = portrait_plus(s->operations, from->count);
+	s->sequential = portrait_plus(s->sequential, from->sequential);
 	s->processes |= from->processes;
 	s->small_files += from->bytes < PORTRAIT_SMALL;
 	if (shared) {
 		s->shared_files++;
-		s->shared_bytes += from->bytes;
+		s->shared_bytes = portrait_plus(s->shared_bytes, from->bytes);
 	}
 }
 
@@ -69,7 +70,7 @@ static json_t *portrait_file_json(const struct io_file_key *key, const struct io
 void portrait_add_file(struct portrait *p, const struct io_file_key *key,
 		       const struct io_file *file, const char *name, bool partial)
 {
-	p->files++;
+	p->files = portrait_plus(p->files, 1);
 	portrait_add_side(&p->side[0], &file->side[0], file->flags & IO_FILE_READERS);
 	portrait_add_side(&p->side[1], &file->side[1], file->flags & IO_FILE_WRITERS);
 	if (!p->list)
@@ -102,11 +103,19 @@ unsigned int portrait_processes(uint64_t bits)
 	return (unsigned int)lround(-64.0 * log((64.0 - set) / 64.0));
 }
 
+/* The bits, and what was counted elsewhere. */
+static unsigned int portrait_all_processes(const struct portrait_side *s)
+{
+	const uint64_t sum = s->more + portrait_processes(s->processes);
+
+	return sum < INT_MAX ? (unsigned int)sum : INT_MAX;
+}
+
 const char *portrait_pattern(const struct portrait_side *s)
 {
 	if (!s->files)
 		return "";
-	if (portrait_processes(s->processes) < 2 && !s->shared_files)
+	if (portrait_all_processes(s) < 2 && !s->shared_files)
 		return "1-1";
 	if (s->shared_bytes * 2 < s->bytes || !s->shared_files)
 		return "N-N";
@@ -169,7 +178,7 @@ static json_t *portrait_side_json(const struct portrait_side *s)
 	return json_pack("{s:I, s:I, s:I, s:i, s:I, s:I, s:s}", "files", (json_int_t)s->files,
 			 "shared_files", (json_int_t)s->shared_files,
 			 "shared_bytes", (json_int_t)s->shared_bytes,
-			 "processes", (int)portrait_processes(s->processes),
+			 "processes", (int)portrait_all_processes(s),
 			 "small_files", (json_int_t)s->small_files,
 			 "sequential", (json_int_t)s->sequential,
 			 "pattern", portrait_pattern(s));
@@ -211,14 +220,36 @@ static json_t *portrait_hists_json(const struct io_counts *counts)
 	return hists;
 }
 
+static uint64_t portrait_minus(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
+}
+
+/* Sum up the files that have no row of their own in @list. */
+static json_t *portrait_rest_json(const struct portrait *p, const json_t *list)
+{
+	uint64_t read = 0, written = 0;
+	const json_t *row;
+	size_t i;
+
+	json_array_foreach(list, i, row) {
+		read += (uint64_t)json_integer_value(json_object_get(row, "read_bytes"));
+		written += (uint64_t)json_integer_value(json_object_get(row, "write_bytes"));
+	}
+	return json_pack("{s:I, s:I, s:I}", "files",
+			 (json_int_t)(p->files - json_array_size(list)),
+			 "read_bytes", (json_int_t)portrait_minus(p->side[0].bytes, read),
+			 "write_bytes", (json_int_t)portrait_minus(p->side[1].bytes, written));
+}
+
 json_t *portrait_json(struct portrait *p, uint64_t seconds)
 {
 	const struct io_op_counts *op = p->counts.op;
 	const uint64_t whole = seconds ? seconds : 1, active = p->active_s ? p->active_s : 1;
-	json_t *list = p->list ? p->list : json_array();
+	json_t *list = p->list ? p->list : json_array(), *rest = portrait_rest_json(p, list);
 
 	p->list = NULL;
-	return json_pack("{s:I, s:I, s:o, s:o, s:{s:I, s:o, s:o, s:o}, s:b, s:s, "
+	return json_pack("{s:I, s:I, s:o, s:o, s:{s:I, s:o, s:o, s:o, s:o}, s:b, s:s, "
 			 "s:{s:I, s:I, s:I}, s:{s:I, s:I, s:I}}",
 			 "seconds", (json_int_t)seconds, "active_seconds", (json_int_t)p->active_s,
 			 "operations", portrait_ops_json(&p->counts),
@@ -226,7 +257,7 @@ json_t *portrait_json(struct portrait *p, uint64_t seconds)
 			 "files", "number", (json_int_t)p->files,
 			 "read", portrait_side_json(&p->side[0]),
 			 "write", portrait_side_json(&p->side[1]), "list", list,
-			 "many_small_files", portrait_many_small(p),
+			 "rest", rest, "many_small_files", portrait_many_small(p),
 			 "bottleneck", portrait_bottleneck(p),
 			 "read_rate", "mean", (json_int_t)(op[IO_READ].bytes / whole), "active",
 			 (json_int_t)(op[IO_READ].bytes / active), "peak", (json_int_t)p->peak_read,

@@ -9,7 +9,6 @@
 #include "supervisor/verbs/verbs.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,10 +18,12 @@
 #include "supervisor/iotrace/device_judge.h"
 #include "supervisor/iotrace/device_watch.h"
 #include "supervisor/iotrace/devices.h"
+#include "supervisor/iotrace/io_ask.h"
 #include "supervisor/iotrace/io_report.h"
 #include "supervisor/iotrace/io_watch.h"
 #include "supervisor/job/jobs.h"
 #include "supervisor/job/jobs_read.h"
+#include "supervisor/job/rank_record.h"
 
 #define REPORT_MS	30000
 #define DEVICES_MS	1000
@@ -31,19 +32,10 @@
 struct io_look {
 	struct request *request;
 	struct worker *worker;
-	struct io_store_job job;	/* of a report */
-	char uuid[IO_STORE_UUID];
 	unsigned int ms;
 };
 
 /* ---------------------------------------------------------- in the worker */
-
-static json_t *io_look_report(struct channel_reporter *reporter, void *arg)
-{
-	const struct io_look *look = arg;
-
-	return io_report_job(look->request->common, &look->job);
-}
 
 static json_t *io_look_top(struct channel_reporter *reporter, void *arg)
 {
@@ -65,10 +57,6 @@ static json_t *io_look_devices(struct channel_reporter *reporter, void *arg)
 			"/proc/diskstats cannot be read, or names no device"));
 	return outcome_ok(result);
 }
-
-static const struct worker_kind report_work = {
-	.name = "ckptd-report", .run = io_look_report, .deadline_ms = REPORT_MS,
-};
 
 static const struct worker_kind top_work = {
 	.name = "ckptd-top", .run = io_look_top, .deadline_ms = REPORT_MS,
@@ -94,7 +82,7 @@ static void io_look_on_outcome(json_t *outcome, void *arg)
 }
 
 static void io_look_start(struct request *request, const struct worker_kind *kind,
-			  const struct job *job, unsigned int ms)
+			  unsigned int ms)
 {
 	static const struct channel_ops ops = { io_look_on_progress, io_look_on_outcome };
 	struct io_look *look = calloc(1, sizeof(*look));
@@ -103,12 +91,6 @@ static void io_look_start(struct request *request, const struct worker_kind *kin
 
 	if (!err) {
 		*look = (struct io_look){ .request = request, .ms = ms };
-		if (job)
-			snprintf(look->uuid, sizeof(look->uuid), "%s", job->uuid);
-		if (job)
-			look->job = (struct io_store_job){
-				.number = job->id, .uuid = look->uuid, .uid = job->uid,
-			};
 		err = worker_start(&request->common->workers, &spec, &ops, look, &look->worker);
 	}
 	if (err) {
@@ -147,7 +129,9 @@ void verb_io_report(struct request *request)
 	if (job && json_object_size(request->args) != 1)
 		outcome = outcome_usage("io_report: bad arguments");
 	else if (job)
-		io_look_start(request, &report_work, job, 0);
+		io_ask_report(request->services->io_asks, request, &(const struct io_store_job){
+			.number = job->id, .uuid = job->uuid, .uid = job->uid,
+		}, rank_record_nodes(job->record.ranks));
 	job_draft_free(draft);
 	if (outcome)
 		request_answer(request, outcome);
@@ -158,7 +142,7 @@ void verb_io_top(struct request *request)
 	if (json_object_size(request->args))
 		request_answer(request, outcome_usage("io_top takes no arguments"));
 	else
-		io_look_start(request, &top_work, NULL, 0);
+		io_look_start(request, &top_work, 0);
 }
 
 void verb_devices(struct request *request)
@@ -170,7 +154,7 @@ void verb_devices(struct request *request)
 		request_answer(request, outcome_usage("devices: the interval is from 100 ms to "
 						      "10 s"));
 	else
-		io_look_start(request, &devices_work, NULL, (unsigned int)ms);
+		io_look_start(request, &devices_work, (unsigned int)ms);
 }
 
 void verb_device_forget(struct request *request)

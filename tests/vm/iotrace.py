@@ -12,6 +12,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -624,6 +625,81 @@ def metrics(node):
     wait_for('the collector to leave', 60, lambda: not collectors(node))
     del node.settings['metrics_file']
     node.start()
+
+
+@contextlib.contextmanager
+def second_node(node):
+    """Another node, on this machine, which knows @node, and is known to it."""
+    other = daemon.Node(os.path.dirname(node.base), 'node2', images=node.images)
+    os.makedirs(f'{other.base}/jobs')
+    node.leave()
+    lines = []
+    for n in (node, other):
+        with socket.create_server(('127.0.0.1', 0)) as s:
+            port = s.getsockname()[1]
+        lines.append(n.ctl('keygen', '--dir', n.base, '--node', n.name, '--address',
+                           f'127.0.0.1:{port}').stdout.decode())
+        n.settings = {'hosts': f'{node.base}/hosts', 'listen': '127.0.0.1',
+                      'node_key': f'{n.base}/node.key', 'io_trace': 'on'}
+    with open(f'{node.base}/hosts', 'w') as f:
+        f.write(''.join(line.rstrip() + ' root=yes\n' for line in lines))
+    node.start()
+    other.start()
+    try:
+        yield other
+    finally:
+        other.stop()
+        node.leave()
+        node.settings = {}
+        node.start()
+
+
+@test
+def over_nodes(node):
+    """a job over two nodes: the report of either has both, and one file of all ranks is N-1"""
+    work = tempfile.mkdtemp(prefix='io-', dir=node.base)
+    with open(f'{work}/program.py', 'w') as f:
+        f.write(PROGRAM.replace('FIRST', '').replace('STEPS', '''
+rank = int(os.environ['STILLPOINT_RANK'])
+fd = os.open(f'{d}/one', os.O_WRONLY | os.O_CREAT, 0o600)
+for i in range(50):
+    os.pwrite(fd, bytes(8192), (i * 4 + rank) * 8192)
+os.close(put(f'own{rank}', 1000, 1))
+'''))
+    with second_node(node) as other:
+        wait_for('the nodes to meet', 60, lambda: all(
+            n['state'] == 'answers' or n['name'] == node.name
+            for n in node.json('nodes')['nodes']))
+        done = subprocess.run(
+            [f'{daemon.ARGS.bin}/ckptrun', '--socket', node.socket, '-n', '4', '--hosts',
+             'node1,node2', '--mpi', 'none', '-d', 'python3', '-B', f'{work}/program.py', work],
+            capture_output=True, check=True, stdin=subprocess.DEVNULL)
+        job = done.stdout.decode().strip()
+
+        def report(n, want):
+            def good():
+                done = n.ctl('io', 'report', '--json', job, check=False)
+                result = None if done.returncode else json.loads(done.stdout)['result']
+                return result if result and want(result) else None
+            return wait_for('the report', 60, good)
+
+        report(node, lambda r: len(r['nodes']) == 2)
+        with open(f'{work}/go', 'w'):
+            pass
+        for n in (node, other):
+            got = report(n, lambda r: r['operations']['write']['count'] >= 204)
+            equal(got['operations']['write']['count'], 204, f'writes ({n.name})')
+            write = got['files']['write']
+            equal((write['pattern'], write['processes'], write['shared_files']), ('N-1', 4, 1),
+                  f'pattern ({write})')
+            one = got['files']['list'][0]
+            equal((one['path'], one['nodes'], one['writes']), (f'{work}/one', 2, 200), 'the file')
+            equal(sorted(x['write_bytes'] for x in got['nodes']), [2 * (50 * 8192 + 1000)] * 2,
+                  'bytes of each node')
+            check('N-1' in got['bottleneck'], got['bottleneck'])
+        with open(f'{work}/end', 'w'):
+            pass
+        equal(node.wait(int(job)), 0, 'status')
 
 
 @test
