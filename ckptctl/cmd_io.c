@@ -204,7 +204,7 @@ static size_t io_watches(const json_t *spans)
 /* Say how the figures came, and what is missing in them. */
 static void io_print_spans(const json_t *spans)
 {
-	int64_t names = 0, files = 0, missed = 0;
+	int64_t names = 0, files = 0, missed = 0, full = 0;
 	const char *proc = NULL, *why = "";
 	const json_t *span;
 	size_t i;
@@ -213,6 +213,7 @@ static void io_print_spans(const json_t *spans)
 		names += cli_int(span, "names_lost");
 		files += cli_int(span, "files_lost");
 		missed += cli_int(span, "missed");
+		full += cli_int(span, "files_full");
 		if (!strcmp(cli_str(span, "source"), "proc"))
 			proc = cli_str(span, "why");
 		else if (*cli_str(span, "why"))
@@ -230,6 +231,8 @@ static void io_print_spans(const json_t *spans)
 	if (files)
 		printf("counted, but not by file: %lld operations; the job uses too many files\n",
 		       (long long)files);
+	if (full)
+		puts("more than 100,000 files on a node: later ones are in the sums alone");
 	if (names)
 		printf("%lld times a file's name was not told; its inode stands in its place\n",
 		       (long long)names);

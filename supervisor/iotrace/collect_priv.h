@@ -60,7 +60,7 @@ struct collector {
 	bool failing;		/* the last transaction failed */
 	char *metrics_path;	/* as the last ckptd said; NULL: none */
 	bool metrics_failing;
-	unsigned int ticks;
+	unsigned int ticks, room_ticks;
 };
 
 /*

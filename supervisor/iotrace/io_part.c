@@ -302,7 +302,7 @@ static bool io_part_decode_phases(const json_t *json, struct io_part *part)
 static json_t *io_part_decode_span(const json_t *json)
 {
 	static const char *const numbers[] = {
-		"began", "ended", "names_lost", "files_lost", "missed"
+		"began", "ended", "names_lost", "files_lost", "missed", "files_full"
 	};
 	const char *source, *why;
 	json_t *span;

@@ -15,7 +15,8 @@
  *	 "rest": {"files": N, "read": [FILES, BYTES, SHARED_FILES, SHARED_BYTES, SMALL_FILES,
  *		OPERATIONS, SEQUENTIAL], "write": the same},
  *	 "phases": [[BEGAN, SECONDS, READ_BYTES, WRITE_BYTES], ...], oldest first,
- *	 "spans": [{"began", "source", "why", "ended", "names_lost", "files_lost", "missed"}, ...]}
+ *	 "spans": [{"began", "source", "why", "ended", "names_lost", "files_lost", "missed",
+ *		"files_full"}, ...]}
  *
  * Without "name" or "place" a file's is not known.
  */

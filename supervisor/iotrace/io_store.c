@@ -24,7 +24,6 @@
 /* Files and names of a job that has ended: a job may have millions. */
 #define FILE_DAYS	30
 #define PAGE_BYTES	4096
-#define PAGES_MAX	((1LL << 30) / PAGE_BYTES)	/* of the database; then commits fail */
 
 static const char io_store_schema[] =
 	"BEGIN IMMEDIATE;"
@@ -36,7 +35,8 @@ static const char io_store_schema[] =
 	" name TEXT, nodes TEXT);"
 	"CREATE TABLE span (job INTEGER, span INTEGER, source TEXT,"
 	" why TEXT, ended INTEGER, names_lost INTEGER DEFAULT 0, files_lost INTEGER DEFAULT 0,"
-	" missed INTEGER DEFAULT 0, PRIMARY KEY (job, span)) WITHOUT ROWID;"
+	" missed INTEGER DEFAULT 0, files_full INTEGER DEFAULT 0, PRIMARY KEY (job, span))"
+	" WITHOUT ROWID;"
 	"CREATE TABLE op (job INTEGER, span INTEGER, op INTEGER, count INTEGER, errors INTEGER,"
 	" bytes INTEGER, ns INTEGER, PRIMARY KEY (job, span, op)) WITHOUT ROWID;"
 	"CREATE TABLE hist (job INTEGER, span INTEGER, hist INTEGER, bucket INTEGER, count INTEGER,"
@@ -71,6 +71,14 @@ static const char *const io_store_sql[IO_SQLS] = {
 		"read_bytes = read_bytes + ?6, write_bytes = write_bytes + ?7, meta = meta + ?8",
 	[PUT_FILE] = "INSERT OR REPLACE INTO file VALUES "
 		"(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
+	[UPDATE_FILE] = "UPDATE file SET opens = ?5, flags = ?6, reads = ?7, read_bytes = ?8, "
+		"read_sequential = ?9, read_processes = ?10, writes = ?11, write_bytes = ?12, "
+		"write_sequential = ?13, write_processes = ?14 "
+		"WHERE job = ?1 AND dev = ?2 AND ino = ?3 AND born = ?4",
+	[UPDATE_NAME] = "UPDATE name SET path = ?4, partial = ?5 "
+		"WHERE job = ?1 AND dev = ?2 AND ino = ?3",
+	[PUT_FULL] = "UPDATE span SET files_full = 1 WHERE job = ?1 AND "
+		"span = (SELECT max(span) FROM span WHERE job = ?1)",
 	[PUT_NAME] = "INSERT OR REPLACE INTO name VALUES (?1, ?2, ?3, ?4, ?5)",
 	[PUT_PLACE] = "INSERT OR REPLACE INTO place VALUES (?1, ?2, ?3)",
 };
@@ -111,6 +119,15 @@ static int64_t io_store_number(struct io_store *s, const char *sql)
 	return n;
 }
 
+void io_store_bound(struct io_store *s, int64_t bytes)
+{
+	char sql[80];
+
+	snprintf(sql, sizeof(sql), "PRAGMA max_page_count = %lld", (long long)bytes / PAGE_BYTES);
+	sqlite3_exec(s->db, sql, NULL, NULL, NULL);
+	s->pages_max = bytes / PAGE_BYTES;
+}
+
 static int io_store_prepare(struct io_store *s, bool writer, struct ckpt_error *error)
 {
 	int64_t version;
@@ -119,10 +136,11 @@ static int io_store_prepare(struct io_store *s, bool writer, struct ckpt_error *
 
 	sqlite3_busy_timeout(s->db, BUSY_MS);
 	snprintf(sql, sizeof(sql), "PRAGMA page_size = %d; PRAGMA journal_mode = WAL; "
-		 "PRAGMA synchronous = NORMAL; PRAGMA max_page_count = %lld;", PAGE_BYTES,
-		 PAGES_MAX);
+		 "PRAGMA synchronous = NORMAL;", PAGE_BYTES);
 	if (writer && sqlite3_exec(s->db, sql, NULL, NULL, NULL))
 		return io_store_fail(s, error);
+	if (writer)
+		io_store_bound(s, IO_STORE_BYTES);
 	version = io_store_number(s, "PRAGMA user_version");
 	if (version > VERSION)
 		return error_set(error, -EPROTO, "it is of a newer version (%lld)",
@@ -182,12 +200,23 @@ int io_store_put_aside(const char *path)
 	return 0;
 }
 
+static void io_store_drop_shares(struct io_store *s)
+{
+	while (s->shares) {
+		struct io_store_share *share = s->shares;
+
+		s->shares = share->next;
+		free(share);
+	}
+}
+
 void io_store_close(struct io_store *s)
 {
 	int i;
 
 	if (!s)
 		return;
+	io_store_drop_shares(s);
 	for (i = 0; i < IO_SQLS; i++)
 		sqlite3_finalize(s->sql[i]);
 	sqlite3_close(s->db);
@@ -236,12 +265,17 @@ void io_store_begin(struct io_store *s)
 
 int io_store_commit(struct io_store *s, struct ckpt_error *error)
 {
+	struct io_store_share *share;
+
 	if (!s->err)
 		io_store_note(s, sqlite3_exec(s->db, "COMMIT", NULL, NULL, NULL));
 	if (!s->err)
 		return 0;
 	if (!sqlite3_get_autocommit(s->db))
 		sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
+	/* rows that were counted are not there */
+	for (share = s->shares; share; share = share->next)
+		share->counted = share->full = false;
 	return error_set(error, (s->err & 0xff) == SQLITE_FULL ? -ENOSPC : -EIO, "%s", s->text);
 }
 
@@ -270,10 +304,43 @@ void io_store_put_job(struct io_store *s, const struct io_store_job *job)
 			   job->nodes }, 3);
 }
 
+static int64_t io_store_count(struct io_store *s, const char *table, int64_t job)
+{
+	char sql[80];
+
+	snprintf(sql, sizeof(sql), "SELECT count(*) FROM %s WHERE job = %lld", table,
+		 (long long)job);
+	return io_store_number(s, sql);
+}
+
+/* The job's share; NULL: no memory. */
+static struct io_store_share *io_store_share(struct io_store *s, int64_t job)
+{
+	struct io_store_share *share = s->shares;
+
+	while (share && share->job != job)
+		share = share->next;
+	if (!share) {
+		share = calloc(1, sizeof(*share));
+		if (!share)
+			return NULL;
+		share->job = job;
+		share->next = s->shares;
+		s->shares = share;
+	}
+	if (!share->counted) {
+		share->files = io_store_count(s, "file", job);
+		share->names = io_store_count(s, "name", job);
+		share->counted = true;
+	}
+	return share;
+}
+
 void io_store_put_span(struct io_store *s, const struct io_store_span *span)
 {
 	io_store_put_texts(s, PUT_SPAN, (const int64_t []){ span->job, span->span }, 2,
 			   (const char *const []){ span->source, span->why }, 2);
+	io_store_share(s, span->job);
 }
 
 void io_store_put_place(struct io_store *s, int64_t job, uint32_t dev, const char *place)
@@ -283,7 +350,15 @@ void io_store_put_place(struct io_store *s, int64_t job, uint32_t dev, const cha
 
 void io_store_end_span(struct io_store *s, int64_t job, int64_t span, int64_t ended_s)
 {
+	struct io_store_share **link = &s->shares, *share;
+
 	IO_STORE_RUN(s, END_SPAN, job, span, ended_s);
+	while (*link && (*link)->job != job)
+		link = &(*link)->next;
+	share = *link;
+	if (share)
+		*link = share->next;
+	free(share);
 }
 
 void io_store_put_missed(struct io_store *s, int64_t job, int64_t span, uint64_t missed)
@@ -343,24 +418,44 @@ void io_store_add_sample(struct io_store *s, int64_t job, int64_t now,
 			     (int64_t)(c[IO_WRITE].bytes - b[IO_WRITE].bytes), meta);
 }
 
+/* Whether the job may have one more row of those that @nr are of. */
+static bool io_store_has_place(struct io_store *s, struct io_store_share *share, int64_t *nr)
+{
+	if (*nr < IO_STORE_FILES) {
+		++*nr;
+		return true;
+	}
+	if (!share->full)
+		IO_STORE_RUN(s, PUT_FULL, share->job);
+	share->full = true;
+	return false;
+}
+
 void io_store_put_file(struct io_store *s, const struct io_file_key *key,
 		       const struct io_file *file)
 {
 	const struct io_side *r = &file->side[0], *w = &file->side[1];
+	const int64_t n[] = {
+		(int64_t)key->job, key->dev, (int64_t)key->ino, (int64_t)file->born,
+		(int64_t)file->opens, (int64_t)file->flags, (int64_t)r->count, (int64_t)r->bytes,
+		(int64_t)r->sequential, (int64_t)r->processes, (int64_t)w->count,
+		(int64_t)w->bytes, (int64_t)w->sequential, (int64_t)w->processes,
+	};
+	const int nr = sizeof(n) / sizeof(n[0]);
+	struct io_store_share *share = io_store_share(s, n[0]);
 
-	IO_STORE_RUN(s, PUT_FILE, (int64_t)key->job, key->dev, (int64_t)key->ino,
-		     (int64_t)file->born, (int64_t)file->opens, (int64_t)file->flags,
-		     (int64_t)r->count, (int64_t)r->bytes, (int64_t)r->sequential,
-		     (int64_t)r->processes, (int64_t)w->count, (int64_t)w->bytes,
-		     (int64_t)w->sequential, (int64_t)w->processes);
+	io_store_run(s, UPDATE_FILE, n, nr);
+	if (s->err || sqlite3_changes(s->db))
+		return;
+	s->rows--;
+	if (share && io_store_has_place(s, share, &share->files))
+		io_store_run(s, PUT_FILE, n, nr);
 }
 
-void io_store_put_name(struct io_store *s, const struct io_name *name)
+static void io_store_run_name(struct io_store *s, enum io_sql which, const struct io_name *name)
 {
-	sqlite3_stmt *stmt = s->sql[PUT_NAME];
+	sqlite3_stmt *stmt = s->sql[which];
 
-	if (s->err)
-		return;
 	sqlite3_bind_int64(stmt, 1, (int64_t)name->key.job);
 	sqlite3_bind_int64(stmt, 2, name->key.dev);
 	sqlite3_bind_int64(stmt, 3, (int64_t)name->key.ino);
@@ -369,6 +464,56 @@ void io_store_put_name(struct io_store *s, const struct io_name *name)
 	sqlite3_bind_int64(stmt, 5, name->partial);
 	io_store_note(s, sqlite3_step(stmt));
 	sqlite3_reset(stmt);
+}
+
+void io_store_put_name(struct io_store *s, const struct io_name *name)
+{
+	struct io_store_share *share = io_store_share(s, (int64_t)name->key.job);
+
+	if (s->err || !share)
+		return;
+	io_store_run_name(s, UPDATE_NAME, name);
+	if (!s->err && !sqlite3_changes(s->db) && io_store_has_place(s, share, &share->names))
+		io_store_run_name(s, PUT_NAME, name);
+}
+
+/* The job with files that ended first and is not watched now; 0: none. */
+static int64_t io_store_oldest(struct io_store *s)
+{
+	const struct io_store_share *share;
+	sqlite3_stmt *stmt = NULL;
+	int64_t job = 0;
+
+	/* a killed collector has noted no end */
+	if (sqlite3_prepare_v2(s->db, "SELECT job FROM span GROUP BY job HAVING EXISTS "
+			       "(SELECT 1 FROM file WHERE file.job = span.job) "
+			       "ORDER BY max(ifnull(ended, span / 1000))", -1, &stmt, NULL))
+		return 0;
+	while (!job && sqlite3_step(stmt) == SQLITE_ROW) {
+		job = sqlite3_column_int64(stmt, 0);
+		for (share = s->shares; share; share = share->next)
+			job = share->job == job ? 0 : job;
+	}
+	sqlite3_finalize(stmt);
+	return job;
+}
+
+bool io_store_make_room(struct io_store *s)
+{
+	const int64_t used = io_store_number(s, "PRAGMA page_count") -
+			     io_store_number(s, "PRAGMA freelist_count");
+	const int64_t job = used > s->pages_max / 8 * 7 ? io_store_oldest(s) : 0;
+	struct ckpt_error error;
+	char sql[200];
+
+	if (!job)
+		return false;
+	snprintf(sql, sizeof(sql), "DELETE FROM file WHERE job = %lld; DELETE FROM name WHERE "
+		 "job = %lld; DELETE FROM place WHERE job = %lld;", (long long)job,
+		 (long long)job, (long long)job);
+	io_store_begin(s);
+	io_store_note(s, sqlite3_exec(s->db, sql, NULL, NULL, NULL));
+	return !io_store_commit(s, &error);
 }
 
 void io_store_expire(struct io_store *s, int64_t now)

@@ -14,6 +14,10 @@
  * files are stored as they stand, under the span's number, so that writing them again changes
  * nothing; samples are added up. A report adds up the spans.
  *
+ * The file is bounded, and so is each job: beyond IO_STORE_FILES files, a job's new files are in
+ * its sums alone. A file that is nearly full is rid of the files of jobs that have ended, the
+ * oldest first; their counters stay.
+ *
  * Samples of one second are kept for a day, of ten seconds for a week, of five minutes for a
  * year; jobs and their files for a year after their end.
  */
@@ -29,6 +33,9 @@
 #include "supervisor/iotrace/bpf/io_trace.h"
 
 #define IO_STORE_FILE	"io.db"
+
+#define IO_STORE_FILES	100000	/* rows of a job, and as many names */
+#define IO_STORE_BYTES	(1LL << 30)
 
 struct io_store;
 
@@ -87,6 +94,15 @@ void io_store_put_place(struct io_store *store, int64_t job, uint32_t dev, const
 int64_t io_store_rows(const struct io_store *store);
 /* Forget what is older than it is to be. */
 void io_store_expire(struct io_store *store, int64_t now);
+/*
+ * io_store_make_room() - if the file is nearly full, forget the files of the job that ended first
+ *	among those that have no span of this handle that goes on
+ *
+ * In a transaction of its own. True: there was such a job.
+ */
+bool io_store_make_room(struct io_store *store);
+/* Let the file have at most so many bytes; io_store_open() has let it have IO_STORE_BYTES. */
+void io_store_bound(struct io_store *store, int64_t bytes);
 
 /* -------------------------------------------------------------- reports */
 
@@ -98,7 +114,10 @@ void io_store_expire(struct io_store *store, int64_t now);
  */
 int io_store_find(struct io_store *store, const struct io_store_job *job, int64_t *ret_key,
 		  json_t **ret_nodes);
-/* [{"began", "source", "why", "ended", "missed"}], oldest first. */
+/*
+ * [{"began", "source", "why", "ended", "missed", "names_lost", "files_lost", "files_full"}], oldest
+ * first.
+ */
 json_t *io_store_spans(struct io_store *store, int64_t job);
 /* The counters of all spans. */
 int io_store_counts(struct io_store *store, int64_t job, struct io_counts *ret_counts);

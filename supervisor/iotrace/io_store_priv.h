@@ -10,13 +10,24 @@
 #include "supervisor/iotrace/io_store.h"
 
 enum io_sql {
-	PUT_JOB, PUT_SPAN, END_SPAN, PUT_OP, PUT_HIST, PUT_LOST, PUT_MISSED, ADD_SAMPLE, PUT_FILE,
-	PUT_NAME, PUT_PLACE, IO_SQLS
+	PUT_JOB, PUT_SPAN, END_SPAN, PUT_OP, PUT_HIST, PUT_LOST, PUT_MISSED, ADD_SAMPLE,
+	UPDATE_FILE, PUT_FILE, UPDATE_NAME, PUT_NAME, PUT_FULL, PUT_PLACE, IO_SQLS
+};
+
+/* How much of its share a job that is watched has used, from its span's begin to the end. */
+struct io_store_share {
+	int64_t job;
+	bool counted;
+	int64_t files, names;		/* rows; valid if counted */
+	bool full;			/* noted in its span */
+	struct io_store_share *next;
 };
 
 struct io_store {
 	sqlite3 *db;
 	sqlite3_stmt *sql[IO_SQLS];
+	struct io_store_share *shares;
+	int64_t pages_max;
 	int64_t rows;	/* written since the store was opened */
 	int err;	/* of SQLite, the first one of this transaction */
 	char text[200];

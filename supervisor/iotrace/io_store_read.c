@@ -60,13 +60,14 @@ int io_store_find(struct io_store *s, const struct io_store_job *job, int64_t *r
 
 static void io_store_add_span(sqlite3_stmt *row, void *arg)
 {
-	json_t *span = json_pack("{s:I, s:s, s:s, s:I, s:I, s:I, s:I}",
+	json_t *span = json_pack("{s:I, s:s, s:s, s:I, s:I, s:I, s:I, s:I}",
 				"began", (json_int_t)sqlite3_column_int64(row, 0) / 1000,
 				"source", io_store_text(row, 1), "why", io_store_text(row, 2),
 				"ended", (json_int_t)sqlite3_column_int64(row, 3),
 				"names_lost", (json_int_t)sqlite3_column_int64(row, 4),
 				"files_lost", (json_int_t)sqlite3_column_int64(row, 5),
-				"missed", (json_int_t)sqlite3_column_int64(row, 6));
+				"missed", (json_int_t)sqlite3_column_int64(row, 6),
+				"files_full", (json_int_t)sqlite3_column_int64(row, 7));
 
 	json_array_append_new(arg, span);
 }
@@ -75,7 +76,8 @@ json_t *io_store_spans(struct io_store *s, int64_t job)
 {
 	json_t *spans = json_array();
 
-	io_store_each(s, "SELECT span, source, why, ended, names_lost, files_lost, missed "
+	io_store_each(s, "SELECT span, source, why, ended, names_lost, files_lost, missed, "
+		      "files_full "
 		      "FROM span WHERE job = ?1 ORDER BY span", (const int64_t []){ job, 0, 0 },
 		      io_store_add_span, spans);
 	return spans;

@@ -25,6 +25,7 @@
 
 #define EXPIRE_MS	600000
 #define UNLOAD_MS	3000
+#define ROOM_TICKS	60
 #define CONFIRM_MS	15000
 #define STEP_S		3600	/* a wall clock that jumps by more removes nothing for a while */
 
@@ -266,6 +267,8 @@ static void traced_drop(struct collector *c)
 void traced_tick(struct collector *c)
 {
 	traced_store(c, NULL);
+	if (c->failing || ++c->room_ticks % ROOM_TICKS == 0)
+		io_store_make_room(c->store);
 	traced_drop(c);
 	traced_expire(c);
 	traced_unload(c);

@@ -55,9 +55,9 @@ static struct io_part *part_of(uint64_t processes)
 	part->counts.hist[IO_WRITE_SIZE][7] = 5;
 	part->counts.names_lost = 2;
 	part->peak[1] = 100;
-	part->spans = json_pack("[{s:I, s:s, s:s, s:i, s:i, s:i, s:i}]", "began", (json_int_t)1000,
+	part->spans = json_pack("[{s:i, s:s, s:s, s:i, s:i, s:i, s:i, s:i}]", "began", 1000,
 				"source", "bpf", "why", "", "ended", 0, "names_lost", 2,
-				"files_lost", 0, "missed", 3);
+				"files_lost", 0, "missed", 3, "files_full", 0);
 	return part;
 }
 

@@ -371,6 +371,134 @@ static void test_first_version(void **state)
 	sqlite3_close(db);
 }
 
+static void put_many(struct io_store *store, int64_t job, __u64 first, __u64 nr)
+{
+	struct io_name name = { .key = { .job = (__u64)job, .dev = 1 } };
+	const struct io_file file = { .opens = 1, .side[1] = { .count = 1, .bytes = 5 } };
+	__u64 i;
+
+	for (i = first; i < first + nr; i++) {
+		name.key.ino = i;
+		snprintf(name.path, sizeof(name.path), "/f%llu", i);
+		io_store_put_file(store, &name.key, &file);
+		io_store_put_name(store, &name);
+	}
+}
+
+static void count_file(const struct io_store_file *f, void *arg)
+{
+	int64_t *n = arg;
+
+	n[0]++;
+	n[1] += f->name ? 1 : 0;
+	n[2] += (int64_t)f->file.side[1].bytes;
+}
+
+static void expect_files(struct io_store *store, int64_t job, int64_t nr, int64_t bytes, int full)
+{
+	int64_t n[3] = {};
+	json_t *spans = io_store_spans(store, job);
+
+	assert_int_equal(io_store_files(store, job, count_file, n), 0);
+	assert_int_equal(n[0], nr);
+	assert_int_equal(n[1], nr);
+	assert_int_equal(n[2], bytes);
+	assert_int_equal(json_integer_value(json_object_get(json_array_get(
+		spans, json_array_size(spans) - 1), "files_full")), full);
+	json_decref(spans);
+}
+
+/* A job has its share of files, and no more; those that it has still change. */
+static void test_shares(void **state)
+{
+	struct io_store *store = store_of("shares", true);
+	const struct io_file_key key = { .job = 1, .dev = 1, .ino = 7 };
+	const struct io_file file = { .side[1] = { .count = 2, .bytes = 1000 } };
+	const int64_t bytes = 5 * (IO_STORE_FILES - 1) + 1000;
+	int64_t rows;
+
+	io_store_begin(store);
+	put_span(store, 1, 1000);
+	put_span(store, 2, 1000);
+	rows = io_store_rows(store);
+	put_many(store, 1, 0, IO_STORE_FILES);
+	assert_int_equal(io_store_rows(store), rows + IO_STORE_FILES);
+	commit(store);
+	expect_files(store, 1, IO_STORE_FILES, 5 * IO_STORE_FILES, 0);
+	io_store_begin(store);
+	put_many(store, 1, IO_STORE_FILES, 5);
+	io_store_put_file(store, &key, &file);
+	put_many(store, 2, 0, 3);
+	commit(store);
+	expect_files(store, 1, IO_STORE_FILES, bytes, 1);
+	expect_files(store, 2, 3, 15, 0);
+	io_store_close(store);
+	/* also with the next collector, whose first transaction comes to nothing */
+	store = store_of("shares", true);
+	io_store_begin(store);
+	put_span(store, 1, 2000);
+	put_many(store, 2, 10, 2);
+	io_store_close(store);
+	store = store_of("shares", true);
+	io_store_begin(store);
+	put_span(store, 1, 2000);
+	put_many(store, 1, IO_STORE_FILES + 10, 5);
+	commit(store);
+	expect_files(store, 1, IO_STORE_FILES, bytes, 1);
+	expect_files(store, 2, 3, 15, 0);
+	io_store_close(store);
+}
+
+/* A file that is nearly full loses the files of jobs that have ended, the first one first. */
+static void test_room(void **state)
+{
+	struct io_store *store = store_of("room", true);
+	struct ckpt_error error;
+	int64_t job;
+	int err = 0;
+
+	io_store_bound(store, 2 << 20);
+	assert_false(io_store_make_room(store));
+	for (job = 1; job <= 3; job++) {
+		io_store_begin(store);
+		put_span(store, job, 1000 * job);
+		put_many(store, job, 0, 4000);
+		/* the third was watched by a collector that was killed */
+		if (job < 3)
+			io_store_end_span(store, job, 1000000 * job, 1000 * job + 500);
+		commit(store);
+	}
+	io_store_close(store);
+	store = store_of("room", true);
+	io_store_bound(store, 2 << 20);
+	/* the first, whose span is the oldest, goes on, until the file is full */
+	io_store_begin(store);
+	put_span(store, 1, 1000);
+	commit(store);
+	for (job = 0; !err && job < 100; job++) {
+		io_store_begin(store);
+		put_many(store, 1, (__u64)(10000 + 1000 * job), 1000);
+		err = io_store_commit(store, &error);
+	}
+	assert_int_equal(err, -ENOSPC);
+	assert_true(io_store_make_room(store));
+	expect_files(store, 2, 0, 0, 0);
+	expect_files(store, 3, 4000, 20000, 0);
+	expect_files(store, 1, 4000 + 1000 * (job - 1), 5 * (4000 + 1000 * (job - 1)), 0);
+	io_store_begin(store);
+	put_many(store, 1, 500000, 1000);
+	commit(store);
+	/* full again, and again, until nobody is left who has ended */
+	for (job = 0; !err || io_store_make_room(store); job++) {
+		io_store_begin(store);
+		put_many(store, 1, (__u64)(1000000 + 1000 * job), 1000);
+		err = io_store_commit(store, &error);
+	}
+	assert_int_equal(err, -ENOSPC);
+	expect_files(store, 3, 0, 0, 0);
+	io_store_close(store);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -381,6 +509,8 @@ int main(void)
 		cmocka_unit_test(test_killed),
 		cmocka_unit_test(test_jobs_apart),
 		cmocka_unit_test(test_first_version),
+		cmocka_unit_test(test_shares),
+		cmocka_unit_test(test_room),
 	};
 
 	return cmocka_run_group_tests(tests, begin, end);
