@@ -40,9 +40,9 @@ void portrait_add_side(struct portrait_side *s, const struct io_side *from, bool
 	s->operations = portrait_plus(s->operations, from->count);
 	s->sequential = portrait_plus(s->sequential, from->sequential);
 	s->processes |= from->processes;
-	s->small_files += from->bytes < PORTRAIT_SMALL;
+	s->small_files = portrait_plus(s->small_files, from->bytes < PORTRAIT_SMALL);
 	if (shared) {
-		s->shared_files++;
+		s->shared_files = portrait_plus(s->shared_files, 1);
 		s->shared_bytes = portrait_plus(s->shared_bytes, from->bytes);
 	}
 }

@@ -11,6 +11,8 @@ $(call unit_test,tests/fuzz/replay_wire,tests/fuzz/replay.c tests/fuzz/fuzz_wire
 $(call unit_test,tests/fuzz/replay_record,tests/fuzz/replay.c tests/fuzz/fuzz_record.c,\
 	$(CKPTD_LIBS))
 
+$(call unit_test,tests/fuzz/replay_io,tests/fuzz/replay.c tests/fuzz/fuzz_io.c,$(CKPTD_LIBS))
+
 $(B)/fuzz/fuzz_image: tests/fuzz/fuzz_image.c $(wildcard image/*.c image/*.h) \
 		base/clock.c base/error.c base/reason.c
 	$(call say,FUZZ,$@)
@@ -56,7 +58,13 @@ $(B)/fuzz/fuzz_record: tests/fuzz/fuzz_record.c supervisor/job/job_record.c shim
 	@mkdir -p $(@D)
 	$(fuzz_cc) $^ $(CKPTD_LIBS)
 
-FUZZ_PLAIN := $(addprefix fuzz-,state wire record)
+$(B)/fuzz/fuzz_io: tests/fuzz/fuzz_io.c supervisor/iotrace/io_part.c supervisor/iotrace/io_merge.c \
+		supervisor/iotrace/portrait.c | $(LIB)/libbase.a
+	$(call say,FUZZ,$@)
+	@mkdir -p $(@D)
+	$(fuzz_cc) $^ $(LIB)/libbase.a -ljansson -lm
+
+FUZZ_PLAIN := $(addprefix fuzz-,state wire record io)
 .PHONY: $(FUZZ_PLAIN)
 $(FUZZ_PLAIN): fuzz-%: $(B)/fuzz/fuzz_%
 	@mkdir -p $(B)/fuzz/corpus-$*
