@@ -26,10 +26,11 @@
 #define OWN_MS		30000	/* for the worker of a report */
 #define PART_MS		8000	/* for the worker of a question, less than who asks waits */
 #define QUESTIONS_MAX	8	/* of other nodes, that workers are at work for */
+#define REPORTS_MAX	16	/* that wait for other nodes */
 
 struct io_asks {
 	struct common *common;
-	unsigned int questions;
+	unsigned int questions, reports;
 };
 
 /* A report, or a question of another node. */
@@ -146,6 +147,7 @@ static void io_ask_settle(struct io_ask *a)
 {
 	if (--a->waits)
 		return;
+	a->asks->reports -= a->several;
 	request_on_abandon(a->request, NULL, NULL);
 	request_answer(a->request, io_ask_outcome(a));
 	io_ask_free(a);
@@ -315,18 +317,26 @@ static void io_ask_node(struct io_ask *a, const char *name)
 void io_ask_report(struct io_asks *asks, struct request *request, const struct io_store_job *job,
 		   const json_t *nodes)
 {
-	struct io_ask *a = io_ask_new(asks, job);
+	const bool several = json_array_size(nodes) > 1;
+	struct io_ask *a = NULL;
 	int err = -ENOMEM;
 	const json_t *name;
 	size_t i;
 
+	/* users' reports must leave other questions to these nodes a place */
+	if (several && asks->reports >= REPORTS_MAX) {
+		request_answer(request, outcome_error(-EBUSY, "%d reports wait for other nodes: "
+						      "ask again", REPORTS_MAX));
+		return;
+	}
+	a = io_ask_new(asks, job);
 	if (a) {
 		a->request = request;
 		a->merge = io_merge_new();
 		a->silent = json_array();
 		a->unwatched = json_array();
 		a->failed = json_object();
-		a->several = json_array_size(nodes) > 1;
+		a->several = several;
 		a->waits = 1;
 		err = a->merge ? io_ask_start(a, &report_work) : -ENOMEM;
 	}
@@ -336,6 +346,7 @@ void io_ask_report(struct io_asks *asks, struct request *request, const struct i
 			io_ask_free(a);
 		return;
 	}
+	asks->reports += several;
 	request_on_abandon(request, worker_on_abandon, a->worker);
 	json_array_foreach(nodes, i, name) {
 		if (json_is_string(name) &&

@@ -31,6 +31,7 @@ static char dirs[NODES][64];
 static struct common common[NODES];
 static struct io_asks *asks[NODES];
 static json_t *answer;
+static unsigned int answers, busy;
 
 static const struct io_store_job job = { 7, "0123456789abcdef", 1000, "x", NODES_ALL };
 
@@ -61,7 +62,9 @@ const struct levels_node *__wrap_nodes_list(const struct nodes *nodes, unsigned 
 
 void __wrap_request_answer(struct request *request, json_t *outcome)
 {
-	assert_null(answer);
+	answers++;
+	busy += outcome_errno(outcome) == -EBUSY;
+	json_decref(answer);
 	answer = outcome;
 }
 
@@ -240,6 +243,28 @@ static void test_missing(void **state)
 	assert_int_equal(outcome_errno(answer), -ENOENT);
 }
 
+/* Users who ask again and again leave other questions a place. */
+static void test_many(void **state)
+{
+	json_t *list = json_loads(NODES_ALL, 0, NULL);
+	struct request requests[40] = {};
+	unsigned int i;
+
+	for (i = 0; i < NODES; i++)
+		recorded(i, &job, 1000);
+	answers = busy = 0;
+	for (i = 0; i < 40; i++)
+		io_ask_report(asks[0], &requests[i], &job, list);
+	assert_int_equal(answers, 24);
+	assert_int_equal(busy, 24);
+	until((struct node *)*state, answers == 40);
+	assert_int_equal(busy, 24);
+	/* n1 and n2 have said of some that they are at work for others */
+	assert_int_equal(number(report(*state, 0, &job, NODES_ALL), "operations", "write",
+				"bytes"), 3000);
+	json_decref(list);
+}
+
 /* Records of jobs of the same number, of another user, and of nodes that n0 is none of. */
 static void test_rights(void **state)
 {
@@ -344,7 +369,7 @@ static void test_answers(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(whole), T(missing), T(rights), T(questions), T(answers),
+		T(whole), T(missing), T(many), T(rights), T(questions), T(answers),
 	};
 	char command[64];
 	int failed;
