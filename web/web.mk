@@ -19,3 +19,6 @@ $(B)/gen/web/assets.h: web/embed $(WEB_STATIC)
 
 $(call unit_test,tests/unit/test_web,tests/unit/test_web.c $(WEB_PURE),\
 	$(LIB)/libbase.a -ljansson)
+# a page with the answers of a test
+$(call unit_test,tests/unit/test_page_io,tests/unit/test_page_io.c $(WEB_PURE) \
+	$(wildcard web/page*.c),$(LIB)/libbase.a -ljansson)
