@@ -24,7 +24,7 @@
 
 #define VERB		"io_part"
 #define OWN_MS		30000	/* for the worker of a report */
-#define PART_MS		8000	/* for the worker of a question, less than who asks waits */
+#define PART_MS		5000	/* for the worker of a question, less than who asks waits */
 #define QUESTIONS_MAX	8	/* of other nodes, that workers are at work for */
 #define REPORTS_MAX	16	/* that wait for other nodes */
 

@@ -19,7 +19,7 @@
 #include "supervisor/control/request.h"
 #include "supervisor/iotrace/io_store.h"
 
-#define IO_ASK_MS	10000	/* for other nodes */
+#define IO_ASK_MS	6000	/* for other nodes: a page of ckptweb waits for 10 s */
 
 struct io_asks;
 
