@@ -194,9 +194,9 @@ static int keep_apart(struct rollback_keep *keep, const struct state *image,
 
 	*ret_changed = false;
 	for (unsigned int i = 0; i < image->nr_mms; i++) {
-		uint64_t cursor = 0;
+		uint64_t cursor = 0, id = image->mms[i].rec->mm_id;
 
-		while ((ret = image_pages_next(reader, image->mms[i].rec->mm_id, &cursor, &run)) > 0) {
+		while ((ret = image_pages_next(reader, id, &cursor, &run)) > 0) {
 			const struct state_mm *src = run.kind != IMAGE_RUN_REF ? NULL :
 				state_mm_find(image, (uint32_t)run.src_mm_id);
 			struct keep_map *a = &keep->maps[i];

@@ -31,7 +31,7 @@ struct keep_map {
 	uint32_t now_id;	/* its mm_id in the frozen tree; 0: its memory does not stay */
 	struct keep_run *runs;	/* owned */
 	unsigned int nr, room;
-	const char *data;	/* of the pages to write, in the order of rollback_keep_walk(); NULL:
+	const char *data;	/* of pages to write, in the order of rollback_keep_walk(); NULL:
 				   they were not read */
 };
 
