@@ -207,6 +207,7 @@ static void io_print_spans(const json_t *spans)
 	int64_t names = 0, files = 0, missed = 0, full = 0;
 	const char *proc = NULL, *why = "";
 	const json_t *span;
+	char text[256];
 	size_t i;
 
 	json_array_foreach(spans, i, span) {
@@ -221,13 +222,13 @@ static void io_print_spans(const json_t *spans)
 	}
 	if (proc)
 		printf("counted by /proc/PID/io, without sizes, times and files, and with pipes "
-		       "and sockets: %s\n", proc);
+		       "and sockets: %s\n", cli_printable(proc, text, sizeof(text)));
 	if (*why)
-		printf("%s\n", why);
+		printf("%s\n", cli_printable(why, text, sizeof(text)));
 	if (io_watches(spans) > 1)
 		printf("watched %zu times; in between nothing was counted\n", io_watches(spans));
 	if (missed)
-		printf("not counted: %lld operations of this node's jobs\n", (long long)missed);
+		printf("not counted: %lld operations of the nodes' jobs\n", (long long)missed);
 	if (files)
 		printf("counted, but not by file: %lld operations; the job uses too many files\n",
 		       (long long)files);
@@ -242,6 +243,7 @@ static void io_print_spans(const json_t *spans)
 static void io_print_missing(const json_t *result)
 {
 	const json_t *failed = json_object_get(result, "failed_nodes"), *name;
+	char clean[320];
 	const char *node;
 	json_t *text;
 	size_t i;
@@ -253,7 +255,8 @@ static void io_print_missing(const json_t *result)
 		printf("without node %s, where the job was never watched\n",
 		       json_string_value(name));
 	json_object_foreach((json_t *)failed, node, text)
-		printf("without node %s: %s\n", node, json_string_value(text));
+		printf("without node %s: %s\n", node,
+		       cli_printable(json_string_value(text), clean, sizeof(clean)));
 }
 
 static void io_print_nodes(const json_t *nodes)

@@ -9,12 +9,13 @@
 
 #include <stdio.h>
 
-enum { OPT_ACCEPT_CHANGED = 256, OPT_IN_PLACE };
+enum { OPT_ACCEPT_CHANGED = 256, OPT_IN_PLACE, OPT_REREAD };
 
 static const struct option longs[] = {
 	{ "generation", required_argument, NULL, 'g' },
 	{ "in-place", no_argument, NULL, OPT_IN_PLACE },
 	{ "accept-changed", no_argument, NULL, OPT_ACCEPT_CHANGED },
+	{ "reread", no_argument, NULL, OPT_REREAD },
 	{ NULL }
 };
 
@@ -43,7 +44,7 @@ static void cmd_rollback_print(struct cli *cli, json_t *result)
 
 static int cmd_rollback_run(struct cli *cli, int argc, char **argv)
 {
-	bool in_place = false, accept = false;
+	bool in_place = false, accept = false, reread = false;
 	int64_t job, generation = 0;
 	long long given = 0;
 	json_t *args;
@@ -54,6 +55,8 @@ static int cmd_rollback_run(struct cli *cli, int argc, char **argv)
 			in_place = true;
 		else if (c == OPT_ACCEPT_CHANGED)
 			accept = true;
+		else if (c == OPT_REREAD)
+			reread = true;
 		else if (c != 'g')
 			return cli_usage(cli, "wrong option");
 		else if (!cli_number(cli, optarg, "a generation", 1, INT64_MAX, &given))
@@ -65,8 +68,8 @@ static int cmd_rollback_run(struct cli *cli, int argc, char **argv)
 		return cli_usage(cli, "%s is neither JOB nor JOB:GENERATION", argv[optind]);
 	if (generation && given && generation != given)
 		return cli_usage(cli, "--generation says another one than %s", argv[optind]);
-	args = json_pack("{s:I, s:b, s:b}", "job", (json_int_t)job, "in_place_only", in_place,
-			 "accept_changed", accept);
+	args = json_pack("{s:I, s:b, s:b, s:b}", "job", (json_int_t)job, "in_place_only", in_place,
+			 "accept_changed", accept, "reread", reread);
 	if (generation || given)
 		json_object_set_new(args, "generation",
 				    json_integer(generation ? generation : given));
@@ -82,5 +85,6 @@ const struct cli_verb cmd_rollback = {
 	"  -g, --generation N    default: the one that restart takes\n"
 	"      --in-place        else leave the job running as it is; default: end it then, and "
 	"restart it\n"
-	"      --accept-changed  go on although its files were rewritten since\n",
+	"      --accept-changed  go on although its files were rewritten since\n"
+	"      --reread          read all memory anew; default: what was written since\n",
 };

@@ -38,7 +38,7 @@ static void page_io_spans(struct page *page, const json_t *result)
 		html_rawf(&page->html, " %zu watches; in between nothing was counted.",
 			  json_array_size(spans));
 	if (missed)
-		html_rawf(&page->html, " Not counted: %lld operations of this node&#39;s jobs.",
+		html_rawf(&page->html, " Not counted: %lld operations of the nodes&#39; jobs.",
 			  (long long)missed);
 	html_raw(&page->html, " ");
 	html_text(&page->html, page_str(last, "why"));

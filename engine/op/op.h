@@ -111,7 +111,7 @@ json_t *op_restore(const struct op_env *env, json_t *args, pid_t *ret_roots,
  * op_rollback() - roll a running tree back to an image of it, in place
  * @args: dir, accept_changed, files, generation, job, writes: as of op_restore(); pidns, which
  *	means nothing here; init: the init of the tree's PID namespace,
- *	whose descendants are the tree
+ *	whose descendants are the tree; reread: bool, write all memory anew
  *
  * env->targeted and env->frozen are as in struct dump_options; env->commits is called last before
  * the commit. All get env->frozen_arg.

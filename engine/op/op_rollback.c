@@ -30,11 +30,12 @@ static json_t *op_rollback_parse(json_t *json, struct rollback_args *args)
 {
 	struct restore_options *o = &args->restore;
 	const char *files = NULL, *pidns = NULL;
-	int accept = 0, init = 0;
+	int accept = 0, init = 0, reread = 0;
 	json_error_t why;
 
-	if (json_unpack_ex(json, &why, 0, "{s:s, s:i, s?b, s?s, s?s, s?s, s?I, s?s !}",
+	if (json_unpack_ex(json, &why, 0, "{s:s, s:i, s?b, s?b, s?s, s?s, s?s, s?I, s?s !}",
 			   "dir", &o->dir, "init", &init, "accept_changed", &accept,
+			   "reread", &reread,
 			   "files", &files, "pidns", &pidns, "job", &args->job, "generation",
 			   &args->generation, "writes", &args->options.journal))
 		return outcome_error(-EINVAL, "rollback: bad arguments: %s", why.text);
@@ -42,6 +43,7 @@ static json_t *op_rollback_parse(json_t *json, struct rollback_args *args)
 		return outcome_error(-EINVAL, "files is one of keep, track, carry, ignore, not %s",
 				     files);
 	o->accept_changed = accept;
+	args->options.reread = reread;
 	args->options.init = (pid_t)init;
 	args->options.descendants = true;
 	return NULL;

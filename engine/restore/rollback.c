@@ -234,8 +234,10 @@ static int rollback_look(struct rollback *r)
 	if (!r->why[0] && rollback_has_shm(r))
 		snprintf(r->why, sizeof(r->why), "it has files in /dev/shm");
 	ret = rollback_externals(r);
-	return ret || r->why[0] ? ret : rollback_keep_look(r->image.state, now, r->image.reader,
-							   r->cap.dev, &r->keep, r->error);
+	if (ret || r->why[0] || r->options->reread)
+		return ret;
+	return rollback_keep_look(r->image.state, now, r->image.reader, r->cap.dev, &r->keep,
+				  r->error);
 }
 
 /* ---------------------------------------------------------------- builder */

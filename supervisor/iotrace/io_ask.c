@@ -158,6 +158,7 @@ static void io_ask_note(struct io_ask *a, const char *node, const json_t *outcom
 {
 	const json_t *error = json_object_get(outcome, "error");
 	const char *text = json_string_value(json_object_get(error, "text"));
+	char line[300];
 
 	switch (outcome_errno(outcome)) {
 	case -ETIMEDOUT:
@@ -167,7 +168,9 @@ static void io_ask_note(struct io_ask *a, const char *node, const json_t *outcom
 		json_array_append_new(a->unwatched, json_string(node));
 		break;
 	default:
-		json_object_set_new(a->failed, node, json_string(text ? text : "?"));
+		/* the node's own words: no more than a line of them */
+		snprintf(line, sizeof(line), "%s", text ? text : "?");
+		json_object_set_new(a->failed, node, outcome_text(line));
 	}
 }
 

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #define GAP_S		3	/* of two phases that are one */
+#define IO_MERGE_SPANS	256	/* the newest of all nodes that a report has */
 #define PROCESSES_MAX	1000000	/* of one node, as far as it is believed */
 #define CLOCK_MAX_NS	((int64_t)1 << 62)
 
@@ -192,7 +193,7 @@ static int io_merge_by_identity(const void *a, const void *b)
 
 	if (!order)
 		order = io_merge_compare(x->part.key.ino, y->part.key.ino);
-	if (!order && !x->part.place)
+	if (!order && !(x->part.place && y->part.place))
 		order = io_merge_compare(x->part.key.dev, y->part.key.dev);
 	return order ? order : io_merge_compare(x->node, y->node);
 }
@@ -336,23 +337,36 @@ static json_t *io_merge_phases(const struct io_merge *m)
 
 /* ------------------------------------------------------------------- whole */
 
-/* The spans by their begin; of one begin in the order in which they came. */
+struct io_merge_span {
+	json_int_t began;
+	size_t at;		/* in the order in which they came */
+};
+
+static int io_merge_spans_by_begin(const void *a, const void *b)
+{
+	const struct io_merge_span *x = a, *y = b;
+
+	return x->began != y->began ? (x->began > y->began) - (x->began < y->began) :
+				      (x->at > y->at) - (x->at < y->at);
+}
+
+/* The newest spans by their begin; of one begin in the order in which they came. */
 static json_t *io_merge_spans(const struct io_merge *m)
 {
+	const size_t nr = json_array_size(m->spans);
+	struct io_merge_span *spans = calloc(nr + 1, sizeof(*spans));
 	json_t *sorted = json_array(), *span;
-	size_t i, k;
+	size_t i;
 
-	json_array_foreach(m->spans, i, span) {
-		const json_int_t began = json_integer_value(json_object_get(span, "began"));
-
-		for (k = json_array_size(sorted); k; k--) {
-			const json_t *other = json_array_get(sorted, k - 1);
-
-			if (json_integer_value(json_object_get(other, "began")) <= began)
-				break;
-		}
-		json_array_insert(sorted, k, span);
-	}
+	if (!spans)
+		return sorted;
+	json_array_foreach(m->spans, i, span)
+		spans[i] = (struct io_merge_span){
+			json_integer_value(json_object_get(span, "began")), i };
+	qsort(spans, nr, sizeof(*spans), io_merge_spans_by_begin);
+	for (i = nr > IO_MERGE_SPANS ? nr - IO_MERGE_SPANS : 0; i < nr; i++)
+		json_array_append(sorted, json_array_get(m->spans, spans[i].at));
+	free(spans);
 	return sorted;
 }
 

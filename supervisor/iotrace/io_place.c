@@ -25,7 +25,8 @@ static bool io_place_is_shared(const char *type, const char *source)
 	};
 	size_t i;
 
-	if (source[0] == '/')
+	/* a device of this node; //SERVER/SHARE is of no node */
+	if (source[0] == '/' && source[1] != '/')
 		return false;
 	for (i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
 		if (!strcmp(type, types[i]))

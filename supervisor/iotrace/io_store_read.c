@@ -49,10 +49,16 @@ int io_store_find(struct io_store *s, const struct io_store_job *job, int64_t *r
 	sqlite3_bind_int64(stmt, 2, job->number);
 	sqlite3_bind_int64(stmt, 3, job->uid);
 	sqlite3_bind_text(stmt, 4, job->uuid, -1, SQLITE_STATIC);
-	if (sqlite3_step(stmt) == SQLITE_ROW) {
+	switch (sqlite3_step(stmt)) {
+	case SQLITE_ROW:
 		*ret_key = key;
 		*ret_nodes = json_loads(io_store_text(stmt, 0), 0, NULL);
 		err = 0;
+		break;
+	case SQLITE_DONE:
+		break;
+	default:	/* a damaged record is not one that has nothing */
+		err = -EIO;
 	}
 	sqlite3_finalize(stmt);
 	return err;

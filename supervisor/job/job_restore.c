@@ -35,7 +35,7 @@ struct job_restore {
 	json_t *args;		/* of op_restore(), without a directory */
 	json_t *images;		/* array of args with a directory, one for each image */
 	json_t *env;		/* for the ranks' MPI library; NULL: none */
-	bool any_rights, dry_run, rollback, hold;
+	bool any_rights, dry_run, rollback, reread, hold;
 	bool looks;		/* held for its look at other nodes' files */
 	json_t *asker;		/* op_asker.h; NULL: root asks */
 	/* as of op_restore(); NULL: no other node is asked */
@@ -242,6 +242,8 @@ static json_t *job_restore_roll_back(struct job_restore *r, const json_t *note)
 
 	job_writes_own(jobs_common(r->job->jobs), state, images);
 	json_object_set_new(args, "init", json_integer(r->job->init));
+	/* memory in doubt may have changed without a write */
+	json_object_set_new(args, "reread", json_boolean(r->reread || r->job->record.tainted));
 	if (!job_writes_has(r->job))
 		json_object_del(args, "writes");
 	spec = json_pack("{s:o, s:s, s:s, s:[O, O], s:[s, s], s:b, s:s, s:s*, s:O*}", "rollback",
@@ -365,7 +367,7 @@ static const struct channel_ops check_ops = { job_restore_on_progress, job_resto
 
 static struct job_restore *job_restore_parse(struct job *job, const json_t *how)
 {
-	int accept = 0, dry_run = 0, any_rights = 0, rollback = 0, hold = 0;
+	int accept = 0, dry_run = 0, any_rights = 0, rollback = 0, reread = 0, hold = 0;
 	struct job_restore *r = calloc(1, sizeof(*r));
 	const char *files = NULL;
 	json_int_t generation;
@@ -373,11 +375,10 @@ static struct job_restore *job_restore_parse(struct job *job, const json_t *how)
 	char label[64];
 	int node;
 
-	if (!r || json_unpack((json_t *)how, "{s:I, s?b, s?b, s?b, s?b, s?b, s?s, s?o}",
+	if (!r || json_unpack((json_t *)how, "{s:I, s?b, s?b, s?b, s?b, s?b, s?b, s?s, s?o}",
 			      "generation", &generation, "accept_changed", &accept, "any_rights",
-			      &any_rights, "dry_run", &dry_run, "rollback", &rollback, "hold",
-			      &hold, "files",
-			      &files, "map_path", &map)) {
+			      &any_rights, "dry_run", &dry_run, "rollback", &rollback, "reread",
+			      &reread, "hold", &hold, "files", &files, "map_path", &map)) {
 		free(r);
 		return NULL;
 	}
@@ -385,7 +386,7 @@ static struct job_restore *job_restore_parse(struct job *job, const json_t *how)
 				      jobs_common(job->jobs)->config.node);
 	*r = (struct job_restore) {
 		.job = job, .any_rights = any_rights, .dry_run = dry_run, .attach = -1,
-		.rollback = rollback, .hold = hold,
+		.rollback = rollback, .reread = reread, .hold = hold,
 		.node = node < 0 ? 0 : (unsigned int)node,
 	};
 	r->args = json_pack("{s:I, s:s, s:b, s:s}", "generation", generation, "job",

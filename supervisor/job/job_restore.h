@@ -11,13 +11,14 @@
  *	 "asker": who asks, as of op_asker.h, unless "any_rights" says that root does,
  *	 "map_path": as of op_restore() (optional),
  *	 "env": as of shim/ranks.h (optional),
- *	 "hold": bool (optional), "rollback": bool (optional),
+ *	 "hold": bool (optional), "rollback" and "reread": bool (optional),
  *	 "given" and "wanted": [hash, ...] and "ask": bool (optional), as of op_restore(), for a
  *	 part that is restored from one image, and held, "links" and "links_only": the same}
  *
  * With "hold" the processes are held when all is ready: files are put back, and nothing runs yet,
  * until job_restore_answer().
  *
+ * With "reread" a rollback writes all memory anew; so it does for a job whose memory is in doubt.
  * With "rollback" the job's running processes are given the generation's state in place, if that
  * is possible: the outcome is that of op_rollback(), or has "unknown" in its result: the tree may
  * be ending, or run as before. Only a job on one node, without ranks, and with namespaces of its

@@ -36,7 +36,8 @@ struct rollback {
 	struct request *request;
 	struct job *job;	/* busy */
 	json_int_t generation;
-	bool accept_changed, only;	/* only: in place, or not at all */
+	bool accept_changed, reread;
+	bool only;		/* in place, or not at all */
 	bool unknown;		/* the job may be ending, or run on */
 	const char *never;	/* why it is not tried in place; NULL: it is */
 	json_t *asker;		/* who asks, op_asker.h; NULL: root */
@@ -214,9 +215,9 @@ static void rollback_start(struct rollback *r)
 		rollback_replace(r, r->never, false);
 		return;
 	}
-	how = json_pack("{s:I, s:b, s:b, s:b, s:b}", "generation", r->generation,
+	how = json_pack("{s:I, s:b, s:b, s:b, s:b, s:b}", "generation", r->generation,
 			"accept_changed", r->accept_changed, "any_rights", r->request->uid == 0,
-			"rollback", true, "dry_run", r->never != NULL);
+			"rollback", true, "reread", r->reread, "dry_run", r->never != NULL);
 	json_object_set(how, "asker", r->asker);
 	err = job_restore_start(r->job, how, -1, NULL, &ops, r);
 	json_decref(how);
@@ -230,15 +231,16 @@ static void rollback_start(struct rollback *r)
 static json_t *rollback_parse(const struct request *request, const struct job *job,
 			      struct rollback *r)
 {
-	int accept = 0, only = 0;
+	int accept = 0, only = 0, reread = 0;
 	json_error_t why;
 	json_int_t id;
 
-	if (json_unpack_ex(request->args, &why, 0, "{s:I, s?I, s?b, s?b !}", "job", &id,
+	if (json_unpack_ex(request->args, &why, 0, "{s:I, s?I, s?b, s?b, s?b !}", "job", &id,
 			   "generation", &r->generation, "accept_changed", &accept,
-			   "in_place_only", &only))
+			   "in_place_only", &only, "reread", &reread))
 		return outcome_usage("rollback: bad arguments: %s", why.text);
 	r->accept_changed = accept;
+	r->reread = reread;
 	r->only = only;
 	/* as a restart does */
 	if (!r->generation)

@@ -219,13 +219,36 @@ static json_t *replica_record(const struct job *leader, const struct replica_wis
 	return record;
 }
 
+/* Copies of wrong memory are equal, so no vote would ever find the error. NULL or an outcome. */
+static json_t *replica_doubt(const struct request *request, const struct job *leader,
+			     const struct replica_wish *wish)
+{
+	const struct catalog *catalog = &request->common->catalog;
+
+	if (!leader->record.tainted &&
+	    !trust_is_doubted(trust_get(catalog, leader->id, wish->from.generation, NULL)))
+		return NULL;
+	return outcome_error(-EUCLEAN,
+			     "the memory of job %lld is in doubt (ckptctl list %lld), and its "
+			     "replicas would be wrong alike; roll it back first: ckptctl "
+			     "rollback %lld", (long long)leader->id, (long long)leader->id,
+			     (long long)leader->id);
+}
+
 void replica_create(struct request *request, const struct job *leader,
 		    const struct replica_wish *wish)
 {
-	json_t *record = replica_record(leader, wish);
+	json_t *record, *doubt = replica_doubt(request, leader, wish);
 	struct ckpt_error error = {};
 	struct job *job = NULL;
-	int err = record ? jobs_create(request->jobs, record, &job, &error) : -ENOMEM;
+	int err;
+
+	if (doubt) {
+		request_answer(request, doubt);
+		return;
+	}
+	record = replica_record(leader, wish);
+	err = record ? jobs_create(request->jobs, record, &job, &error) : -ENOMEM;
 
 	if (err)
 		request_answer(request, outcome_error(err, "%s", error.text));

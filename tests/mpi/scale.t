@@ -58,8 +58,15 @@ job=$(ckptrun -d "$work/nothing" 3600)
 ok 'a job that stays' has_ranks "$RANKS"
 # ctl CMD ARG...: ckptctl of the home
 ctl() { timeout -k 2 "$SCALE_S" "$top/build/bin/ckptctl" --socket "$work/n1/sock" "$@"; }
+checkpointed() {
+	ctl checkpoint "$job" && return
+	for i in 1 2 3 "$NODES"; do
+		grep -v ': request ' "$work/n$i/log" | tail -n 12 | sed "s/^/n$i: /"
+	done
+	return 1
+}
 if [ -c /dev/ckpt ]; then
-	ok 'it is checkpointed' ctl checkpoint "$job"
+	ok 'it is checkpointed' checkpointed
 	ok 'and again, and ended' ctl checkpoint --kill "$job"
 	ok 'no rank is left' has_ranks 0
 	ok 'it is restarted' ctl restart "$job"

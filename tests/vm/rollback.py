@@ -261,6 +261,18 @@ def locked_file_mapped(node):
 
 
 @test
+def all_memory_on_request(node):
+    """--reread reads all memory anew"""
+    want = Kept(node, 'undisturbed', stops=()).end()
+    run = Kept(node, 'run')
+    run.saved_and_later('--incremental')
+    done = node.json('rollback', '--in-place', '--reread', str(run.job))
+    equal((done['in_place'], done['bytes_kept']), (True, 0), f'{done}')
+    run.go(LAST)
+    equal(run.end(), want, 'output')
+
+
+@test
 def older_generation(node):
     """to a generation before the last one all memory is read anew"""
     want = Kept(node, 'undisturbed', stops=()).end()

@@ -197,6 +197,21 @@ def remembered(node):
 
 
 @test
+def no_replicas_of_doubt(node):
+    """a job in doubt gets no replicas, which would all be wrong; rolled back it does"""
+    rng = random.Random(SEED)
+    job = sums(node)
+    checkpoint(node, job)
+    flip(process(job, node), rng.choice(pages_of(node, job))[1], rng)
+    equal(checkpoint(node, job)['scrub']['wrong'], 1, 'wrong')
+    node.fails(1, 'in doubt', 'replicate', '--replicas', '2', str(job))
+    equal(list(node.jobs('--all')), [job], 'jobs')
+    node.ctl('rollback', f'{job}:1')
+    node.ctl('replicate', '--replicas', '2', str(job))
+    equal(len(node.jobs()), 2, 'jobs that run')
+
+
+@test
 def turns(node):
     """--scrub-every=4: each flip is found by one of four generations, and those before it are
     suspect, too"""
