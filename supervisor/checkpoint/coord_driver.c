@@ -292,8 +292,7 @@ static void coord_driver_perform(struct coord_driver *d, const struct coord_acti
 		driver_outcome(d, act);
 		break;
 	case COORD_ACT_REPLY:
-		if (d->asked && act->ticket == d->ticket)
-			driver_refuse(d, act);
+		driver_reply(d, act);
 		break;
 	default:
 		act_local(d, act);
@@ -447,8 +446,9 @@ void coord_driver_close(struct coord_driver *d)
 	rank_link_close(d->link);
 	reactor_remove(d->timer);
 	reactor_remove(d->watch);
+	reactor_remove(d->later);
 	d->link = NULL;
-	d->timer = d->watch = NULL;
+	d->timer = d->watch = d->later = NULL;
 	/* The ranks may be gone before all nodes have confirmed the commit. */
 	d->committed |= d->decided;
 	driver_links_drop(d);

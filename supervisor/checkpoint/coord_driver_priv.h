@@ -56,6 +56,7 @@ struct coord_driver {
 	bool decided;			/* the commit is in our record and in the catalog */
 	struct coord_id counts; /* committed by our record and the catalog */
 	struct reactor_source *watch;	/* timer: looks for silent nodes during a request */
+	struct reactor_source *later;	/* timer: asks again while nodes get to know each other */
 	unsigned int silent_looks;
 	bool closing;			/* free when the dump and open questions have ended */
 	unsigned int preparing;		/* open questions to other nodes */
@@ -92,8 +93,8 @@ void driver_done(struct coord_driver *d, enum coord_action_kind kind, int error,
 void driver_answer(struct coord_driver *d, json_t *outcome);
 /* The machine's outcome of the request: committed, or not. Answers, if it can already. */
 void driver_outcome(struct coord_driver *d, const struct coord_action *act);
-/* Answer a request that failed or did not begin, with another node's reason if it gives one. */
-void driver_refuse(struct coord_driver *d, const struct coord_action *act);
+/* The machine's reply to the request: answers, or asks again while nodes are not known. */
+void driver_reply(struct coord_driver *d, const struct coord_action *act);
 
 /* coord_local.c */
 /* Give the ranks here the order @intent. STATUS_RUN never fails; without a link it does nothing. */

@@ -18,6 +18,12 @@
 
 #define WATCH_MS	1000
 #define SILENT_LOOKS	5	/* looks that must find a node in parts_silent() */
+/*
+ * Coordinators begin with the first request, and their reports pass through connections that are
+ * made then: a request that comes before all nodes are known is made again, for so long.
+ */
+#define LATER_MS	100
+#define KNOWN_NS	30000000000ULL
 
 static void coord_request_watch(struct coord_driver *d);
 
@@ -82,7 +88,7 @@ static void coord_request_on_why(struct coord_driver *d, json_t *failure)
 }
 
 /* Only the node whose step failed knows why: ask it before the answer. */
-void driver_refuse(struct coord_driver *d, const struct coord_action *act)
+static void driver_refuse(struct coord_driver *d, const struct coord_action *act)
 {
 	uint32_t node = act->wait.node;
 	json_t *text = coord_request_refusal(d, act);
@@ -96,6 +102,32 @@ void driver_refuse(struct coord_driver *d, const struct coord_action *act)
 	coord_peer_why(d, node, coord_request_on_why);
 }
 
+static void coord_request_ask(struct coord_driver *d)
+{
+	struct coord_event event = driver_event(COORD_EV_REQUEST);
+
+	event.request = COORD_CHECKPOINT;
+	event.ticket = ++d->ticket;
+	event.quiesce_ms = d->checkpoint.quiesce_ms;
+	driver_feed(d, &event);
+}
+
+static void coord_request_on_later(void *arg)
+{
+	struct coord_driver *d = arg;
+
+	d->later = NULL;
+	if (d->asked)
+		coord_request_ask(d);
+}
+
+/* Ask again when all nodes are known; false: it is to be refused. */
+static bool coord_request_later(struct coord_driver *d)
+{
+	return !d->failure && clock_monotonic_ns() - d->asked_at < KNOWN_NS &&
+	       !reactor_timer(d->common->reactor, LATER_MS, coord_request_on_later, d, &d->later);
+}
+
 void driver_outcome(struct coord_driver *d, const struct coord_action *act)
 {
 	if (!d->asked || act->ticket != d->ticket)
@@ -106,6 +138,14 @@ void driver_outcome(struct coord_driver *d, const struct coord_action *act)
 	} else {
 		driver_refuse(d, act);
 	}
+}
+
+void driver_reply(struct coord_driver *d, const struct coord_action *act)
+{
+	if (!d->asked || act->ticket != d->ticket)
+		return;
+	if (act->reason != COORD_WHY_RECOVERING || !coord_request_later(d))
+		driver_refuse(d, act);
 }
 
 /* ------------------------------------------------------------------ watch */
@@ -160,6 +200,12 @@ static void coord_request_on_watch(void *arg)
 	if (!d->failure)
 		d->failure = why_unheard(d, ended,
 					 json_string_value(json_array_get(silent, 0)));
+	if (d->later) {		/* nothing has begun */
+		reactor_remove(d->later);
+		d->later = NULL;
+		driver_answer(d, json_incref(d->failure));
+		goto out;
+	}
 	event.request = COORD_ABORT;
 	driver_feed(d, &event);
 	if (d->asked)
@@ -176,8 +222,6 @@ static void coord_request_watch(struct coord_driver *d)
 
 static void coord_request_on_prepared(struct coord_driver *d, json_t *failure)
 {
-	struct coord_event event = driver_event(COORD_EV_REQUEST);
-
 	if (!d->asked) {	/* the job has ended meanwhile */
 		json_decref(failure);
 		return;
@@ -186,10 +230,7 @@ static void coord_request_on_prepared(struct coord_driver *d, json_t *failure)
 		driver_answer(d, failure);
 		return;
 	}
-	event.request = COORD_CHECKPOINT;
-	event.ticket = ++d->ticket;
-	event.quiesce_ms = d->checkpoint.quiesce_ms;
-	driver_feed(d, &event);
+	coord_request_ask(d);
 	coord_request_watch(d);
 }
 
