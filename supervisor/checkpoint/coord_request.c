@@ -34,6 +34,8 @@ void driver_answer(struct coord_driver *d, json_t *outcome)
 	struct coord_checkpoint c = d->checkpoint;
 
 	d->asked = false;
+	reactor_remove(d->later);
+	d->later = NULL;
 	json_decref(d->failure);
 	json_decref(d->dumped);
 	d->failure = d->dumped = NULL;
@@ -201,8 +203,6 @@ static void coord_request_on_watch(void *arg)
 		d->failure = why_unheard(d, ended,
 					 json_string_value(json_array_get(silent, 0)));
 	if (d->later) {		/* nothing has begun */
-		reactor_remove(d->later);
-		d->later = NULL;
 		driver_answer(d, json_incref(d->failure));
 		goto out;
 	}
