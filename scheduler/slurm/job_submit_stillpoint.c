@@ -35,7 +35,8 @@ int job_modify(job_desc_msg_t *job, void *record, uint32_t uid);
 /* Slurm frees the message, so the message is of Slurm's own memory. */
 extern char *slurm_xstrdup(const char *text);
 
-static bool job_wants_checkpoints(const job_desc_msg_t *job)
+/* The word of --ckpt; NULL: none. */
+static const char *job_mode(const job_desc_msg_t *job)
 {
 	uint32_t i;
 
@@ -43,9 +44,29 @@ static bool job_wants_checkpoints(const job_desc_msg_t *job)
 		const char *mode = strstr(job->environment[i], WANTED);
 
 		if (mode)
-			return strcmp(mode + strlen(WANTED), "no");
+			return mode + strlen(WANTED);
 	}
-	return false;
+	return NULL;
+}
+
+static bool job_wants_checkpoints(const job_desc_msg_t *job)
+{
+	const char *mode = job_mode(job);
+
+	return mode && strcmp(mode, "no");
+}
+
+/* A job that asks for checkpoints comes back: its output goes on, and Slurm may requeue it. */
+static void job_comes_back(job_desc_msg_t *job)
+{
+	const char *mode = job_mode(job);
+
+	if (!mode || (strcmp(mode, "yes") && strcmp(mode, "script")))
+		return;
+	if (!job->open_mode)
+		job->open_mode = OPEN_MODE_APPEND;
+	if (job->requeue == NO_VAL16)
+		job->requeue = 1;
 }
 
 /* Say what tells against checkpoints of a job that wants them; NULL: nothing. */
@@ -71,6 +92,7 @@ int job_submit(job_desc_msg_t *job, uint32_t uid, char **error)
 {
 	const char *doubt = job_doubt(job);
 
+	job_comes_back(job);
 	if (doubt && !*error)
 		*error = slurm_xstrdup(doubt);
 	if (!job->script || (job->warn_signal && job->warn_signal != NO_VAL16))

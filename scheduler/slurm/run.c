@@ -408,10 +408,16 @@ static int run_signals(struct run *run)
 	return run->signals < 0 ? -errno : 0;
 }
 
-/* A saved job must not be taken for a new one because nobody knows of it at this moment. */
-static bool run_is_away(const struct run *run, int err)
+/*
+ * A launch that cannot begin in a later run of the batch job is held: a saved job must not be taken
+ * for a new one, or for one that has ended, because of what is wrong with this node.
+ */
+static void run_hold_begin(struct run *run, int err)
 {
-	return (err == -EHOSTDOWN || err == -EBADMSG) && run->restarts;
+	const char *why = err == -EBADMSG ? "the job " CHILD_HIDDEN :
+			  err == -EHOSTDOWN ? RUN_UNANSWERED : strerror(-err);
+
+	snprintf(run->hold, sizeof(run->hold), "%s", why);
 }
 
 int run_hold(struct run *run, const char *why)
@@ -435,8 +441,8 @@ int run_main(struct run *run)
 		err = port_open(&run->port);
 	if (!err)
 		err = run_start(run, 0);
-	if (run_is_away(run, err)) {
-		strcpy(run->hold, err == -EBADMSG ? "the job " CHILD_HIDDEN : RUN_UNANSWERED);
+	if (err && run->restarts) {
+		run_hold_begin(run, err);
 	} else if (err) {
 		say_line("%s", err == -EHOSTDOWN ? "ckptd of this node does not answer" :
 			 strerror(-err));
