@@ -34,7 +34,7 @@ static bool differs(struct why *why, const char *format, ...)
 
 /* ---------------------------------------------------------------- threads */
 
-static bool same_policy(const struct ckpt_rec_mempolicy *a, const struct ckpt_rec_mempolicy *b)
+bool rollback_same_policy(const struct ckpt_rec_mempolicy *a, const struct ckpt_rec_mempolicy *b)
 {
 	return a && b ? a->mode == b->mode && a->flags == b->flags &&
 			!memcmp(a->nodes, b->nodes, sizeof(a->nodes)) : a == b;
@@ -54,7 +54,7 @@ static bool same_scheduling(const struct state_thread *image, const struct state
 	return a->sched_policy == b->sched_policy && a->sched_priority == b->sched_priority &&
 	       a->nice == b->nice && a->ioprio == b->ioprio &&
 	       !memcmp(a->cpus, b->cpus, sizeof(a->cpus)) &&
-	       same_policy(image->mempolicy, now->mempolicy);
+	       rollback_same_policy(image->mempolicy, now->mempolicy);
 }
 
 static bool compare_thread(const struct state_thread *image, const struct state_thread *now,

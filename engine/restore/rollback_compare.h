@@ -17,4 +17,7 @@
 /* True if @now can become @image; else @why (@size bytes) is the first difference, for people. */
 bool rollback_compare(const struct state *image, const struct state *now, char *why, size_t size);
 
+/* The same NUMA policy, or both none (NULL)? */
+bool rollback_same_policy(const struct ckpt_rec_mempolicy *a, const struct ckpt_rec_mempolicy *b);
+
 #endif /* STILLPOINT_ROLLBACK_COMPARE_H */

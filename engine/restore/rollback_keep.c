@@ -12,11 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/restore/rollback_compare.h"
+
 #define PAGE		4096ULL
 #define NR_RUNS		4096U		/* runs per read of the page map */
 #define RECENT_NS	2000000000ULL	/* file systems keep times in steps of up to two seconds */
 #define READ_IN_PAUSE	(256ULL << 20)	/* most that is read while the tree stands still */
-/* Told by what a mapping has held, not by what it is. */
+/* The kernel sets this flag by what a mapping has held. */
 #define FLAGS_IGNORED	CKPT_VM_HAS_ANON
 
 /* ---------------------------------------------------------------- mappings */
@@ -29,12 +31,6 @@ static bool same_file(const struct state_file *a, const struct state_file *b, ui
 	       a->rec->size == b->rec->size && a->rec->mtime_ns == b->rec->mtime_ns &&
 	       a->rec->ctime_ns == b->rec->ctime_ns && a->rec->ctime_ns + RECENT_NS < image_ns &&
 	       !state_file_deleted(a) && !state_file_deleted(b) && !a->external && !a->mapped;
-}
-
-static bool same_policy(const struct ckpt_rec_mempolicy *a, const struct ckpt_rec_mempolicy *b)
-{
-	return a && b ? a->mode == b->mode && a->flags == b->flags &&
-			!memcmp(a->nodes, b->nodes, sizeof(a->nodes)) : a == b;
 }
 
 static bool may_stay(const struct ckpt_rec_vma *rec)
@@ -63,7 +59,7 @@ static bool same_vma(const struct state_vma *image, const struct state_vma *now,
 	if (a->kind == CKPT_VMA_VDSO || a->kind == CKPT_VMA_VVAR)
 		return a->start == b->start && a->end == b->end;
 	return a->pgoff == b->pgoff + (a->start - b->start) / PAGE &&
-	       same_policy(image->mempolicy, now->mempolicy) &&
+	       rollback_same_policy(image->mempolicy, now->mempolicy) &&
 	       same_file(image->file, now->file, image_ns);
 }
 
@@ -103,10 +99,6 @@ bool rollback_keep_fits(const struct state_mm *image, const struct state_mm *now
 	for (unsigned int i = 0; i < image->nr_vmas; i++)
 		if (!may_stay(image->vmas[i].rec) ||
 		    !vma_stays(&image->vmas[i], now, &at, image_ns))
-			return false;
-	/* the program may have made them since, and their contents are elsewhere */
-	for (unsigned int i = 0; i < now->nr_vmas; i++)
-		if (now->vmas[i].rec->kind == CKPT_VMA_AIO)
 			return false;
 	return image->nr_vmas;
 }

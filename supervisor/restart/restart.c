@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A restart, from the first image to the last rank: try it, do it, and undo it after a failure.
+ * A restart, from the request until this node's processes are restored: fetch, try, begin.
+ * restart_end.c has the rest.
  *
  * Images are restored (job_restore.h; parts.h on the other nodes), and MPI ranks build their
  * library anew (ranks_up.h). The restart has succeeded only when all ranks run. A failed restart
@@ -13,7 +14,6 @@
 #include "supervisor/restart/restart_priv.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,16 +23,12 @@
 
 #include "base/cleanup.h"
 #include "supervisor/auto/services.h"
-#include "supervisor/checkpoint/coord_driver.h"
-#include "supervisor/checkpoint/scrub.h"
-#include "supervisor/catalog/history.h"
 #include "supervisor/job/job_restore.h"
 #include "supervisor/job/jobs.h"
 #include "base/clock.h"
 #include "base/outcome.h"
 #include "supervisor/parts/parts.h"
 #include "supervisor/job/rank_record.h"
-#include "supervisor/checkpoint/ranks_up.h"
 #include "supervisor/restart/precheck.h"
 #include "supervisor/restart/restart_given.h"
 #include "supervisor/restart/restart_links.h"

@@ -72,6 +72,7 @@ void restart_on_progress(json_t *progress, void *arg)
 
 	request_progress(r->request, progress);
 }
+
 /* ------------------------------------------------------------ undo */
 
 static void restart_back(struct restart *r)
