@@ -7,6 +7,8 @@
  */
 #include "ckptctl/cli_run.h"
 
+#include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,6 +55,72 @@ static json_t *cli_run_environment(void)
 	return array;
 }
 
+/* Is rank 0 on this machine? The first of the nodes that have names has it. */
+static bool cli_run_is_here(const json_t *args)
+{
+	const json_t *nodes = json_object_get(json_object_get(args, "ranks"), "nodes");
+	const json_t *map = json_object_get(json_object_get(args, "ranks"), "map");
+	const char *first = json_string_value(json_array_get(nodes, 0));
+	char host[256] = "";
+	size_t len;
+
+	if (!nodes)
+		return true;
+	if (json_integer_value(json_array_get(map, 0)))
+		return false;
+	gethostname(host, sizeof(host) - 1);
+	len = strcspn(host, ".");
+	return first && !strncmp(first, host, len) && (!first[len] || first[len] == '.');
+}
+
+/*
+ * The path of our standard input, if that is a file that the job can open as we have it: a file is
+ * a part of the job's state, a pipe from us would end with us. False: it is something else.
+ */
+static bool cli_run_input_file(const json_t *args, char path[PATH_MAX])
+{
+	ssize_t len = readlink("/proc/self/fd/0", path, PATH_MAX - 1);
+	struct stat ours, theirs;
+	int fd;
+
+	path[len > 0 ? len : 0] = '\0';
+	if (*path != '/' || fstat(STDIN_FILENO, &ours) || !S_ISREG(ours.st_mode) ||
+	    lseek(STDIN_FILENO, 0, SEEK_CUR) || !cli_run_is_here(args))
+		return false;
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	if (fstat(fd, &theirs))
+		theirs.st_ino = 0;
+	close(fd);
+	return theirs.st_ino == ours.st_ino && theirs.st_dev == ours.st_dev;
+}
+
+static bool cli_run_no_input(void)
+{
+	struct stat st, null;
+
+	return !fstat(STDIN_FILENO, &st) && !stat("/dev/null", &null) && S_ISCHR(st.st_mode) &&
+	       st.st_rdev == null.st_rdev;
+}
+
+/* The input, which the user did not choose. */
+static json_t *cli_run_input(const json_t *args, const struct cli_run *flags)
+{
+	char path[PATH_MAX];
+	json_t *file = NULL;
+
+	if (flags->detach || cli_run_no_input())
+		return json_string("null");
+	/* A name that is not UTF-8 cannot be in a request. */
+	if (cli_run_input_file(args, path))
+		file = json_string(path);
+	/* A later reader of our input finds its end, as behind a pipe. */
+	if (file && !flags->dry_run)
+		lseek(STDIN_FILENO, 0, SEEK_END);
+	return file ?: json_string("pipe");
+}
+
 /*
  * Complete the request: streams that the user did not choose follow from ckptctl's own streams.
  * Returns an exit status, or 0.
@@ -71,8 +139,7 @@ static int cli_run_complete(struct cli *cli, json_t *args, const struct cli_run 
 	if (!json_object_get(args, "stdin") && tty)
 		json_object_set_new(args, "stdin", json_string("tty"));
 	else if (!json_object_get(args, "stdin"))
-		json_object_set_new(args, "stdin",
-				    json_string(flags->detach ? "null" : "pipe"));
+		json_object_set_new(args, "stdin", cli_run_input(args, flags));
 	if (!json_object_get(args, "stdout"))
 		json_object_set_new(args, "stdout", json_string(tty ? "tty" : "pipe"));
 	if (!json_object_get(args, "stderr"))
