@@ -327,7 +327,7 @@ _ckptrun_value()
 _ckpt-slurm-run_value()
 {
 	case $1 in
-	--step | --margin | --look)
+	--step | --margin | --look | --requeues)
 		COMPREPLY=() ;;
 	--hook | --script)
 		_ckptctl_reply_files -f ;;

@@ -3,8 +3,8 @@
 # Only these know Slurm's headers and library, so that ckptctl runs where Slurm is not installed.
 
 $(call program,ckpt-slurm-run,$(addprefix scheduler/slurm/,ckpt_slurm_run.c batch.c child.c \
-	drain.c launch.c launcher.c policy.c port.c request.c run.c run_save.c saver.c say.c \
-	script.c),$(LIB)/libckptctl.a $(LIB)/libbase.a -lslurm -ljansson)
+	drain.c find.c launch.c launcher.c policy.c port.c request.c run.c run_requeue.c \
+	run_save.c saver.c say.c script.c step.c),$(LIB)/libckptctl.a $(LIB)/libbase.a -lslurm -ljansson)
 $(call program,ckpt-slurm-drain,$(addprefix scheduler/slurm/,ckpt_slurm_drain.c drain.c),\
 	$(LIB)/libbase.a -lslurm)
 $(call program,ckpt-slurm-move,$(addprefix scheduler/slurm/,ckpt_slurm_move.c move.c),\
@@ -15,7 +15,8 @@ SLURM_COMPLETION := $(addprefix $(B)/gen/completion/,$(SLURM_PROGRAMS))
 INSTALL_COMPLETION += $(SLURM_COMPLETION)
 user: $(SLURM_COMPLETION)
 
-$(call program,ckpt-batch,scheduler/batch/ckpt_batch.c scheduler/slurm/saver.c,\
+$(call program,ckpt-batch,scheduler/batch/ckpt_batch.c \
+	scheduler/slurm/saver.c scheduler/slurm/step.c,\
 	$(LIB)/libckptctl.a $(LIB)/libbase.a -ljansson)
 INSTALL_BIN += $(BIN)/ckpt-batch
 INSTALL_COMPLETION += $(B)/gen/completion/ckpt-batch
@@ -62,14 +63,16 @@ INSTALL_SPANK += $(SPANK) $(SUBMIT)
 INSTALL_SLURM_FRONT += $(SLURM_FRONT)
 INSTALL_SLURM_SOURCED += $(SLURM_SOURCED)
 
-$(call unit_test,tests/unit/test_launch,tests/unit/test_launch.c scheduler/slurm/launch.c)
+$(call unit_test,tests/unit/test_slurm_step,tests/unit/test_slurm_step.c scheduler/slurm/step.c)
+$(call unit_test,tests/unit/test_launch,tests/unit/test_launch.c scheduler/slurm/launch.c \
+	scheduler/slurm/step.c)
 $(call unit_test,tests/unit/test_slurm_policy,tests/unit/test_slurm_policy.c \
 	scheduler/slurm/policy.c)
 $(call unit_test,tests/unit/test_slurm_request,tests/unit/test_slurm_request.c \
 	scheduler/slurm/request.c)
 $(call unit_test,tests/unit/test_slurm_saver,tests/unit/test_slurm_saver.c \
-	$(addprefix scheduler/slurm/,batch.c child.c launch.c policy.c \
-	port.c request.c saver.c say.c),\
+	$(addprefix scheduler/slurm/,batch.c child.c find.c policy.c port.c request.c saver.c \
+	say.c step.c),\
 	$(LIB)/libckptctl.a $(LIB)/libwire.a $(LIB)/libbase.a -lslurm -ljansson)
 $(call unit_test,tests/unit/test_spank,tests/unit/test_spank.c scheduler/slurm/spank_ckpt.c,\
 	$(LIB)/libbase.a)

@@ -7,7 +7,6 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <time.h>
 
 /* How the comments of batch jobs begin that are ours, and two of them (move.h). */
 #define BATCH_COMMENT	"stillpoint: "
@@ -18,19 +17,23 @@
  * struct batch_plan - what slurmctld says about a running job
  * @preempted: the job has been chosen for preemption, and its grace time runs
  * @requeue: Slurm requeues the job if it is asked to
- * @end: when the time limit is reached; 0: there is no limit
+ * @batch: it is a batch job, which has a script
+ * @left: seconds until the time limit is reached, by slurmctld's clock; of no use without @limit
  * @limit: the time limit in seconds; 0: none
  * @restarts: how often Slurm has requeued the job
  * @ours: the job's comment is empty or was written by batch_comment()
+ * @saved: the job of ckptd that the comment names, if that has a generation; 0: none
  * @move: the nodes that the user wants it on, cut off where the list is long; empty: it may stay
  */
 struct batch_plan {
 	bool preempted;
 	bool requeue;
-	time_t end;
+	bool batch;
+	int64_t left;
 	int64_t limit;
 	uint32_t restarts;
 	bool ours;
+	int64_t saved;
 	char move[64];
 };
 
@@ -38,7 +41,7 @@ struct batch_plan {
  * batch_ask() - ask slurmctld about the job @id
  *
  * Return: 0, or a negative errno: -EAGAIN while slurmctld does not answer, -ESRCH if it does not
- * know the job or the job does not run.
+ * know the job or the job does not run. A job that has reached its time limit runs until its end.
  */
 int batch_ask(uint32_t id, struct batch_plan *ret_plan);
 
@@ -60,6 +63,11 @@ char *batch_lost_nodes(void);
  * answer. *@ret_why after a failure.
  */
 int batch_requeue(uint32_t id, bool hold, const char **ret_why);
+
+/*
+ * batch_end() - have Slurm end the job @id, of an array that one alone; 0, or a negative errno
+ */
+int batch_end(uint32_t id);
 
 /*
  * batch_comment() - tell the state in the comment of job @id (squeue -o %k)

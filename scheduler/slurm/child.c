@@ -18,6 +18,8 @@
 #include "scheduler/slurm/batch.h"
 #include "scheduler/slurm/say.h"
 
+#define AGAIN_FIRST_MS	10000	/* before another try: a ckptd may be about to begin */
+#define AGAIN_LAST_MS	40000
 #define WORDS_BEFORE	8	/* ckptctl restart --attach --nodes N --lost-nodes N JOB:N */
 
 /*
@@ -197,14 +199,32 @@ static int child_facts(const struct child *child, struct policy_facts *facts)
 	return 0;
 }
 
-enum policy child_judge(struct child *child, int wait_status, int *ret_status, int64_t *ret_older)
+/* Fill in what @policy wants to be tried. */
+static void child_next(struct child *child, enum policy policy, int64_t older,
+		       struct child_how *ret)
+{
+	if (policy == POLICY_OLDER) {
+		child->tries++;
+		child->again = 0;
+		ret->generation = older;
+	} else if (policy == POLICY_AGAIN) {
+		child->again++;
+		ret->generation = child->generation;
+		ret->pause_ms = child->again > 1 ? AGAIN_LAST_MS : AGAIN_FIRST_MS;
+	}
+}
+
+enum policy child_judge(struct child *child, int wait_status, int *ret_status,
+			struct child_how *ret_next)
 {
 	struct policy_facts facts = {
 		.restarted = child->restarted,
 		.status = WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) :
 						     WEXITSTATUS(wait_status),
 		.ran_ms = clock_monotonic_ms() - child->began_ms,
+		.requeues = child->requeues,
 		.tries = child->tries,
+		.again = child->again,
 	};
 	enum policy policy;
 
@@ -212,9 +232,8 @@ enum policy child_judge(struct child *child, int wait_status, int *ret_status, i
 	if (facts.status)
 		facts.unknown = child_facts(child, &facts) != 0;
 	policy = policy_decide(&facts);
-	child->tries += policy == POLICY_OLDER;
 	*ret_status = facts.status;
-	*ret_older = facts.older;
+	child_next(child, policy, facts.older, ret_next);
 	return policy;
 }
 

@@ -23,7 +23,9 @@
  * @pid: of ckptctl; 0: it does not run
  * @began_ms: when @pid was started
  * @before: the job of that name, when @pid was started
- * @tries: restarts that have failed
+ * @requeues: how often Slurm has requeued the batch job; the caller's
+ * @tries: generations whose restarts have failed
+ * @again: tries of @generation before the last one
  * @restarted: @pid goes on with a saved job
  * @generation: what the restart goes on from; 0: nothing
  */
@@ -32,7 +34,9 @@ struct child {
 	pid_t pid;
 	int64_t began_ms;
 	struct saver_job before;
+	unsigned int requeues;
 	int tries;
+	int again;
 	bool restarted;
 	int64_t generation;
 };
@@ -46,6 +50,7 @@ struct child {
  * @anew: no earlier job is meant: numbers of batch jobs may begin anew
  * @rerun: a job that has ended is started again
  * @generation: try this one of the job before; 0: the newest
+ * @pause_ms: the caller waits so long before that
  * @mask: the signals that are blocked in it
  * @pipe: what SIGPIPE does in it
  */
@@ -57,6 +62,7 @@ struct child_how {
 	bool anew;
 	bool rerun;
 	int64_t generation;
+	int64_t pause_ms;
 	const sigset_t *mask;
 	const struct sigaction *pipe;
 };
@@ -77,12 +83,12 @@ int child_start(struct child *child, const struct child_how *how);
  * child_judge() - @child has ended: what to do
  * @wait_status: as of waitpid(2)
  * @ret_status: exit status as a shell has it
- * @ret_older: the generation to try, of POLICY_OLDER
+ * @ret_next: what to try, of POLICY_OLDER and POLICY_AGAIN: its generation and pause_ms are set
  *
  * @child->pid is 0 afterwards.
  */
 enum policy child_judge(struct child *child, int wait_status, int *ret_status,
-			int64_t *ret_older);
+			struct child_how *ret_next);
 
 /*
  * child_save() - have the job saved and ended, if it runs

@@ -8,6 +8,7 @@
  */
 #include <errno.h>
 #include <getopt.h>
+#include <limits.h>
 #include <slurm/slurm.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +17,7 @@
 
 #include "base/duration.h"
 #include "libckptctl/version.h"
+#include "scheduler/slurm/find.h"
 #include "scheduler/slurm/launcher.h"
 #include "scheduler/slurm/run.h"
 #include "scheduler/slurm/say.h"
@@ -31,6 +33,7 @@ static const struct option longs[] = {
 	{ "step", required_argument, NULL, 's' },
 	{ "margin", required_argument, NULL, 'm' },
 	{ "look", required_argument, NULL, 'l' },
+	{ "requeues", required_argument, NULL, 'r' },
 	{ "hook", required_argument, NULL, 'H' },
 	{ "script", required_argument, NULL, 'S' },
 	{ "help", no_argument, NULL, 'h' },
@@ -45,9 +48,11 @@ static void run_help(FILE *to)
 	      "launch a job from a batch script of Slurm; save and requeue it when Slurm wants\n"
 	      "the nodes. COMMAND is ckptrun or ckptctl run with their options, or any command.\n\n"
 	      "      --step NAME        of this launch, the same each time the script runs;\n"
-	      "                         default: from the command, and how often it was launched\n"
+	      "                         default: from the command, its files, the script's line,\n"
+	      "                         and how often it was launched\n"
 	      "      --margin DURATION  before the time limit; default 2m, at most a quarter of\n"
-	      "                         the limit\n"
+	      "                         the limit; more where two checkpoints take longer\n"
+	      "      --requeues N       hold the batch job when it was requeued N times\n"
 	      "      --look DURATION    between questions to slurmctld; default 5s\n"
 	      "      --hook PROGRAM     called as PROGRAM save before the requeue, and as PROGRAM\n"
 	      "                         restart before a saved job goes on\n"
@@ -61,6 +66,34 @@ static int take_duration(const char *option, const char *text, int64_t *ret_ms)
 		return 0;
 	say_line("%s is a duration, as 30s, 5m, not %s", option, text);
 	return USAGE;
+}
+
+/* False: it is no number. */
+static bool read_number(const char *text, unsigned int *ret)
+{
+	char *end;
+	unsigned long value = strtoul(text, &end, 10);
+
+	if (*text < '0' || *text > '9' || *end || value > UINT32_MAX)
+		return false;
+	*ret = (unsigned int)value;
+	return true;
+}
+
+static int take_number(const char *option, const char *text, unsigned int *ret)
+{
+	if (read_number(text, ret) && *ret)
+		return 0;
+	say_line("%s is a number, 1 or more, not %s", option, text);
+	return USAGE;
+}
+
+/* Read a number that Slurm has set; false: it is not there, or no number. */
+static bool take_variable(const char *name, unsigned int *ret)
+{
+	const char *text = getenv(name);
+
+	return text && read_number(text, ret);
 }
 
 static int take_step(struct run *run)
@@ -87,6 +120,8 @@ static int run_option(struct run *run, int c)
 		return take_duration("--margin", optarg, &run->margin_ms);
 	case 'l':
 		return take_duration("--look", optarg, &run->look_ms);
+	case 'r':
+		return take_number("--requeues", optarg, &run->most);
 	case 'H':
 		run->hook = optarg;
 		return 0;
@@ -99,18 +134,6 @@ static int run_option(struct run *run, int c)
 	}
 }
 
-/* Read a number that Slurm has set; false: it is not there, or no number. */
-static bool take_variable(const char *name, unsigned int *ret)
-{
-	const char *text = getenv(name);
-	char *end;
-	unsigned long value = text ? strtoul(text, &end, 10) : 0;
-
-	if (!text || !*text || *end || value > UINT32_MAX)
-		return false;
-	*ret = (unsigned int)value;
-	return true;
-}
 
 /* A launch cannot be made, of @path: say why, and have a job that may be saved held. */
 static int run_wrong(struct run *run, const char *path, int err)
@@ -119,12 +142,42 @@ static int run_wrong(struct run *run, const char *path, int err)
 
 	snprintf(why, sizeof(why), "%.300s: %s", path, err == -EPERM ?
 		 "this directory must be this user's alone; remove it, or set TMPDIR" :
+		 err == -ENOTUNIQ ? FIND_DOUBT :
+		 err == -EHOSTDOWN ? RUN_UNANSWERED :
 		 err == -ENAMETOOLONG ? "too long a path; set TMPDIR to a shorter one" :
 		 strerror(-err));
 	if (run->restarts)
 		return run_hold(run, why);
 	say_line("%s", why);
 	return RUN_FAILED;
+}
+
+/* Name this launch by its command: launches of the same run wait for each other. */
+static int run_name(struct run *run, char **argv)
+{
+	const char *line = getenv(STEP_LINE);
+	const int fds[3] = { 0, 1, 2 };
+	struct step_claims claims;
+	unsigned int script = 0;
+	char cwd[PATH_MAX];
+	struct step_key key;
+	uint32_t number;
+	int err;
+
+	take_variable("SLURM_TASK_PID", &script);
+	key = step_key(getcwd(cwd, sizeof(cwd)) ? cwd : "", argv, line, fds, (int)script);
+	err = launch_lock_names(&run->launch, key.command, &claims);
+	if (err)
+		return err;
+	err = find_name(run->port.prefix, &key, &claims, run->restarts ? FIND_ALL : FIND_NONE,
+			true, run->step, &number);
+	if (!err)
+		err = launch_claim(&run->launch, key.command, number);
+	launch_unlock_names(&run->launch);
+	free(claims.numbers);
+	/* The launched program is not of this line of the script alone. */
+	unsetenv(STEP_LINE);
+	return err;
 }
 
 /* Find the batch job that this is, and what it calls this launch. */
@@ -140,15 +193,16 @@ static int run_identify(struct run *run, char **argv)
 	}
 	take_variable("SLURM_RESTART_COUNT", &run->restarts);
 	slurm_init(NULL);
+	snprintf(run->port.prefix, sizeof(run->port.prefix), "slurm-%.100s-%u.",
+		 cluster ? cluster : "cluster", run->id);
 	err = launch_open(&run->launch, run->id, run->restarts);
 	if (!err && run->script && !*run->step)
 		strcpy(run->step, "script");
 	if (!err && !*run->step)
-		err = launch_step(&run->launch, argv, run->step);
+		err = run_name(run, argv);
 	if (err)
-		return run_wrong(run, run->launch.path, err);
-	snprintf(run->port.prefix, sizeof(run->port.prefix), "slurm-%.100s-%u.",
-		 cluster ? cluster : "cluster", run->id);
+		return run_wrong(run, err == -ENOTUNIQ || err == -EHOSTDOWN ? argv[0] :
+				 run->launch.path, err);
 	snprintf(run->child.name, sizeof(run->child.name), "%s%s", run->port.prefix, run->step);
 	return 0;
 }
@@ -194,6 +248,7 @@ static int run_script(struct run *run, int argc, char **argv)
 				 run->made.copy : run->made.directory, err);
 	run->port.directory = run->made.directory;
 	run->port.first = !run->restarts;
+	run->port.requeues = run->restarts;
 	port_close(&run->port);
 	words = run_words(run->made.copy, argc, argv);
 	if (!words)
@@ -272,7 +327,10 @@ int main(int argc, char **argv)
 	struct run run = { .look_ms = LOOK_MS, .margin_ms = MARGIN_MS, .launch.fd = -1,
 			   .port.fd = -1, .hook = getenv("STILLPOINT_CKPT_HOOK") };
 	int c, status = look ? take_duration(LOOK_VARIABLE, look, &run.look_ms) : 0;
+	const char *most = getenv("STILLPOINT_CKPT_REQUEUES");
 
+	if (!status && most && *most)
+		status = take_number("STILLPOINT_CKPT_REQUEUES", most, &run.most);
 	while (!status && (c = getopt_long(argc, argv, "+hV", longs, NULL)) != -1) {
 		switch (c) {
 		case 'h':

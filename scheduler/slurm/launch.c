@@ -132,40 +132,26 @@ void launch_close(struct launch *launch)
 
 /* ----------------------------------------------------------------- lines */
 
-/* FNV-1a, with the end of each word. */
-static uint64_t hash_word(uint64_t hash, const char *word)
-{
-	do
-		hash = (hash ^ (unsigned char)*word) * 0x100000001b3ULL;
-	while (*word++);
-	return hash;
-}
-
-uint32_t launch_hash(const char *directory, char *const argv[])
-{
-	uint64_t hash = hash_word(0xcbf29ce484222325ULL, directory);
-
-	for (; *argv; argv++)
-		hash = hash_word(hash, *argv);
-	return (uint32_t)(hash >> 32);
-}
-
-/* Number of lines that are @line; negative errno. */
-static int launch_count(const struct launch *launch, const char *line)
+/*
+ * Hand each line of the file to @take until that is not 0; the last return value, or a negative
+ * errno.
+ */
+static int launch_lines(const struct launch *launch, int (*take)(const char *line, void *arg),
+			void *arg)
 {
 	char *text = malloc(LIST_MAX + 1), *at, *next = text;
 	ssize_t size = text ? pread(launch->fd, text, LIST_MAX, 0) : -1;
-	int n = 0;
+	int ret = 0;
 
 	if (size < 0) {
 		free(text);
 		return text ? -EIO : -ENOMEM;
 	}
 	text[size] = '\0';
-	while ((at = strsep(&next, "\n")))
-		n += !strcmp(at, line);
+	while (!ret && (at = strsep(&next, "\n")))
+		ret = take(at, arg);
 	free(text);
-	return n;
+	return ret;
 }
 
 static int launch_write(const struct launch *launch, const char *line)
@@ -188,21 +174,55 @@ static const char *launch_task(void)
 	return task && !getenv("SLURM_STEP_ID") ? task : "";
 }
 
-int launch_step(struct launch *launch, char *const argv[], char ret_step[LAUNCH_STEP_MAX])
+/* The numbers of one command, as its lines are found. */
+struct launch_numbers {
+	char begin[64];		/* of its lines */
+	struct step_claims claims;
+};
+
+static int launch_take_number(const char *line, void *arg)
 {
-	char line[64], cwd[PATH_MAX];
-	uint32_t hash = launch_hash(getcwd(cwd, sizeof(cwd)) ? cwd : "", argv);
-	int n, err = launch_lock(launch, LOCK_LIST, F_WRLCK, F_OFD_SETLKW);
+	struct launch_numbers *numbers = arg;
+	size_t len = strlen(numbers->begin);
+
+	return strncmp(line, numbers->begin, len) ? 0 :
+	       step_claim(&numbers->claims, (uint32_t)strtoul(line + len, NULL, 10));
+}
+
+static void launch_begin(char begin[64], uint32_t command)
+{
+	snprintf(begin, 64, "%08x %.32s ", command, launch_task());
+}
+
+int launch_lock_names(struct launch *launch, uint32_t command, struct step_claims *ret)
+{
+	struct launch_numbers numbers = { 0 };
+	int err = launch_lock(launch, LOCK_LIST, F_WRLCK, F_OFD_SETLKW);
 
 	if (err)
 		return err;
-	snprintf(line, sizeof(line), "%08x %.32s", hash, launch_task());
-	n = launch_count(launch, line);
-	err = n < 0 ? n : launch_write(launch, line);
-	launch_lock(launch, LOCK_LIST, F_UNLCK, F_OFD_SETLK);
+	launch_begin(numbers.begin, command);
+	err = launch_lines(launch, launch_take_number, &numbers);
+	*ret = numbers.claims;
 	if (!err)
-		snprintf(ret_step, LAUNCH_STEP_MAX, "%08x-%d", hash, n);
+		return 0;
+	free(ret->numbers);
+	launch_unlock_names(launch);
 	return err;
+}
+
+int launch_claim(struct launch *launch, uint32_t command, uint32_t number)
+{
+	char begin[64], line[96];
+
+	launch_begin(begin, command);
+	snprintf(line, sizeof(line), "%s%u", begin, number);
+	return launch_write(launch, line);
+}
+
+void launch_unlock_names(struct launch *launch)
+{
+	launch_lock(launch, LOCK_LIST, F_UNLCK, F_OFD_SETLK);
 }
 
 /* ----------------------------------------------------------------- saving */
@@ -212,9 +232,14 @@ int launch_demand(struct launch *launch)
 	return launch_is_demanded(launch) ? 0 : launch_write(launch, DEMAND);
 }
 
+static int launch_take_demand(const char *line, void *arg)
+{
+	return !strcmp(line, DEMAND);
+}
+
 bool launch_is_demanded(struct launch *launch)
 {
-	return launch_count(launch, DEMAND) > 0;
+	return launch_lines(launch, launch_take_demand, NULL) > 0;
 }
 
 void launch_saved(struct launch *launch)

@@ -15,7 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define LAUNCH_STEP_MAX	64
+#include "scheduler/slurm/step.h"
+
 #define LAUNCH_GIVEN	"/var/spool/stillpoint-slurm"	/* also in the front srun */
 
 struct launch {
@@ -34,9 +35,6 @@ int launch_directory(char *path, size_t size);
 /* LAUNCH_GIVEN. A test gives another one: the machine's own may hold a directory of the user's. */
 extern const char *launch_given;
 
-/* launch_hash() - a number of a command in a directory; the same on each machine */
-uint32_t launch_hash(const char *directory, char *const argv[]);
-
 /*
  * launch_open() - join the launches of batch job @id
  * @restarts: how often Slurm has requeued the job
@@ -50,13 +48,17 @@ int launch_open(struct launch *launch, uint32_t id, unsigned int restarts);
 void launch_close(struct launch *launch);
 
 /*
- * launch_step() - name this launch by its command and directory
- * @ret_step: the same in each run of the script: a hash, and how many launches of the same command
- *	in the same directory were before it in this run
+ * launch_lock_names() - have other launches of this run wait with their names, until
+ *	launch_unlock_names()
+ * @command: of a step_key
+ * @ret: the numbers of this command that launches of this run have; to be freed
  *
- * Return: 0, or a negative errno.
+ * Return: 0, or a negative errno: the lock is not held.
  */
-int launch_step(struct launch *launch, char *const argv[], char ret_step[LAUNCH_STEP_MAX]);
+int launch_lock_names(struct launch *launch, uint32_t command, struct step_claims *ret);
+/* launch_claim() - take a number of @command; 0, or a negative errno */
+int launch_claim(struct launch *launch, uint32_t command, uint32_t number);
+void launch_unlock_names(struct launch *launch);
 
 /* Have every launch of this run saved; 0, or a negative errno. */
 int launch_demand(struct launch *launch);

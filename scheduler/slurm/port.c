@@ -2,11 +2,11 @@
 /*
  * Launches for a script that is a job; see port.h.
  *
- * A launch is named by its command and directory, and counted: as long as the script began anew in
- * this run, in the order of the launches, so that a launch of an earlier run is found again. A
- * restored script knows the names of the launches it waits for; a new one gets a number that no
- * job of ckptd has. So a launch that the script asks for again, because it was restored from
- * before that launch, is done again, as everything behind that checkpoint is.
+ * A launch is named as step.h says: as long as the script began anew in this run, a launch of an
+ * earlier run is found again. A restored script knows the names of the launches it waits for; a
+ * new one gets a number that no job of ckptd has. So a launch that the script asks for again,
+ * because it was restored from before that launch, is done again, as everything behind that
+ * checkpoint is.
  *
  * Descriptors of a launch stay open here until it is over, for a second try of its restart.
  */
@@ -29,13 +29,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "scheduler/slurm/launch.h"
+#include "base/clock.h"
+#include "scheduler/slurm/find.h"
 #include "scheduler/slurm/launcher.h"
 #include "scheduler/slurm/request.h"
 #include "scheduler/slurm/say.h"
 
 #define TAKE_S		10	/* for a launcher to send its request */
-#define STEPS_MAX	100000	/* launches of one command */
 #define END_TRIES	100	/* a tenth of a second apart */
 
 struct port_launch {
@@ -44,6 +44,8 @@ struct port_launch {
 	int fds[3];
 	int launcher;		/* pidfd; -1: unknown */
 	bool ended_by_us;	/* its launcher is gone */
+	struct child_how next;	/* to be tried at next_ms */
+	int64_t next_ms;	/* 0: nothing is to be tried */
 	struct child child;
 };
 
@@ -226,38 +228,57 @@ static struct port_launch *port_find(const struct port *port, const char *key)
 	return NULL;
 }
 
-/*
- * Is the name free for a launch that was never there? A job of ckptd counts if @restored. 1, 0, or
- * -EAGAIN: ckptd does not say.
- */
-static int port_name_is_free(const struct port *port, const char *step)
+/* The numbers of @command that launches of this run have: each name is a file. */
+static int port_claims(const struct port *port, uint32_t command, struct step_claims *ret)
 {
-	char name[CHILD_NAME_MAX], path[PATH_MAX];
-	struct saver_job job;
+	DIR *dir = opendir(port->directory);
+	struct dirent *entry;
+	int err = dir ? 0 : -errno;
 
-	port_path(port, step, "name", path);
-	if (!access(path, F_OK))
-		return 0;
-	if (!port->restored)
-		return 1;
-	snprintf(name, sizeof(name), "%s%s", port->prefix, step);
-	return saver_find(name, &job) ? -EAGAIN : !job.job;
+	while (!err && (entry = readdir(dir))) {
+		char *dot = strrchr(entry->d_name, '.');
+		struct step_key key;
+		uint32_t number;
+
+		if (!dot || strcmp(dot, ".name"))
+			continue;
+		*dot = '\0';
+		if (step_parse(entry->d_name, &key, &number) && key.command == command)
+			err = step_claim(ret, number);
+	}
+	if (dir)
+		closedir(dir);
+	return err;
 }
 
-/* Name a launch that was never there. */
-static int port_name(const struct port *port, const struct request *request,
+static const char *port_variable(const struct request *request, const char *name)
+{
+	size_t len = strlen(name), i;
+
+	for (i = 0; request->env[i]; i++) {
+		if (!strncmp(request->env[i], name, len) && request->env[i][len] == '=')
+			return request->env[i] + len + 1;
+	}
+	return NULL;
+}
+
+/* Name a launch that was never there, and keep the name; -EAGAIN: ckptd does not say. */
+static int port_name(const struct port *port, const struct request *request, const int fds[3],
 		     char step[REQUEST_NAME_MAX])
 {
-	uint32_t hash = launch_hash(request->directory, request->argv);
-	int n, is_free;
+	struct step_key key = step_key(request->directory, request->argv,
+				       port_variable(request, STEP_LINE), fds, getpid());
+	struct step_claims claims = { 0 };
+	uint32_t number;
+	int err = port_claims(port, key.command, &claims);
 
-	for (n = 0; n < STEPS_MAX; n++) {
-		snprintf(step, REQUEST_NAME_MAX, "%08x-%d", hash, n);
-		is_free = port_name_is_free(port, step);
-		if (is_free)
-			return is_free < 0 ? is_free : port_write(port, step, "name", step);
-	}
-	return -ENOSPC;
+	if (!err)
+		err = find_name(port->prefix, &key, &claims, port->restored ? FIND_NEW :
+				port->first ? FIND_NONE : FIND_ALL, false, step, &number);
+	free(claims.numbers);
+	if (!err)
+		err = port_write(port, step, "name", step);
+	return err == -EHOSTDOWN ? -EAGAIN : err;
 }
 
 /* Is it of Slurm, of the fronts or of this port, and so not the launcher's to say? */
@@ -265,6 +286,7 @@ static bool port_variable_is_ours(const char *variable)
 {
 	return !strncmp(variable, "SLURM", 5) ||
 	       !strncmp(variable, LAUNCHER_VARIABLE "=", strlen(LAUNCHER_VARIABLE) + 1) ||
+	       !strncmp(variable, STEP_LINE "=", strlen(STEP_LINE) + 1) ||
 	       !strncmp(variable, "STILLPOINT_CKPT=", 16) ||
 	       !strncmp(variable, "STILLPOINT_JOB=", 15);
 }
@@ -291,22 +313,25 @@ static char **port_environment(char *const *theirs)
 	return env;
 }
 
+/* @next: a restart to try, of child_judge(); NULL: none */
 static int port_start(struct port *port, struct port_launch *launch, bool anew,
-		      int64_t generation)
+		      const struct child_how *next)
 {
-	struct child_how how = {
-		.argv = launch->request.argv, .env = launch->env,
-		.directory = launch->request.directory, .fds = launch->fds, .anew = anew,
-		.generation = generation, .mask = port->mask, .pipe = port->pipe,
-	};
+	struct child_how how = next ? *next : (struct child_how) { .anew = anew };
 
+	how.argv = launch->request.argv;
+	how.env = launch->env;
+	how.directory = launch->request.directory;
+	how.fds = launch->fds;
+	how.mask = port->mask;
+	how.pipe = port->pipe;
 	return child_start(&launch->child, &how);
 }
 
 /* The batch job is to be held; the launch stays known, and is named by its launcher again. */
 static void port_hold(struct port *port, const struct port_launch *launch, const char *why)
 {
-	snprintf(port->hold, sizeof(port->hold), "%.180s %s", launch->child.name, why);
+	snprintf(port->hold, sizeof(port->hold), "%.120s %s", launch->child.name, why);
 }
 
 /* Take over request and descriptors of a launch; 0 or a negative errno. */
@@ -327,7 +352,7 @@ static int port_begin(struct port *port, struct request *request, const int fds[
 	}
 	snprintf(step, sizeof(step), "%s", request->name);
 	if (!named) {
-		err = port_name(port, request, step);
+		err = port_name(port, request, fds, step);
 		made = !err;
 	}
 	launch->env = port_environment(request->env);
@@ -335,6 +360,7 @@ static int port_begin(struct port *port, struct request *request, const int fds[
 	*request = (struct request) { 0 };
 	memcpy(launch->fds, fds, sizeof(launch->fds));
 	launch->launcher = launcher;
+	launch->child.requeues = port->requeues;
 	snprintf(launch->child.name, sizeof(launch->child.name), "%s%s", port->prefix, step);
 	port->launches[port->nr_launches++] = launch;
 	if (!err)
@@ -342,10 +368,16 @@ static int port_begin(struct port *port, struct request *request, const int fds[
 	if (!err)
 		err = port_write(port, launch->request.key, PORT_RUNS, step);
 	if (!err)
-		err = port_start(port, launch, !named && (port->first || port->restored), 0);
+		err = port_start(port, launch, !named && (port->first || port->restored), NULL);
 	/* The launch stays known, and is named by its launcher in the next run. */
 	if (err == -EBADMSG) {
 		port_hold(port, launch, CHILD_HIDDEN);
+		return 0;
+	}
+	if (err == -ENOTUNIQ) {
+		port->doubt = true;
+		snprintf(port->hold, sizeof(port->hold), "%.60s: " FIND_DOUBT,
+			 launch->request.argv[0]);
 		return 0;
 	}
 	if (err) {
@@ -446,21 +478,22 @@ static void port_over(struct port *port, size_t index, int status)
 static void port_judge(struct port *port, size_t index, int wait_status)
 {
 	struct port_launch *launch = port->launches[index];
-	int64_t older;
+	struct child_how next = { 0 };
 	int status;
 
-	switch (child_judge(&launch->child, wait_status, &status, &older)) {
+	switch (child_judge(&launch->child, wait_status, &status, &next)) {
 	case POLICY_DONE:
 		port_over(port, index, status);
 		break;
 	case POLICY_SAVED:
 		port->saved = true;
 		break;
+	case POLICY_AGAIN:
 	case POLICY_OLDER:
 		say_line("%s does not go on from generation %lld: trying %lld", launch->child.name,
-			 (long long)launch->child.generation, (long long)older);
-		if (port_start(port, launch, false, older))
-			port_hold(port, launch, "cannot be tried from an older generation");
+			 (long long)launch->child.generation, (long long)next.generation);
+		launch->next = next;
+		launch->next_ms = clock_monotonic_ms() + next.pause_ms;
 		break;
 	case POLICY_HOLD:
 		port_hold(port, launch, "cannot go on");
@@ -492,12 +525,33 @@ void port_watch(struct port *port)
 		struct port_launch *launch = port->launches[i];
 		struct pollfd gone = { .fd = launch->launcher, .events = POLLIN };
 
-		if (launch->launcher < 0 || launch->ended_by_us || !launch->child.pid ||
-		    poll(&gone, 1, 0) != 1)
+		if (launch->launcher >= 0 && !launch->ended_by_us && poll(&gone, 1, 0) == 1) {
+			launch->ended_by_us = true;
+			launch->next_ms = 0;
+			if (launch->child.pid)
+				kill(launch->child.pid, SIGTERM);
+		}
+		if (!launch->next_ms || clock_monotonic_ms() < launch->next_ms)
 			continue;
-		launch->ended_by_us = true;
-		kill(launch->child.pid, SIGTERM);
+		launch->next_ms = 0;
+		if (port_start(port, launch, false, &launch->next))
+			port_hold(port, launch, "cannot be tried again");
 	}
+}
+
+int64_t port_cost_ms(const struct port *port)
+{
+	int64_t cost = 0;
+	size_t i;
+
+	for (i = 0; i < port->nr_launches; i++) {
+		const struct child *child = &port->launches[i]->child;
+		struct saver_job job;
+
+		if (child->pid && !saver_find(child->name, &job) && job.newest)
+			cost += saver_cost_ms(job.job);
+	}
+	return cost;
 }
 
 size_t port_runs(const struct port *port)

@@ -32,6 +32,7 @@ struct port_launch;
  * @directory: where socket and files are
  * @prefix: of the names of ckptd's jobs: "slurm-CLUSTER-ID."
  * @first: the batch job was never requeued, so that no earlier job is meant by a new name
+ * @requeues: how often that was
  * @restored: the script goes on where it was, so that a new launch needs a name of its own
  * @mask: the signals that are blocked in launched jobs
  * @pipe: what SIGPIPE does in launched jobs
@@ -40,12 +41,14 @@ struct port_launch;
  * @nr_launches: number of @launches
  * @saved: a launch was saved by somebody else: all has to be saved
  * @asked_again: ckptd did not answer the last launch, which is asked for again
+ * @doubt: nobody knows which job a launch is, so that the script must begin anew, and name it
  * @hold: a launch can never go on: why the batch job is to be held; empty: none
  */
 struct port {
 	const char *directory;
 	char prefix[128];
 	bool first;
+	unsigned int requeues;
 	bool restored;
 	const sigset_t *mask;
 	const struct sigaction *pipe;
@@ -54,6 +57,7 @@ struct port {
 	size_t nr_launches;
 	bool saved;
 	bool asked_again;
+	bool doubt;
 	char hold[256];
 };
 
@@ -79,8 +83,11 @@ void port_take(struct port *port);
  */
 bool port_ended(struct port *port, pid_t pid, int wait_status);
 
-/* port_watch() - end launches whose launcher was killed */
+/* port_watch() - end launches whose launcher was killed, and try again what is due for that */
 void port_watch(struct port *port);
+
+/* port_cost_ms() - what checkpoints of all launches that run have taken at most; 0: unknown */
+int64_t port_cost_ms(const struct port *port);
 
 /* port_runs() - number of launches that run */
 size_t port_runs(const struct port *port);

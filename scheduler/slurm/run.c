@@ -20,7 +20,6 @@
 #include <string.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -28,23 +27,30 @@
 #include "scheduler/slurm/say.h"
 
 #define RARE_LOOKS	12	/* looks at the job for one at its nodes and its generations */
-#define OTHERS_MS	600000	/* for the other launches of the script to be saved */
-#define END_MS		900000	/* for a slurmctld that answers to requeue and end us */
-#define RUN_UNANSWERED	"ckptd of the node does not answer, and the job may be saved"
-#define REQUEUE_MS	10000	/* for Slurm to begin with a requeue that it has accepted */
+#define COSTS		2	/* checkpoints that there must be time for before the time limit */
+#define ASK_TRIES	3	/* of slurmctld, a second apart, when a run begins */
 
 /* ------------------------------------------------------------------- plan */
 
-/* True if the time limit of @plan is near: never sooner than after three quarters of it. */
-static bool limit_is_near(const struct run *run, const struct batch_plan *plan)
+/* Remember when the limit is reached: slurmctld may be away then, and clocks may be apart. */
+static void run_note_limit(struct run *run, const struct batch_plan *plan)
 {
-	int64_t margin = run->margin_ms / 1000;
+	run->limit_ms = plan->limit * 1000;
+	run->end_ms = clock_monotonic_ms() + plan->left * 1000;
+}
 
-	if (!plan->end)
+/* True if the time limit is near: never sooner than after three quarters of it. */
+static bool limit_is_near(const struct run *run)
+{
+	int64_t margin = run->margin_ms;
+
+	if (!run->limit_ms)
 		return false;
-	if (margin > plan->limit / 4)
-		margin = plan->limit / 4;
-	return plan->end - time(NULL) <= margin;
+	if (margin < COSTS * run->cost_ms)
+		margin = COSTS * run->cost_ms;
+	if (margin > run->limit_ms / 4)
+		margin = run->limit_ms / 4;
+	return run->end_ms - clock_monotonic_ms() <= margin;
 }
 
 /* True if the job shall leave a node, and Slurm would start it again; run->reason says which. */
@@ -62,6 +68,7 @@ static bool run_is_drained(struct run *run, const struct batch_plan *plan)
 static const char *reason_to_save(struct run *run)
 {
 	struct batch_plan plan;
+	int err;
 
 	run->moved = false;
 	if (*run->port.hold) {
@@ -70,12 +77,15 @@ static const char *reason_to_save(struct run *run)
 	}
 	if (launch_is_demanded(&run->launch) || run->port.saved)
 		return "another job of the script is saved";
-	if (batch_ask(run->id, &plan))
-		return NULL;
-	if (plan.preempted)
+	err = batch_ask(run->id, &plan);
+	if (!err)
+		run_note_limit(run, &plan);
+	if (!err && plan.preempted)
 		return "Slurm preempts the batch job";
-	if (limit_is_near(run, &plan))
+	if (err != -ESRCH && limit_is_near(run))
 		return "the time limit is near";
+	if (err)
+		return NULL;
 	run->moved = *plan.move && plan.requeue;
 	if (run->moved) {
 		snprintf(run->reason, sizeof(run->reason), "the job is to move to %s", plan.move);
@@ -84,14 +94,17 @@ static const char *reason_to_save(struct run *run)
 	return run_is_drained(run, &plan) ? run->reason : NULL;
 }
 
-/* Name a generation that was taken meanwhile in the comment of the batch job. */
+/* Name a generation that was taken meanwhile in the batch job's comment, and learn its cost. */
 static void run_tell_generation(struct run *run)
 {
 	struct saver_job job;
 	char text[96];
 
-	if (run->looks % RARE_LOOKS || saver_find(run->child.name, &job) || !job.runs ||
-	    job.newest <= run->told_generation)
+	if (run->looks % RARE_LOOKS || saver_find(run->child.name, &job) || !job.runs)
+		return;
+	/* The launches of a script are saved one after the other, and then the script. */
+	run->cost_ms = port_cost_ms(&run->port) + (job.newest ? saver_cost_ms(job.job) : 0);
+	if (job.newest <= run->told_generation)
 		return;
 	run->told_generation = job.newest;
 	snprintf(text, sizeof(text), "job %lld runs, generation %lld", (long long)job.job,
@@ -132,6 +145,14 @@ static void run_look(struct run *run)
 
 /* ------------------------------------------------------------------ child */
 
+/* Nobody wants the restart any more that was to be tried. */
+static void run_retry_ends(struct run *run, int signo)
+{
+	run->retry_ms = 0;
+	run->status = 128 + signo;
+	run->over = true;
+}
+
 void run_sleep(struct run *run, int64_t ms)
 {
 	struct pollfd fds[2] = { { .fd = run->signals, .events = POLLIN },
@@ -141,23 +162,32 @@ void run_sleep(struct run *run, int64_t ms)
 	if (ms > 0)
 		poll(fds, 2, (int)(ms > INT32_MAX ? INT32_MAX : ms));
 	while (read(run->signals, &info, sizeof(info)) == sizeof(info)) {
-		if (info.ssi_signo != SIGCHLD && run->child.pid)
+		if (info.ssi_signo == SIGCHLD)
+			continue;
+		if (run->child.pid)
 			kill(run->child.pid, (int)info.ssi_signo);
+		else if (run->retry_ms && info.ssi_signo != SIGUSR1 && info.ssi_signo != SIGUSR2)
+			run_retry_ends(run, (int)info.ssi_signo);
 	}
 	if (fds[1].revents)
 		port_take(&run->port);
 }
 
-static int run_start(struct run *run, int64_t generation)
+/* @next: a restart to try, of child_judge(); NULL: none */
+static int run_start(struct run *run, const struct child_how *next)
 {
-	struct child_how how = {
-		.argv = run->argv, .generation = generation, .mask = &run->before,
-		.pipe = &run->pipe,
-		/* Numbers of batch jobs may begin anew: only a requeued one was here before. */
-		.anew = !run->restarts, .rerun = run->script != NULL,
-	};
+	struct child_how how = next ? *next : (struct child_how) { 0 };
 	char text[256];
-	int err = child_start(&run->child, &how);
+	int err;
+
+	how.argv = run->argv;
+	how.mask = &run->before;
+	how.pipe = &run->pipe;
+	/* Numbers of batch jobs may begin anew: only a requeued one was here before. */
+	how.anew = !run->restarts;
+	how.rerun = run->script != NULL;
+	run->child.requeues = run->restarts;
+	err = child_start(&run->child, &how);
 
 	if (err)
 		return err;
@@ -183,9 +213,9 @@ static void run_judge_hold(struct run *run, const char *why)
 static void run_judge(struct run *run, int wait_status)
 {
 	char why[sizeof(run->hold)];
-	int64_t older;
+	struct child_how next = { 0 };
 
-	switch (child_judge(&run->child, wait_status, &run->status, &older)) {
+	switch (child_judge(&run->child, wait_status, &run->status, &next)) {
 	case POLICY_DONE:
 		run->over = true;
 		break;
@@ -193,12 +223,13 @@ static void run_judge(struct run *run, int wait_status)
 		/* By us, or by somebody's ckptctl checkpoint --kill; or lost: it has not ended. */
 		run->requeue = true;
 		break;
+	case POLICY_AGAIN:
 	case POLICY_OLDER:
 		say_line("job %lld does not go on from generation %lld: trying %lld",
 			 (long long)run->child.before.job, (long long)run->child.generation,
-			 (long long)older);
-		if (run_start(run, older))
-			run_judge_hold(run, "an older generation cannot be tried");
+			 (long long)next.generation);
+		run->retry = next;
+		run->retry_ms = clock_monotonic_ms() + next.pause_ms;
 		break;
 	case POLICY_HOLD:
 		snprintf(why, sizeof(why),
@@ -226,12 +257,26 @@ void run_reap(struct run *run)
 	}
 }
 
+/* Try the restart that is due, if one is; return when to look again. */
+static int64_t run_retry(struct run *run)
+{
+	if (run->retry_ms && clock_monotonic_ms() >= run->retry_ms) {
+		run->retry_ms = 0;
+		if (run_start(run, &run->retry))
+			run_judge_hold(run, "a restart cannot be tried again");
+	}
+	return run->retry_ms && run->retry_ms < run->next_ms ? run->retry_ms : run->next_ms;
+}
+
 /* Stay with the job until it has ended or is saved. */
 static void run_follow(struct run *run)
 {
+	int64_t next;
+
 	run->next_ms = clock_monotonic_ms() + run->look_ms;
 	for (;;) {
 		run_reap(run);
+		next = run_retry(run);
 		if (run->over || run->requeue)
 			return;
 		port_watch(&run->port);
@@ -240,149 +285,8 @@ static void run_follow(struct run *run)
 		     clock_monotonic_ms() >= run->again_ms))
 			run_look(run);
 		else
-			run_sleep(run, run->next_ms - clock_monotonic_ms());
+			run_sleep(run, next - clock_monotonic_ms());
 	}
-}
-
-/* Call the user's program, as `HOOK save` and `HOOK restart`; its failure changes nothing. */
-static void run_hook(struct run *run, const char *when)
-{
-	int wait_status = 0;
-	pid_t pid = run->hook ? fork() : 0;
-
-	if (!run->hook)
-		return;
-	if (!pid) {
-		sigprocmask(SIG_SETMASK, &run->before, NULL);
-		sigaction(SIGPIPE, &run->pipe, NULL);
-		execlp(run->hook, run->hook, when, NULL);
-		say_line("%s: %s", run->hook, strerror(errno));
-		_exit(127);
-	}
-	while (pid > 0 && waitpid(pid, &wait_status, 0) < 0 && errno == EINTR)
-		;
-	if (pid < 0 || wait_status)
-		say_line("%s %s has failed; going on", run->hook, when);
-}
-
-/* ---------------------------------------------------------------- requeue */
-
-/* Wait for the script's other jobs; the requeue would end those that are not saved. */
-static void wait_for_others(struct run *run)
-{
-	int64_t end = clock_monotonic_ms() + OTHERS_MS;
-
-	launch_demand(&run->launch);
-	launch_saved(&run->launch);
-	while (!launch_all_saved(&run->launch)) {
-		if (clock_monotonic_ms() >= end) {
-			say_line("other jobs of the script are not saved yet: requeued all the "
-				 "same");
-			return;
-		}
-		run_sleep(run, 500);
-	}
-}
-
-static const char *run_word(const struct saver_job *job)
-{
-	return job->lost ? "lost with a node" : "saved";
-}
-
-/* Tell that the batch job is saved and goes nowhere by itself. */
-static int run_stays(const struct run *run, const char *why)
-{
-	long long job = (long long)run->child.before.job;
-	struct saver_job saved = { 0 };
-
-	saver_find(run->child.name, &saved);
-	job = job ?: (long long)saved.job;
-	if (*run->hold)
-		say_line("%s", run->hold);
-	say_line("job %lld is %s, but batch job %u is not requeued: %s; to go on: ckptctl restart "
-		 "--attach %lld", job, run_word(&saved), run->id, why, job);
-	return RUN_FAILED;
-}
-
-/* Say what was requeued, here and in the job's comment. */
-static void run_tell(const struct run *run)
-{
-	struct saver_job saved = { 0 };
-	char text[768];
-
-	saver_find(run->child.name, &saved);
-	if (*run->hold)
-		snprintf(text, sizeof(text), "held: %.500s; scontrol release %u tries again",
-			 run->hold, run->id);
-	else
-		snprintf(text, sizeof(text), "job %lld %s, generation %lld",
-			 (long long)saved.job, run_word(&saved), (long long)saved.newest);
-	batch_comment(run->id, text);
-	if (*run->hold)
-		say_line("batch job %u is %s", run->id, text);
-	else
-		say_line("job %lld is %s, and batch job %u requeued", (long long)saved.job,
-			 run_word(&saved), run->id);
-}
-
-/* Slurm has counted a requeue: the run that it starts now must not be requeued in place of this. */
-static bool run_is_requeued(struct run *run, const struct batch_plan *plan)
-{
-	if (!run->counted)
-		run->requeues = plan->restarts;
-	run->counted = true;
-	return plan->restarts > run->requeues;
-}
-
-/*
- * Ask for the requeue until Slurm has it: slurmctld or munge may be away, and a slurmctld that is
- * killed forgets a requeue that it has not written down. True: refused, for @ret_why.
- */
-static bool run_is_refused(struct run *run, const char **ret_why)
-{
-	struct batch_plan plan = { .requeue = true };
-	int err = batch_ask(run->id, &plan);
-
-	if (err == -ESRCH || (!err && run_is_requeued(run, &plan)))
-		return false;
-	if (!plan.requeue) {
-		*ret_why = "Slurm must not requeue it (sbatch --requeue)";
-		return true;
-	}
-	*ret_why = "slurmctld does not answer";
-	if (!err)
-		err = batch_requeue(run->id, *run->hold, ret_why);
-	if (err == -EAGAIN && !run->away)
-		say_line("batch job %u is not requeued yet: %s; trying again", run->id, *ret_why);
-	run->away = err == -EAGAIN;
-	return err == -EPERM;
-}
-
-/* The job is saved; have Slurm start the script again, and wait for the end. */
-static int run_requeue(struct run *run)
-{
-	struct batch_plan plan = { .requeue = true };
-	const char *why = "";
-	int64_t began, left = END_MS;
-
-	if (run->launch.fd >= 0)
-		wait_for_others(run);
-	if (!*run->hold)
-		run_hook(run, "save");
-	batch_ask(run->id, &plan);
-	if (plan.requeue)
-		run_tell(run);
-	while (left > 0) {
-		began = clock_monotonic_ms();
-		if (run_is_refused(run, &why))
-			return run_stays(run, why);
-		run_sleep(run, run->away ? 1000 : REQUEUE_MS);
-		/* While slurmctld is away the script must not go on without its saved job. */
-		if (!run->away)
-			left -= clock_monotonic_ms() - began;
-	}
-	say_line("batch job %u is saved, and Slurm does not end it", run->id);
-	return RUN_FAILED;
 }
 
 /* ------------------------------------------------------------------- main */
@@ -417,7 +321,29 @@ static void run_hold_begin(struct run *run, int err)
 	const char *why = err == -EBADMSG ? "the job " CHILD_HIDDEN :
 			  err == -EHOSTDOWN ? RUN_UNANSWERED : strerror(-err);
 
-	snprintf(run->hold, sizeof(run->hold), "%s", why);
+	if (!*run->hold)
+		snprintf(run->hold, sizeof(run->hold), "%s", why);
+}
+
+/*
+ * The job that the batch job's comment names must be known here: an image directory that is not
+ * mounted looks like one without jobs. 0, or -ENODEV with run->hold.
+ */
+static int run_check_images(struct run *run)
+{
+	struct batch_plan plan = { 0 };
+	int i;
+
+	for (i = 0; run->restarts && i < ASK_TRIES && batch_ask(run->id, &plan) == -EAGAIN; i++)
+		run_sleep(run, 1000);
+	run->commented = plan.saved;
+	if (!plan.saved || saver_knows(plan.saved))
+		return 0;
+	snprintf(run->hold, sizeof(run->hold),
+		 "job %lld has checkpoints, and is not in the image directory of this node: is it "
+		 "mounted? (to begin anew all the same: scontrol update JobId=%u Comment=)",
+		 (long long)plan.saved, run->id);
+	return -ENODEV;
 }
 
 int run_hold(struct run *run, const char *why)
@@ -431,6 +357,8 @@ int run_main(struct run *run)
 	struct saver_job job;
 	int err = run_signals(run);
 
+	if (!err)
+		err = run_check_images(run);
 	run->port.mask = &run->before;
 	run->port.pipe = &run->pipe;
 	if (!err && run->restarts && run->hook &&
@@ -440,7 +368,7 @@ int run_main(struct run *run)
 	if (!err && run->script)
 		err = port_open(&run->port);
 	if (!err)
-		err = run_start(run, 0);
+		err = run_start(run, NULL);
 	if (err && run->restarts) {
 		run_hold_begin(run, err);
 	} else if (err) {

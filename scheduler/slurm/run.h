@@ -15,6 +15,8 @@
 #include "scheduler/slurm/port.h"
 #include "scheduler/slurm/script.h"
 
+/* Why nothing can begin. */
+#define RUN_UNANSWERED	"ckptd of the node does not answer, and the job may be saved"
 #define RUN_FAILED	1	/* exit status: nothing was launched, or saved and not requeued */
 
 /**
@@ -23,7 +25,11 @@
  * @restarts: how often Slurm has requeued it
  * @step: name of the launch
  * @look_ms: time between two questions to slurmctld
- * @margin_ms: how long before the time limit the job is saved
+ * @margin_ms: how long before the time limit the job is saved, at least
+ * @cost_ms: the longest of the job's last checkpoints; 0: unknown
+ * @most: hold the batch job rather than requeue it more often; 0: no bound
+ * @limit_ms: the time limit; 0: none, or not known
+ * @end_ms: when it is reached, of clock_monotonic_ms()
  * @hook: the user's program, called after a save and before a restart; NULL: none
  * @script: the batch script, if that is the job; NULL: a command of the script is
  * @argv: the command to launch
@@ -37,6 +43,9 @@
  * @signals: descriptor of @handled
  * @next_ms: when to look again
  * @again_ms: no save before that
+ * @retry: a restart to try at @retry_ms
+ * @retry_ms: 0: none is to be tried
+ * @commented: the job that the batch job's comment named when this run began; 0: none
  * @looks: looks at what Slurm plans so far
  * @told_generation: the generation that the batch job's comment names
  * @reason: why the job leaves a node
@@ -53,9 +62,13 @@
 struct run {
 	uint32_t id;
 	unsigned int restarts;
-	char step[LAUNCH_STEP_MAX];
+	char step[STEP_NAME_MAX];
 	int64_t look_ms;
 	int64_t margin_ms;
+	int64_t cost_ms;
+	unsigned int most;
+	int64_t limit_ms;
+	int64_t end_ms;
 	const char *hook;
 	const char *script;
 	char *const *argv;
@@ -68,6 +81,9 @@ struct run {
 	int signals;
 	int64_t next_ms;
 	int64_t again_ms;
+	struct child_how retry;
+	int64_t retry_ms;
+	int64_t commented;
 	unsigned int looks;
 	int64_t told_generation;
 	char reason[DRAIN_NAME + 32];
@@ -103,6 +119,17 @@ int run_hold(struct run *run, const char *why);
  * the user, and changes nothing for the job.
  */
 void run_save(struct run *run);
+
+/* run_hook() - call the user's program, as `HOOK save` and `HOOK restart`; it changes nothing */
+void run_hook(struct run *run, const char *when);
+
+/*
+ * run_requeue() - the job is saved, or @run->hold says why it cannot begin: have Slurm start the
+ * script again, and wait for the end
+ *
+ * Return: the exit status, if Slurm does not requeue the batch job.
+ */
+int run_requeue(struct run *run);
 
 /* run_can() - would a checkpoint be taken now? @why, of SAVER_WHY bytes: why not */
 bool run_can(struct run *run, char *why, unsigned int size);

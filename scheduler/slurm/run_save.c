@@ -100,6 +100,12 @@ static void run_save_script(struct run *run)
 	int64_t job;
 	bool script = run_script_can(run, &job, why, sizeof(why)), saved;
 
+	/* A launcher that has no name yet would be saved with the script, and start anew. */
+	if (run->port.doubt) {
+		snprintf(why, sizeof(why), "%s", run->port.hold);
+		script = false;
+	}
+
 	if (!script && (!launches || !job)) {
 		run_not_saved(run, run->child.name, why);
 		return;
@@ -129,6 +135,12 @@ void run_save(struct run *run)
 	char why[SAVER_WHY];
 
 	launch_demand(&run->launch);
+	if (run->retry_ms) {
+		/* It is saved: the next run tries again. */
+		run->retry_ms = 0;
+		run->requeue = true;
+		return;
+	}
 	if (run->script) {
 		run_save_script(run);
 		return;

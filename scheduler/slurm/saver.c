@@ -209,20 +209,133 @@ int saver_find(const char *name, struct saver_job *ret)
 	return saver_find_older(name, 0, ret);
 }
 
-int saver_find_patiently(const char *name, int64_t than, struct saver_job *ret)
+/* After @err, and a pause: is it worth asking again? */
+static bool saver_again(int err, int64_t begun)
 {
 	const struct timespec pause = { .tv_nsec = PAUSE_NS };
+
+	if (!err || err == -EPERM || clock_monotonic_ms() - begun >=
+	    (err == -EBUSY ? BUSY_MS : PATIENCE_MS))
+		return false;
+	nanosleep(&pause, NULL);
+	return true;
+}
+
+int saver_find_patiently(const char *name, int64_t than, struct saver_job *ret)
+{
 	int64_t begun = clock_monotonic_ms();
 	int err;
 
-	for (;;) {
+	do
 		err = saver_find_older(name, than, ret);
-		if (!err || err == -EPERM || clock_monotonic_ms() - begun >=
-		    (err == -EBUSY ? BUSY_MS : PATIENCE_MS))
-			return err;
-		nanosleep(&pause, NULL);
-	}
+	while (saver_again(err, begun));
+	return err;
 }
+
+/* ------------------------------------------------------- all jobs of a batch job */
+
+static int saver_all(bool patient, json_t **ret_result)
+{
+	int64_t begun = clock_monotonic_ms();
+	int err;
+
+	do
+		err = saver_result("ps", "{\"all\": true}", ret_result);
+	while (patient && saver_again(err, begun));
+	return err;
+}
+
+/* Does a launch of the job's name go on with it? One that Slurm has killed is not over. */
+static bool saver_waits(const json_t *job)
+{
+	const char *state = json_string_value(json_object_get(job, "state"));
+	int64_t status = json_integer_value(json_object_get(job, "exit_status"));
+
+	return !state || strcmp(state, "ended") || status == 128 + SIGTERM ||
+	       status == 128 + SIGKILL ||
+	       json_integer_value(json_object_get(job, "kill_signal")) == SIGTERM;
+}
+
+/* Take the job's name apart; false: it is none of @command, or another user's. */
+static bool saver_step(const json_t *job, const char *prefix, uint32_t command,
+		       struct step_job *ret)
+{
+	const char *name = json_string_value(json_object_get(job, "name"));
+	size_t len = strlen(prefix);
+
+	if (!name || strncmp(name, prefix, len) ||
+	    !step_parse(name + len, &ret->key, &ret->number) || ret->key.command != command ||
+	    json_integer_value(json_object_get(job, "uid")) != (json_int_t)geteuid())
+		return false;
+	ret->waits = saver_waits(job);
+	return true;
+}
+
+int saver_steps(const char *prefix, uint32_t command, bool patient, struct step_job **ret_jobs,
+		size_t *ret_nr)
+{
+	struct step_job step, *steps;
+	json_t *result, *jobs, *job;
+	size_t i, n, nr = 0;
+	int err = saver_all(patient, &result);
+
+	*ret_jobs = NULL;
+	*ret_nr = 0;
+	if (err)
+		return err;
+	jobs = json_object_get(result, "jobs");
+	steps = calloc(json_array_size(jobs) + 1, sizeof(*steps));
+	json_array_foreach(jobs, i, job) {
+		if (!steps || !saver_step(job, prefix, command, &step))
+			continue;
+		/* Ascending by job: a later one takes the place of one of the same name. */
+		for (n = 0; n < nr && (steps[n].number != step.number ||
+				       memcmp(&steps[n].key, &step.key, sizeof(step.key))); n++)
+			;
+		steps[n] = step;
+		nr += n == nr;
+	}
+	json_decref(result);
+	*ret_jobs = steps;
+	*ret_nr = nr;
+	return steps ? 0 : -ENOMEM;
+}
+
+int saver_knows(int64_t job)
+{
+	json_t *result, *row;
+	bool known;
+	size_t i;
+	int err = saver_all(true, &result);
+
+	if (err)
+		return err;
+	known = json_array_size(json_object_get(result, "unreadable")) > 0;
+	json_array_foreach(json_object_get(result, "jobs"), i, row)
+		known |= json_integer_value(json_object_get(row, "job")) == job;
+	json_decref(result);
+	return known;
+}
+
+int64_t saver_cost_ms(int64_t job)
+{
+	json_t *result, *row;
+	int64_t most = 0, ns;
+	char args[64];
+	size_t i;
+
+	snprintf(args, sizeof(args), "{\"job\": %lld, \"last\": 3}", (long long)job);
+	if (saver_result("stats", args, &result))
+		return 0;
+	json_array_foreach(json_object_get(result, "checkpoints"), i, row) {
+		ns = json_integer_value(json_object_get(row, "total_ns"));
+		most = ns > most ? ns : most;
+	}
+	json_decref(result);
+	return most / 1000000;
+}
+
+/* ---------------------------------------------------------------------- saving */
 
 /* Are all reasons against a checkpoint pipes that lead out of the job? */
 static bool saver_only_pipes(const struct ckpt *ckpt)

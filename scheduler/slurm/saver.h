@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "scheduler/slurm/step.h"
+
 #define SAVER_WHY	1024	/* bytes of ckptd's words for a failure */
 
 /**
@@ -57,6 +59,26 @@ int saver_find(const char *name, struct saver_job *ret);
  * Return: as saver_find(); at once -EPERM, if this user may not use ckptd.
  */
 int saver_find_patiently(const char *name, int64_t than, struct saver_job *ret);
+
+/*
+ * saver_steps() - the jobs of this user that step_print() has named for @command, behind @prefix
+ * @patient: ask again for half a minute
+ * @ret_jobs: to be freed, also where there is none; the newest of each name
+ *
+ * Return: as saver_find_patiently().
+ */
+int saver_steps(const char *prefix, uint32_t command, bool patient, struct step_job **ret_jobs,
+		size_t *ret_nr);
+
+/*
+ * saver_knows() - is there a record of @job?
+ *
+ * Return: 1, 0, or a negative errno as of saver_find_patiently(); 1 also if records cannot be read.
+ */
+int saver_knows(int64_t job);
+
+/* saver_cost_ms() - the longest of the last checkpoints of @job; 0: unknown */
+int64_t saver_cost_ms(int64_t job);
 
 /*
  * saver_check() and saver_save() wait half a minute for a ckptd that is not there or has no place.

@@ -161,6 +161,34 @@ def empty_paths(node):
 # ----------------------------------------------------------------- output
 
 @test
+def input_file(node):
+    """input from a file is the job's own file, which a checkpoint has, and no pipe from ckptctl;
+    what is read in part, or has no name any more, is a pipe"""
+    path = f'{node.base}/input'
+    text = 'abcdef' * 20000		# more than a pipe holds
+
+    def run(at=0, gone=False):
+        with open(path, 'w') as f:
+            f.write(text)
+        with open(path) as f:
+            os.lseek(f.fileno(), at, os.SEEK_SET)
+            if gone:
+                os.unlink(path)
+            done = ends(0, '', command(node, 'run', '--', 'cat', stdin=f))
+            rest = f.read()
+        job = max(node.jobs('--all'))
+        with open(f'{node.images}/{job}/job.json') as f:
+            record = f.read()
+        return done.stdout.decode() == text[at:], rest, path in record
+
+    equal(run(), (True, '', True), 'a file')
+    equal(run(at=2), (True, '', False), 'a file that is read from its middle')
+    equal(run(gone=True), (True, '', False), 'a file without a name')
+    equal(ends(0, '', command(node, 'run', '--', 'readlink', '/proc/self/fd/0')).stdout,
+          b'/dev/null\n', 'no input')
+
+
+@test
 def lost_output(node):
     """a command whose output is lost has failed"""
     equal(node.wait(node.run('true')), 0, 'status')

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Launches of one run of a batch script: their names, and who waits for whom.
+ * Launches of one run of a batch script: their numbers, and who waits for whom.
  *
  * Two struct launch stand for two processes: the locks belong to the open file.
  */
@@ -43,39 +43,41 @@ static int remove_directory(void **state)
 	return system(command);
 }
 
-static void test_step(void **state)
+/* Number of launches of @command so far; takes one more, @number. */
+static size_t claim(struct launch *launch, uint32_t command, uint32_t number)
 {
-	char *one[] = { (char *)"solver", (char *)"a b", NULL };
-	char *other[] = { (char *)"solver", (char *)"a", (char *)"b", NULL };
-	char first[LAUNCH_STEP_MAX], step[LAUNCH_STEP_MAX], hash[16];
+	struct step_claims claims;
+	size_t nr;
+
+	assert_int_equal(launch_lock_names(launch, command, &claims), 0);
+	nr = claims.nr;
+	if (nr)
+		assert_int_equal(claims.numbers[nr - 1], number - 1);
+	assert_int_equal(launch_claim(launch, command, number), 0);
+	launch_unlock_names(launch);
+	free(claims.numbers);
+	return nr;
+}
+
+static void test_claims(void **state)
+{
 	struct launch run, again, next;
 
 	assert_int_equal(launch_open(&run, 7, 0), 0);
-	assert_int_equal(launch_step(&run, one, first), 0);
-	snprintf(hash, sizeof(hash), "%s", first);
-	assert_int_equal(strlen(first), 10);
-	assert_string_equal(first + 8, "-0");
-	assert_int_equal(launch_step(&run, other, step), 0);
-	assert_string_not_equal(step, first);
-	assert_string_equal(step + 8, "-0");
-	/* the same command a second time, by another process of the run */
+	assert_int_equal(claim(&run, 0xab, 5), 0);
+	/* another command */
+	assert_int_equal(claim(&run, 0xb, 1), 0);
+	/* another process of the run */
 	assert_int_equal(launch_open(&again, 7, 0), 0);
-	assert_int_equal(launch_step(&again, one, step), 0);
-	assert_memory_equal(step, first, 8);
-	assert_string_equal(step + 8, "-1");
+	assert_int_equal(claim(&again, 0xab, 6), 1);
+	assert_int_equal(claim(&run, 0xab, 7), 2);
 	/* the next run of the script, and another job, begin anew */
 	assert_int_equal(launch_open(&next, 7, 1), 0);
-	assert_int_equal(launch_step(&next, one, step), 0);
-	assert_string_equal(step, first);
+	assert_int_equal(claim(&next, 0xab, 5), 0);
 	launch_close(&next);
 	assert_int_equal(launch_open(&next, 8, 0), 0);
-	assert_int_equal(launch_step(&next, one, step), 0);
-	assert_string_equal(step, first);
+	assert_int_equal(claim(&next, 0xab, 5), 0);
 	launch_close(&next);
-	/* elsewhere it is another one */
-	assert_int_equal(chdir("/"), 0);
-	assert_int_equal(launch_step(&run, one, step), 0);
-	assert_memory_not_equal(step, first, 8);
 	launch_close(&run);
 	launch_close(&again);
 }
@@ -125,26 +127,21 @@ static void test_tidy(void **state)
 /* Slurm has forgotten a start, and starts the script again as the same run. */
 static void test_started_twice(void **state)
 {
-	char *one[] = { (char *)"solver", NULL };
-	char first[LAUNCH_STEP_MAX], step[LAUNCH_STEP_MAX];
 	struct launch run, again;
 
 	setenv("SLURM_TASK_PID", "100", 1);
 	assert_int_equal(launch_open(&run, 11, 2), 0);
-	assert_int_equal(launch_step(&run, one, first), 0);
+	assert_int_equal(claim(&run, 3, 0), 0);
 	launch_close(&run);
 	setenv("SLURM_TASK_PID", "200", 1);
 	assert_int_equal(launch_open(&again, 11, 2), 0);
-	assert_int_equal(launch_step(&again, one, step), 0);
-	assert_string_equal(step, first);
-	assert_int_equal(launch_step(&again, one, step), 0);
-	assert_string_equal(step + 8, "-1");
+	assert_int_equal(claim(&again, 3, 0), 0);
+	assert_int_equal(claim(&again, 3, 1), 1);
 	/* steps of srun count together, whatever their first processes are */
 	setenv("SLURM_STEP_ID", "0", 1);
-	assert_int_equal(launch_step(&again, one, first), 0);
+	assert_int_equal(claim(&again, 3, 0), 0);
 	setenv("SLURM_TASK_PID", "300", 1);
-	assert_int_equal(launch_step(&again, one, step), 0);
-	assert_string_not_equal(step, first);
+	assert_int_equal(claim(&again, 3, 1), 1);
 	launch_close(&again);
 	unsetenv("SLURM_STEP_ID");
 	unsetenv("SLURM_TASK_PID");
@@ -216,7 +213,7 @@ static void test_given_directory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_step),
+		cmocka_unit_test(test_claims),
 		cmocka_unit_test(test_tidy),
 		cmocka_unit_test(test_started_twice),
 		cmocka_unit_test(test_saved),

@@ -52,6 +52,36 @@ static void test_restart_refused(void **state)
 	assert_int_equal(policy_decide(&facts), POLICY_HOLD);
 }
 
+/* A ckptd of another node is not there yet: the newest generation is worth another try. */
+static void test_restart_again(void **state)
+{
+	struct policy_facts facts = { .saved = true, .restarted = true, .status = POLICY_FAILED,
+				      .before = 4, .newest = 4, .older = 3 };
+
+	assert_int_equal(policy_decide(&facts), POLICY_AGAIN);
+	facts.again = POLICY_RETRIES;
+	assert_int_equal(policy_decide(&facts), POLICY_OLDER);
+	/* one that was lost with a node, the same */
+	facts.again = 0;
+	facts.saved = false;
+	facts.gone = facts.lost = true;
+	assert_int_equal(policy_decide(&facts), POLICY_AGAIN);
+	facts.gone = facts.lost = false;
+	facts.saved = true;
+	/* nothing was restarted */
+	facts.restarted = false;
+	assert_int_equal(policy_decide(&facts), POLICY_OLDER);
+	facts.restarted = true;
+	/* what was refused by name stays refused */
+	facts.again = 0;
+	facts.status = 3;
+	assert_int_equal(policy_decide(&facts), POLICY_OLDER);
+	/* the job began */
+	facts.saved = false;
+	facts.status = 128 + SIGSEGV;
+	assert_int_equal(policy_decide(&facts), POLICY_OLDER);
+}
+
 static void test_restart_crashes(void **state)
 {
 	static const int crashes[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGSYS };
@@ -94,10 +124,21 @@ static void test_lost_with_a_node(void **state)
 	assert_int_equal(policy_decide(&facts), POLICY_SAVED);
 	facts.restarted = true;
 	assert_int_equal(policy_decide(&facts), POLICY_SAVED);
+	/* without a generation of this run, too, as Slurm would do; not for ever */
 	facts.before = 1;
-	assert_int_equal(policy_decide(&facts), POLICY_DONE);
+	assert_int_equal(policy_decide(&facts), POLICY_SAVED);
+	facts.requeues = POLICY_REQUEUES;
+	assert_int_equal(policy_decide(&facts), POLICY_HOLD);
 	facts.newest = 2;
 	assert_int_equal(policy_decide(&facts), POLICY_SAVED);
+	/* soon after a restart, but with a generation of this run */
+	facts.ran_ms = 100;
+	assert_int_equal(policy_decide(&facts), POLICY_SAVED);
+	facts.before = 2;
+	facts.requeues = 0;
+	/* soon after a restart it may be the restart's fault */
+	assert_int_equal(policy_decide(&facts), POLICY_HOLD);
+	facts.ran_ms = 100 * POLICY_SOON_MS;
 	/* it is not known that its ranks have ended */
 	facts.gone = false;
 	assert_int_equal(policy_decide(&facts), POLICY_DONE);
@@ -116,11 +157,13 @@ static void test_saved_stays(void **state)
 				      .newest = 3, .older = 2 };
 
 	/* a generation that was there is not listed: that is no reason to go back to another one */
+	assert_int_equal(policy_decide(&facts), POLICY_AGAIN);
+	facts.again = POLICY_RETRIES;
 	assert_int_equal(policy_decide(&facts), POLICY_HOLD);
 	facts.newest = 8;
 	assert_int_equal(policy_decide(&facts), POLICY_OLDER);
 	/* no generation can be read: nothing was restarted */
-	facts = (struct policy_facts) { .saved = true, .status = 1 };
+	facts = (struct policy_facts) { .saved = true, .status = 1, .again = POLICY_RETRIES };
 	assert_int_equal(policy_decide(&facts), POLICY_HOLD);
 }
 
@@ -142,6 +185,7 @@ int main(void)
 		cmocka_unit_test(test_own_end),
 		cmocka_unit_test(test_saved),
 		cmocka_unit_test(test_restart_refused),
+		cmocka_unit_test(test_restart_again),
 		cmocka_unit_test(test_restart_crashes),
 		cmocka_unit_test(test_lost),
 		cmocka_unit_test(test_lost_with_a_node),

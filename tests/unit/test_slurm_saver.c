@@ -216,6 +216,66 @@ static void test_save_waits(void **state)
 	daemon_end();
 }
 
+/* Which jobs are launches of one command, and which of them wait to go on. */
+static void test_steps(void **state)
+{
+	static const char row[] = "{\"job\": %d, \"name\": \"slurm-c-1.%s\", \"uid\": %u, "
+				  "\"state\": \"%s\", \"exit_status\": %d}";
+	char text[2048] = "{\"ok\": true, \"result\": {\"jobs\": [";
+	const struct answer answers[] = { { "\"verb\":\"ps\"", BUSY }, { "\"verb\":\"ps\"", text },
+					  { NULL } };
+	static const struct {
+		const char *name, *state;
+		int status;
+	} rows[] = {
+		{ "000000ab-0-0001000000000000", "ended", 3 },
+		{ "000000ab-1-0002000000000000", "saved", 0 },
+		{ "000000ab-2-0002000000000000", "ended", 137 },
+		{ "000000ac-0-0001000000000000", "saved", 0 },
+		{ "script", "saved", 0 },
+		{ "000000ab-0-0001000000000000", "lost", 0 },
+	};
+	struct step_job *steps;
+	size_t nr, i;
+
+	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		size_t len = strlen(text);
+
+		snprintf(text + len, sizeof(text) - len, row, (int)i + 1, rows[i].name, geteuid(),
+			 rows[i].state, rows[i].status);
+		strcat(text, i < 5 ? "," : "]}}");
+	}
+	daemon_start(answers);
+	assert_int_equal(saver_steps("slurm-c-1.", 0xab, true, &steps, &nr), 0);
+	daemon_end();
+	assert_int_equal(nr, 3);
+	/* started anew as job 6 */
+	assert_int_equal(steps[0].number, 0);
+	assert_true(steps[0].waits);
+	assert_int_equal(steps[1].number, 1);
+	assert_int_equal(steps[1].key.line, 2);
+	assert_true(steps[1].waits);
+	/* Slurm has killed it */
+	assert_true(steps[2].waits);
+	free(steps);
+}
+
+static void test_knows(void **state)
+{
+	const struct answer answers[] = {
+		{ "\"verb\":\"ps\"", jobs("saved") }, { "\"verb\":\"ps\"", jobs("saved") },
+		{ "\"verb\":\"stats\"", "{\"ok\": true, \"result\": {\"checkpoints\": ["
+		  "{\"total_ns\": 9000000}, {\"total_ns\": 70000000000}, {}]}}" },
+		{ NULL },
+	};
+
+	daemon_start(answers);
+	assert_int_equal(saver_knows(7), 1);
+	assert_int_equal(saver_knows(6), 0);
+	assert_int_equal(saver_cost_ms(7), 70000);
+	daemon_end();
+}
+
 static struct child restarted_child(void)
 {
 	return (struct child) {
@@ -231,14 +291,14 @@ static void test_judge(void **state)
 		{ "\"verb\":\"list\"", three }, { NULL },
 	};
 	struct child child = restarted_child();
-	int64_t older = 0;
+	struct child_how next = { 0 };
 	int status;
 
 	daemon_start(answers);
-	assert_int_equal(child_judge(&child, EXITED(3), &status, &older), POLICY_OLDER);
+	assert_int_equal(child_judge(&child, EXITED(3), &status, &next), POLICY_OLDER);
 	daemon_end();
 	assert_int_equal(status, 3);
-	assert_int_equal(older, 3);
+	assert_int_equal(next.generation, 3);
 }
 
 /* The job had been killed, its restart is refused, and ckptd has it as killed still. */
@@ -248,17 +308,17 @@ static void test_judge_refused(void **state)
 		{ "\"verb\":\"ps\"", jobs("ended") }, { "\"verb\":\"list\"", three }, { NULL },
 	};
 	struct child child = restarted_child();
-	int64_t older = 0;
+	struct child_how next = { 0 };
 	int status;
 
 	daemon_start(answers);
-	assert_int_equal(child_judge(&child, EXITED(3), &status, &older), POLICY_OLDER);
+	assert_int_equal(child_judge(&child, EXITED(3), &status, &next), POLICY_OLDER);
 	daemon_end();
-	assert_int_equal(older, 3);
+	assert_int_equal(next.generation, 3);
 	/* it was restarted, and was killed once more */
 	child = restarted_child();
 	daemon_start(answers);
-	assert_int_equal(child_judge(&child, EXITED(137), &status, &older), POLICY_DONE);
+	assert_int_equal(child_judge(&child, EXITED(137), &status, &next), POLICY_DONE);
 	daemon_end();
 }
 
@@ -270,7 +330,7 @@ static void test_judge_told(void **state)
 		{ "\"verb\":\"ps\"", told }, { "\"verb\":\"list\"", three }, { NULL },
 	};
 	struct child child = restarted_child();
-	int64_t older = 0;
+	struct child_how next = { 0 };
 	int status;
 
 	snprintf(told, sizeof(told),
@@ -278,9 +338,9 @@ static void test_judge_told(void **state)
 		 "\"uid\": %u, \"state\": \"ended\", \"exit_status\": 0, \"kill_signal\": 15}]}}",
 		 geteuid());
 	daemon_start(answers);
-	assert_int_equal(child_judge(&child, EXITED(3), &status, &older), POLICY_OLDER);
+	assert_int_equal(child_judge(&child, EXITED(3), &status, &next), POLICY_OLDER);
 	daemon_end();
-	assert_int_equal(older, 3);
+	assert_int_equal(next.generation, 3);
 }
 
 static void test_judge_unanswered(void **state)
@@ -290,14 +350,14 @@ static void test_judge_unanswered(void **state)
 		{ "\"verb\":\"ps\"", jobs("saved") }, { "\"verb\":\"list\"", REFUSED }, { NULL },
 	};
 	struct child child = restarted_child();
-	int64_t older;
+	struct child_how next = { 0 };
 	int status;
 
 	daemon_start(no_job);
-	assert_int_equal(child_judge(&child, EXITED(137), &status, &older), POLICY_UNKNOWN);
+	assert_int_equal(child_judge(&child, EXITED(137), &status, &next), POLICY_UNKNOWN);
 	daemon_end();
 	daemon_start(no_generation);
-	assert_int_equal(child_judge(&child, EXITED(137), &status, &older), POLICY_UNKNOWN);
+	assert_int_equal(child_judge(&child, EXITED(137), &status, &next), POLICY_UNKNOWN);
 	daemon_end();
 }
 
@@ -310,11 +370,11 @@ static void test_judge_other_job(void **state)
 	struct child child = {
 		.name = "slurm-c-1.x", .before = { .job = 6, .newest = 9 },
 	};
-	int64_t older;
+	struct child_how next = { 0 };
 	int status;
 
 	daemon_start(answers);
-	assert_int_equal(child_judge(&child, EXITED(137), &status, &older), POLICY_SAVED);
+	assert_int_equal(child_judge(&child, EXITED(137), &status, &next), POLICY_SAVED);
 	daemon_end();
 }
 
@@ -383,15 +443,15 @@ static void test_judge_hidden(void **state)
 		{ "\"verb\":\"ps\"", jobs_and_unreadable("", 7) }, { NULL },
 	};
 	struct child child = { .name = "slurm-c-1.x" };
-	int64_t older;
+	struct child_how next = { 0 };
 	int status;
 
 	daemon_start(answers);
-	assert_int_equal(child_judge(&child, EXITED(137), &status, &older), POLICY_UNKNOWN);
+	assert_int_equal(child_judge(&child, EXITED(137), &status, &next), POLICY_UNKNOWN);
 	daemon_end();
 	/* a command that made no job */
 	daemon_start(answers);
-	assert_int_equal(child_judge(&child, EXITED(127), &status, &older), POLICY_DONE);
+	assert_int_equal(child_judge(&child, EXITED(127), &status, &next), POLICY_DONE);
 	daemon_end();
 }
 
@@ -405,14 +465,14 @@ static void test_judge_lost(void **state)
 		{ "\"verb\":\"ps\"", jobs("running") }, { "\"verb\":\"list\"", three }, { NULL },
 	};
 	struct child child = { .name = "slurm-c-1.x" };
-	int64_t older;
+	struct child_how next = { 0 };
 	int status;
 
 	daemon_start(answers);
-	assert_int_equal(child_judge(&child, EXITED(137), &status, &older), POLICY_SAVED);
+	assert_int_equal(child_judge(&child, EXITED(137), &status, &next), POLICY_SAVED);
 	daemon_end();
 	daemon_start(running);
-	assert_int_equal(child_judge(&child, EXITED(137), &status, &older), POLICY_DONE);
+	assert_int_equal(child_judge(&child, EXITED(137), &status, &next), POLICY_DONE);
 	daemon_end();
 }
 
@@ -478,8 +538,9 @@ static void test_port_name_waits(void **state)
 	const struct answer none[] = {
 		{ "\"verb\":\"ps\"", "{\"ok\": true, \"result\": {\"jobs\": []}}" }, { NULL },
 	};
+	const char *unreadable = jobs_and_unreadable("", 3);
 	const struct answer hidden[] = {
-		{ "\"verb\":\"ps\"", jobs_and_unreadable("", 3) }, { NULL },
+		{ "\"verb\":\"ps\"", unreadable }, { "\"verb\":\"ps\"", unreadable }, { NULL },
 	};
 	const struct sigaction pipe = { .sa_handler = SIG_DFL };
 	struct port port = {
@@ -529,6 +590,8 @@ int main(void)
 		cmocka_unit_test(test_asked_again),
 		cmocka_unit_test(test_generations_unknown),
 		cmocka_unit_test(test_save_waits),
+		cmocka_unit_test(test_steps),
+		cmocka_unit_test(test_knows),
 		cmocka_unit_test(test_judge),
 		cmocka_unit_test(test_judge_refused),
 		cmocka_unit_test(test_judge_told),

@@ -234,6 +234,91 @@ def several_launches(node):
 
 
 @test
+def exchanged_launches(node):
+    """two launches that differ in their files alone come in another order after the requeue: each
+    goes on with its own output"""
+    batch = Batch(node)
+    job = batch.submit(f"run() {{ {RUN} -- sh -c '{COUNT}' '' >>$1; }}\n"
+                       'set a b; [ "${SLURM_RESTART_COUNT:-0}" = 0 ] || set b a\n'
+                       'run $1 & sleep 4; run $2 & wait; wait', '-n', '2')
+    for _ in range(2):
+        batch.grows('a')
+        batch.grows('b')
+        batch.preempt(job)
+    batch.grows('a')
+    batch.grows('b')
+    batch.touch('stop')
+    batch.wait_state(job, 'COMPLETED')
+    counted(batch.read('a'))
+    counted(batch.read('b'))
+    equal(len(node.jobs('--all')), 2, 'jobs of ckptd')
+
+
+@test
+def skipped_step(node):
+    """a script that skips what it has done: its second step is not taken for the first"""
+    batch = Batch(node)
+    job = batch.submit("for s in one two; do [ ! -e $s.done ] || continue\n"
+                       f"echo $s >which; {RUN} -- sh -c 'w=$(cat which); i=0; "
+                       'until [ -e stop.$w ]; do echo $w$i; i=$((i+1)); sleep 0.1; done\' >>$s\n'
+                       'touch $s.done; done')
+    batch.grows('one')
+    batch.touch('stop.one')
+    batch.grows('two')
+    for _ in range(2):
+        batch.preempt(job)
+        batch.grows('two')
+    batch.touch('stop.two')
+    batch.wait_state(job, 'COMPLETED')
+    for name in ('one', 'two'):
+        lines = batch.read(name).split()
+        equal(lines, [f'{name}{i}' for i in range(len(lines))], f'output of {name}')
+    equal(len(node.jobs('--all')), 2, 'jobs of ckptd')
+
+
+@test
+def input_from_a_file(node):
+    """a program that reads a file as its standard input goes on in the middle of that"""
+    batch = Batch(node)
+    want = ''.join(f'line {n}\n' for n in range(200))
+    with open(f'{batch.dir}/input', 'w') as f:
+        f.write(want)
+    job = batch.submit(f"{RUN} -- sh -c 'while read l; do echo $l; sleep 0.1; done' <input")
+    batch.grows(lines=30)
+    batch.preempt(job)
+    batch.wait_state(job, 'COMPLETED')
+    equal(batch.read(), want, 'output')
+
+
+@test
+def images_not_mounted(node):
+    """a saved job that is not in the image directory is held, also when it is released, until the
+    directory is there again"""
+    batch = Batch(node)
+    job = batch.submit(f"{RUN} -- sh -c '{COUNT}' ''")
+    batch.grows()
+    high = batch.alice('sbatch', '--parsable', '--exclusive', '-p', 'high', '-o', 'high', '--wrap',
+                       'sleep 10').stdout.strip()
+    batch.wait_state(high, 'RUNNING')
+    os.rename(f'{node.images}/1', f'{node.base}/kept')
+    for _ in range(2):
+        batch.wait('the job to be held', 240, lambda: 'held' in batch.show(job)['Reason'].lower())
+        text = batch.alice('scontrol', 'show', 'job', job).stdout
+        check('job 1 has checkpoints, and is not in the image directory' in text, text)
+        restarts = batch.show(job)['Restarts']
+        batch.alice('scontrol', 'release', job)
+        batch.wait('the next run', 120, lambda: batch.show(job)['Restarts'] != restarts)
+    batch.wait('the job to be held', 240, lambda: 'held' in batch.show(job)['Reason'].lower())
+    os.rename(f'{node.base}/kept', f'{node.images}/1')
+    batch.alice('scontrol', 'release', job)
+    batch.wait_state(job, 'RUNNING')
+    batch.grows()
+    batch.touch('stop')
+    batch.wait_state(job, 'FAILED')
+    counted(batch.read())
+
+
+@test
 def job_array(node):
     """both jobs of an array are preempted together, and each goes on with its own output"""
     batch = Batch(node)
@@ -252,6 +337,28 @@ def job_array(node):
 
 
 @test
+def array_not_requeued(node):
+    """a job of an array that is saved and must not be requeued is ended alone"""
+    batch = Batch(node)
+    array = batch.submit(f"{RUN} -- sh -c '{COUNT}' ''; echo behind", '--array=0-1',
+                         '--no-requeue', '-o', 'out%a')
+    for name in ('out0', 'out1'):
+        batch.grows(name)
+    tasks = {batch.show(f'{array}_{n}')['JobId']: f'{array}_{n}' for n in (0, 1)}
+    jobs = {job['name'].split('.')[0].split('-')[-1]: number
+            for number, job in node.jobs().items()}
+    equal(sorted(jobs), sorted(tasks), 'batch jobs')
+    # one of the two has the number of the array
+    for leader in (array, next(t for t in tasks if t != array)):
+        node.ctl('checkpoint', '--kill', str(jobs[leader]))
+        batch.wait_state(tasks[leader], 'CANCELLED')
+        if leader == array:
+            other = next(t for t in tasks if t != array)
+            equal(batch.show(tasks[other])['JobState'], 'RUNNING', 'the other')
+    check('behind' not in batch.read('out0') + batch.read('out1'), 'a script went on')
+
+
+@test
 def time_limit(node):
     """a job that is near its time limit is saved, requeued and goes on"""
     batch = Batch(node)
@@ -267,12 +374,14 @@ def time_limit(node):
 
 @test
 def not_requeued(node):
-    """a job that Slurm must not requeue is saved as well, and it is said how to go on"""
+    """a job that Slurm must not requeue is saved as well, and it is said how to go on; its script
+    does not go on behind it"""
     batch = Batch(node)
-    job = batch.submit(f"{RUN} -- sh -c '{COUNT}' ''", '--no-requeue')
+    job = batch.submit(f"{RUN} -- sh -c '{COUNT}' ''; echo behind >&2", '--no-requeue')
     batch.grows()
     batch.alice('sbatch', '--exclusive', '-p', 'high', '-o', 'high', '--wrap', 'true')
-    batch.wait_state(job, 'FAILED', 'PREEMPTED')
+    batch.wait_state(job, 'CANCELLED', 'PREEMPTED')
+    check('behind' not in batch.read('out.err'), batch.read('out.err'))
     check('must not requeue it' in batch.read('out.err'), batch.read('out.err'))
     equal([j['state'] for j in node.jobs('--all').values()], ['saved'], 'state')
     batch.touch('stop')
