@@ -14,7 +14,8 @@
  *
  * Files that a parked thread closes are let go only when its task works run, which would be when
  * the thread leaves the park. So a thread that has emptied its process runs them at once: locks,
- * ports and names of these files must be free before user space opens the files again.
+ * ports and names of these files must be free before user space opens the files again. A freeze of
+ * another context waits: its park is none of the works that run here.
  */
 #include <linux/fdtable.h>
 #include <linux/mm.h>
@@ -23,7 +24,6 @@
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
-#include <linux/task_work.h>
 #include <linux/time64.h>
 
 #include "capture.h"
@@ -98,7 +98,7 @@ static int ckpt_rollback_empty(struct ckpt_thread *thread, void *unused)
 	err = side->keeps ? 0 : vm_munmap(0, TASK_SIZE_MAX);
 	if (err)
 		return err;
-	ckpt_k(task_work_run)();
+	ckpt_thread_run_others();
 	return 0;
 }
 

@@ -328,6 +328,21 @@ static void ckpt_thread_mend(struct callback_head *work)
 	module_put(THIS_MODULE);
 }
 
+static bool ckpt_thread_match_others(struct callback_head *work, void *unused)
+{
+	return work->func != ckpt_thread_work && work->func != ckpt_thread_mend;
+}
+
+void ckpt_thread_run_others(void)
+{
+	struct callback_head *work;
+
+	while ((work = ckpt_k(task_work_cancel_match)(current, ckpt_thread_match_others, NULL))) {
+		work->func(work);
+		cond_resched();
+	}
+}
+
 void ckpt_thread_enlist(struct ckpt_thread *thread, struct ckpt_ctx *ctx,
 			struct task_struct *task)
 {

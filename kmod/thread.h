@@ -103,6 +103,13 @@ int ckpt_thread_wait(struct ckpt_thread *thread);
 /* Post an action and wait for it. */
 int ckpt_thread_run(struct ckpt_thread *thread, ckpt_action_fn fn, void *arg);
 
+/*
+ * In an action: run the caller's task works that are not ours, such as the ends of closed files. A
+ * park that another context has queued waits until the caller leaves this one: that park would stop
+ * the caller in the middle of the action, and the other context would capture a half-made process.
+ */
+void ckpt_thread_run_others(void);
+
 /* Wait until the parked thread is off its CPU, so that regsets and registers may be touched. */
 int ckpt_thread_settle(struct ckpt_thread *thread);
 bool ckpt_thread_is_parked(struct ckpt_thread *thread);

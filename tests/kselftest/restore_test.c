@@ -484,6 +484,7 @@ int main(int argc, char **argv)
 		{ "zombie", test_zombie },
 		{ "tty", test_tty }, { "rseq", test_rseq }, { "rollback", test_rollback },
 		{ "rollback_lost", test_rollback_lost }, { "rollback_keep", test_rollback_keep },
+		{ "rollback_dumped", test_rollback_dumped },
 		{ "fuzz", test_fuzz },
 	};
 	unsigned int i;

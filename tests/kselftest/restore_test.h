@@ -49,6 +49,7 @@ void test_locks(void);
 void test_rollback(void);
 void test_rollback_lost(void);
 void test_rollback_keep(void);
+void test_rollback_dumped(void);
 /* restore_test_fuzz.c */
 void test_fuzz(void);
 

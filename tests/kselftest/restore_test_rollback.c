@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -234,6 +235,77 @@ void test_rollback_lost(void)
 	tap_is(rig_command(&rig, CKPT_IOC_THAW, &thaw), 0, "THAW");
 	tap_ok(proc_state(pid) == 'T', "the process is stopped as before");
 	kill(pid, SIGKILL);
+	rig_close(&rig);
+	unlink(LOCKED);
+}
+
+/* A second dump of the same process, in a context and a thread of its own. */
+struct second_dump {
+	pthread_t thread;
+	pid_t pid;
+	int ctx;
+	int ret;		/* of FREEZE */
+	volatile int begins;	/* FREEZE is next */
+	volatile int commits;	/* set by the rollback, just before its commit */
+	bool early;		/* FREEZE returned before that */
+};
+
+static void *second_dump_main(void *arg)
+{
+	struct second_dump *dump = arg;
+	struct ckpt_target target = {
+		.size = sizeof(target), .nr_roots = 1, .roots = (uintptr_t)&dump->pid,
+	};
+	struct ckpt_freeze freeze = {
+		.size = sizeof(freeze), .timeout_ms = 60000, .max_pause_ms = 60000,
+	};
+
+	if (!ioctl(dump->ctx, CKPT_IOC_TARGET, &target)) {
+		dump->begins = 1;
+		dump->ret = ioctl(dump->ctx, CKPT_IOC_FREEZE, &freeze) ? -errno : 0;
+		dump->early = !dump->commits;
+	}
+	close(dump->ctx);	/* thaws */
+	return NULL;
+}
+
+static void second_dump_begin(struct second_dump *dump, pid_t pid)
+{
+	*dump = (struct second_dump){ .pid = pid, .ret = -ENOTRECOVERABLE };
+	dump->ctx = open(CKPT_DEVICE, O_RDWR | O_CLOEXEC);
+	tap_is(pthread_create(&dump->thread, NULL, second_dump_main, dump), 0, "a second dump");
+	tap_ok(wait_until(&dump->begins, 1), "it begins to freeze");
+	usleep(300000 * slow());	/* its parks are queued */
+}
+
+/*
+ * A dump that begins while a rollback holds the threads gets them when the rollback lets them go,
+ * and not when they have been emptied. The first attempts of its freeze take 200, 400, 800 and
+ * 1600 ms, so the rollback nearly always meets one of them.
+ */
+void test_rollback_dumped(void)
+{
+	struct ckpt_rollback rollback = {};
+	struct second_dump dump;
+	struct rig rig;
+	pid_t pid;
+
+	tap_note("rollback of what a second dump waits for");
+	capture_old(&rig, false);
+	pid = rig.helpers[0].pid;
+	second_dump_begin(&dump, pid);
+	tap_is(rig_command(&rig, CKPT_IOC_ROLLBACK, &rollback), 0, "ROLLBACK");
+	tap_ok(!is_locked(), "the lock is free");
+	fill(&rig, pid);
+	rig.shared->exit_code = 43;
+	dump.commits = 1;
+	tap_is(rig_commit(&rig), 0, "commit");
+	pthread_join(dump.thread, NULL);
+	tap_is(dump.ret, 0, "the second dump freezes it");
+	tap_ok(!dump.early, "after the commit");
+	tap_ok(wait_until(&rig.shared->ready, 1), "the program runs");
+	rig.shared->go = 1;
+	tap_is(wait_exit(pid), 43 << 8, "the process ends as the program says");
 	rig_close(&rig);
 	unlink(LOCKED);
 }
