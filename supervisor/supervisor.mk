@@ -155,6 +155,8 @@ $(call unit_test,tests/unit/test_device_store,tests/unit/test_device_store.c,$(C
 $(call unit_test,tests/unit/test_device_peers,tests/unit/test_device_peers.c \
 	tests/unit/peer_fixture.c,$(CKPTD_LIBS) $(foreach f,nodes_peer nodes_asks nodes_list,\
 		-Wl$(comma)--wrap=$(f)))
+$(call unit_test,tests/unit/test_anomaly,tests/unit/test_anomaly.c supervisor/iotrace/anomaly.c \
+	supervisor/iotrace/dbscan.c,-lm)
 $(call unit_test,tests/unit/test_iotrace,tests/unit/test_iotrace.c,$(CKPTD_LIBS))
 $(call unit_test,tests/unit/test_io_ask,tests/unit/test_io_ask.c tests/unit/peer_fixture.c,\
 	$(CKPTD_LIBS) $(foreach f,nodes_peer nodes_asks nodes_list request_answer,\
