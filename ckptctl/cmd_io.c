@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ckptctl io: what a job reads and writes (report), which jobs do most (top), and whether a job is
- * watched (watch).
+ * ckptctl io: what a job reads and writes (report), which phases were slow and why (anomalies),
+ * which jobs do most (top), and whether a job is watched (watch).
  *
  * Prints what the daemon answers, and adds nothing but the units: judgements on a job's I/O are
  * the daemon's (supervisor/iotrace/portrait.c). Names of files are the job's, and printed without
@@ -12,9 +12,18 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/duration.h"
+#include "ckptctl/cli_anomalies.h"
 #include "ckptctl/cli_table.h"
 
-#define PHASES	10	/* the last ones are printed */
+#define PHASES		10	/* the last ones are printed */
+#define OPT_SINCE	1
+#define SINCE_MAX_MS	(365LL * 86400 * 1000)
+
+static const struct option longs[] = {
+	{ "since", required_argument, NULL, OPT_SINCE },
+	{ NULL }
+};
 
 static const struct cli_column op_columns[] = {
 	{ .name = "OPERATION" }, { .name = "COUNT", .right = true },
@@ -360,6 +369,7 @@ static void io_print_report(struct cli *cli, json_t *result)
 	if (*cli_str(result, "bottleneck"))
 		printf("probably limited by %s\n", cli_str(result, "bottleneck"));
 	io_print_checkpoints(json_object_get(result, "checkpoints"));
+	cli_anomalies_of_job(result, false);
 	if (several)
 		io_print_nodes(nodes);
 	putchar('\n');
@@ -439,19 +449,59 @@ static int io_run_watch(struct cli *cli, int argc, char **argv)
 	return cli_finish(cli, cli_call(cli, "io_watch", args), io_print_watch);
 }
 
+static void io_print_anomalies(struct cli *cli, json_t *result)
+{
+	if (json_object_get(result, "jobs")) {
+		cli_anomalies_of_jobs(result);
+		return;
+	}
+	io_print_missing(result);
+	cli_anomalies_of_job(result, true);
+}
+
+/* @since_ms: 0: not said */
+static int io_run_anomalies(struct cli *cli, int argc, char **argv, int64_t since_ms)
+{
+	json_t *args = json_object();
+	int status = 0;
+
+	if (optind < argc && since_ms)
+		status = cli_usage(cli, "--since is for all jobs, without the number of one");
+	else if (optind < argc)
+		status = cli_job_operand(cli, argc, argv, args);
+	else if (since_ms)
+		json_object_set_new(args, "since_s", json_integer((since_ms + 999) / 1000));
+	if (status) {
+		json_decref(args);
+		return status;
+	}
+	return cli_finish(cli, cli_call(cli, "io_anomalies", args), io_print_anomalies);
+}
+
 static int cmd_io_run(struct cli *cli, int argc, char **argv)
 {
+	int64_t since_ms = 0;
 	const char *what;
+	int c;
 
-	while (cli_getopt(cli, argc, argv, "", NULL) != -1)
-		return cli_usage(cli, "wrong option");
+	while ((c = cli_getopt(cli, argc, argv, "", longs)) != -1) {
+		if (c != OPT_SINCE)
+			return cli_usage(cli, "wrong option");
+		if (duration_parse(optarg, &since_ms) || since_ms > SINCE_MAX_MS)
+			return cli_usage(cli, "%s is no duration of up to a year, as 12h or 7d",
+					 optarg);
+	}
 	what = optind < argc ? argv[optind++] : "";
+	if (!strcmp(what, "anomalies"))
+		return io_run_anomalies(cli, argc, argv, since_ms);
+	if (since_ms)
+		return cli_usage(cli, "--since is of io anomalies");
 	if (!strcmp(what, "report"))
 		return io_run_report(cli, argc, argv);
 	if (!strcmp(what, "watch"))
 		return io_run_watch(cli, argc, argv);
 	if (strcmp(what, "top"))
-		return cli_usage(cli, "say what: report, top or watch");
+		return cli_usage(cli, "say what: report, anomalies, top or watch");
 	if (optind < argc)
 		return cli_usage(cli, "%s is too much", argv[optind]);
 	return cli_finish(cli, cli_call(cli, "io_top", json_object()), io_print_top);
@@ -460,6 +510,8 @@ static int cmd_io_run(struct cli *cli, int argc, char **argv)
 const struct cli_verb cmd_io = {
 	.name = "io",
 	.run = cmd_io_run,
-	.args = "report JOB, or top, or watch JOB on|off",
-	.help = "what jobs read and write",
+	.args = "report JOB, or anomalies [JOB], or top, or watch JOB on|off",
+	.help = "what jobs read and write, and which phases were slow",
+	.options =
+	"      --since DURATION   anomalies of all jobs: in the last so long, default 1d\n",
 };

@@ -240,7 +240,7 @@ _ckptctl_operand()
 		fi ;;
 	io)
 		if ((cword == at + 1)); then
-			_ckptctl_reply 'report top watch'
+			_ckptctl_reply 'report anomalies top watch'
 		elif ((cword == at + 2)) && [[ ${words[at + 1]} != top ]]; then
 			_ckptctl_reply "$(_ckptctl_jobs "$1" all)"
 		elif ((cword == at + 3)) && [[ ${words[at + 1]} == watch ]]; then

@@ -26,6 +26,7 @@ static const struct route_api apis[] = {
 	{ "interval", "interval", API_JOB | API_JOB_NEEDED },
 	{ "nodes", "nodes", 0 },
 	{ "io/report", "io_report", API_JOB | API_JOB_NEEDED },
+	{ "io/anomalies", "io_anomalies", API_JOB },
 	{ "io/top", "io_top", 0 },
 	{ "dev/list", "devices", 0 },
 	{ "diag/run", "diagnose", API_JOB | API_JOB_NEEDED },

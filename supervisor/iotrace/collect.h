@@ -12,7 +12,8 @@
  *
  *	to the collector: {"hello": IO_HELLO, "metrics_file": PATH or ""}, first
  *			  {"watch": JOB, "uuid": T, "pid": INIT, "uid": U, "name": N,
- *			  "host_ns": B, "nodes": [NAME, ...], if there are several}
+ *			  "host_ns": B, "program": T (io_program.h), "ranks": N,
+ *			  "nodes": [NAME, ...], if there are several}
  *			  {"unwatch": JOB}
  *	from it:	  {"job": JOB, "source": "bpf" | "proc" | "", "why": TEXT}
  */
@@ -24,7 +25,7 @@
 
 #define IO_SOCKET	"io.sock"
 /* a collector that gets another one leaves: it changes with the messages and with the store */
-#define IO_HELLO	CKPT_VERSION " 2"
+#define IO_HELLO	CKPT_VERSION " 3"
 #define IO_MESSAGE_MAX	65536
 #define IO_NODES_MAX	49152	/* of it, as text; a job with more has none in the record */
 

@@ -10,6 +10,7 @@
 
 #include "supervisor/iotrace/collect.h"
 #include "supervisor/iotrace/io_metrics.h"
+#include "supervisor/iotrace/io_program.h"
 #include "supervisor/iotrace/io_store.h"
 #include "supervisor/iotrace/source_bpf.h"
 
@@ -24,6 +25,7 @@ struct io_traced {
 	struct io_store_span span;	/* its job is the key, as in the kernel's maps */
 	char name[64];
 	char uuid[IO_STORE_UUID];
+	char program[IO_PROGRAM_MAX];
 	char *nodes;		/* as of io_store_job */
 	char why[600];
 	pid_t init;
@@ -37,6 +39,7 @@ struct io_traced {
 	struct io_counts base;		/* by /proc: what was before the watch */
 	struct io_counts stored;	/* what the store has of this span */
 	struct io_counts seen;		/* what the sample sums have */
+	int64_t phases_s;		/* phases before this second are stored */
 	struct io_traced *next;
 };
 
@@ -55,6 +58,7 @@ struct collector {
 	int64_t idle_ms;	/* since when no job needs the BPF programs; 0: one does */
 	int64_t confirm_ms;	/* when jobs that ckptd has not named are dropped; 0: never */
 	int64_t expire_ms;	/* when old rows are removed next */
+	int64_t phases_ms;	/* when phases of jobs that go on are stored next */
 	int64_t clock_s;	/* wall clock of the last tick */
 	uint64_t missed;	/* as last stored */
 	bool failing;		/* the last transaction failed */

@@ -47,6 +47,7 @@ struct io_ask {
 	struct io_merge *merge;
 	unsigned int parts, waits;
 	bool several;				/* nodes */
+	bool anomalies;				/* nothing else is wanted */
 	json_t *checkpoints, *own;		/* own: the worker's outcome, if it is an error */
 	json_t *silent, *unwatched, *failed;
 };
@@ -64,7 +65,8 @@ static json_t *io_ask_run(struct channel_reporter *reporter, void *arg)
 {
 	const struct io_ask *a = arg;
 
-	return io_report_part(a->asks->common, &a->job, a->question ? a->asker : NULL);
+	return io_report_part(a->asks->common, &a->job, a->question ? a->asker : NULL,
+			      a->request && !a->request->uid);
 }
 
 static const struct worker_kind report_work = {
@@ -121,18 +123,30 @@ static json_t *io_ask_nothing(const struct io_ask *a)
 	return a->own ? json_incref(a->own) : outcome_error(-ENOMEM, "no memory");
 }
 
+/* The report, or the part of it that is wanted; NULL: no memory. */
+static json_t *io_ask_result(const struct io_ask *a)
+{
+	json_t *whole = io_merge_json(a->merge), *result;
+
+	if (!whole || !a->anomalies)
+		return whole;
+	result = json_pack("{s:O}", "anomalies", json_object_get(whole, "anomalies"));
+	json_decref(whole);
+	return result;
+}
+
 static json_t *io_ask_outcome(const struct io_ask *a)
 {
 	json_t *result;
 
 	if (!a->parts)
 		return io_ask_nothing(a);
-	result = io_merge_json(a->merge);
+	result = io_ask_result(a);
 	if (!result)
 		return outcome_error(-ENOMEM, "no memory");
 	json_object_set_new(result, "job", json_integer(a->job.number));
 	json_object_set_new(result, "node", json_string(a->asks->common->config.node));
-	if (a->checkpoints)
+	if (a->checkpoints && !a->anomalies)
 		json_object_set(result, "checkpoints", a->checkpoints);
 	if (a->several) {
 		json_object_set(result, "silent_nodes", a->silent);
@@ -318,7 +332,7 @@ static void io_ask_node(struct io_ask *a, const char *name)
 }
 
 void io_ask_report(struct io_asks *asks, struct request *request, const struct io_store_job *job,
-		   const json_t *nodes)
+		   const json_t *nodes, bool anomalies)
 {
 	const bool several = json_array_size(nodes) > 1;
 	struct io_ask *a = NULL;
@@ -340,6 +354,7 @@ void io_ask_report(struct io_asks *asks, struct request *request, const struct i
 		a->unwatched = json_array();
 		a->failed = json_object();
 		a->several = several;
+		a->anomalies = anomalies;
 		a->waits = 1;
 		err = a->merge ? io_ask_start(a, &report_work) : -ENOMEM;
 	}

@@ -31,12 +31,13 @@ void io_asks_close(struct io_asks *asks);	/* NULL is fine */
  * io_ask_report() - answer @request with the report
  * @job: copied; its name and nodes are not looked at
  * @nodes: names of the job's nodes; NULL: this one alone
+ * @anomalies: the result has of the report "anomalies" alone
  *
  * The result is io_merge_json() with "job", "node" (that is asked), "checkpoints" (of this node's
  * history) and, if other nodes were asked, "silent_nodes": names of those that did not answer in
  * time, "unwatched_nodes": those where the job was never watched, and "failed_nodes": {NAME: text}.
  */
 void io_ask_report(struct io_asks *asks, struct request *request, const struct io_store_job *job,
-		   const json_t *nodes);
+		   const json_t *nodes, bool anomalies);
 
 #endif /* STILLPOINT_IO_ASK_H */

@@ -2,7 +2,7 @@
 /*
  * Merging the parts of a report; see io_merge.h.
  *
- * Owns copies of all that the parts have one by one: files, phases, spans. Sums stop at the largest
+ * Owns copies of all that the parts have one by one: files, phases, spans, judgements. Sums stop at the largest
  * number that JSON has, so that no node's answer makes another's count negative.
  */
 #include "supervisor/iotrace/io_merge.h"
@@ -29,6 +29,8 @@ struct io_merge {
 	size_t nr_files;
 	struct io_part_phase *phases;
 	size_t nr_phases;
+	struct io_judged *judged;
+	size_t nr_judged;
 	json_t *spans, *nodes;
 };
 
@@ -55,6 +57,7 @@ void io_merge_free(struct io_merge *m)
 	}
 	free(m->files);
 	free(m->phases);
+	free(m->judged);
 	json_decref(m->spans);
 	json_decref(m->nodes);
 	free(m);
@@ -93,7 +96,8 @@ static int io_merge_grow(struct io_merge *m, const struct io_part *part)
 {
 	const size_t nr_files = m->nr_files + part->nr_files + 1;
 	const size_t nr_phases = m->nr_phases + part->nr_phases + 1;
-	void *files = realloc(m->files, nr_files * sizeof(*m->files)), *phases;
+	const size_t nr_judged = m->nr_judged + part->nr_judged + 1;
+	void *files = realloc(m->files, nr_files * sizeof(*m->files)), *phases, *judged;
 
 	if (!files)
 		return -ENOMEM;
@@ -102,6 +106,10 @@ static int io_merge_grow(struct io_merge *m, const struct io_part *part)
 	if (!phases)
 		return -ENOMEM;
 	m->phases = phases;
+	judged = realloc(m->judged, nr_judged * sizeof(*m->judged));
+	if (!judged)
+		return -ENOMEM;
+	m->judged = judged;
 	return 0;
 }
 
@@ -120,6 +128,15 @@ static void io_merge_add_files(struct io_merge *m, const struct io_part *part)
 	}
 }
 
+/* Move a time to the clock of the node that merges; 0 is no time. */
+static void io_merge_set_clock(json_t *span, const char *name, int64_t ahead_ms)
+{
+	const json_int_t time = json_integer_value(json_object_get(span, name));
+
+	if (time)
+		json_object_set_new(span, name, json_integer(time - ahead_ms / 1000));
+}
+
 static void io_merge_add_times(struct io_merge *m, const char *node, const struct io_part *part,
 			       int64_t ahead_ms)
 {
@@ -131,10 +148,19 @@ static void io_merge_add_times(struct io_merge *m, const char *node, const struc
 		m->phases[m->nr_phases] = part->phases[i];
 		m->phases[m->nr_phases++].began -= ahead_ms / 1000;
 	}
+	for (i = 0; i < part->nr_judged; i++) {
+		struct io_judged *p = &m->judged[m->nr_judged++];
+
+		*p = part->judged[i];
+		p->began -= ahead_ms / 1000;
+		p->node = (unsigned int)json_array_size(m->nodes);
+	}
 	json_array_foreach(part->spans, k, span) {
 		json_t *copy = json_copy((json_t *)span);
 
 		json_object_set_new(copy, "node", json_string(node));
+		io_merge_set_clock(copy, "began", ahead_ms);
+		io_merge_set_clock(copy, "ended", ahead_ms);
 		json_array_append_new(m->spans, copy);
 	}
 }
@@ -297,11 +323,10 @@ static json_t *io_merge_phase_json(const struct io_part_phase *p)
 {
 	const uint64_t read = p->bytes[0], written = p->bytes[1];
 
-	/* a tenth of the other kind is a log or a table that is looked at */
 	return json_pack("{s:I, s:I, s:I, s:I, s:s}", "began", (json_int_t)p->began,
 			 "seconds", (json_int_t)p->seconds, "read_bytes", (json_int_t)read,
 			 "write_bytes", (json_int_t)written, "kind",
-			 read / 10 > written ? "read" : written / 10 > read ? "write" : "mixed");
+			 anomaly_kind_name(anomaly_kind_of(read, written)));
 }
 
 /* The newest phases of all nodes, oldest first. */
@@ -370,6 +395,23 @@ static json_t *io_merge_spans(const struct io_merge *m)
 	return sorted;
 }
 
+/* The judged phases of all nodes, with the causes that follow from that. */
+static json_t *io_merge_anomalies(const struct io_merge *m)
+{
+	struct io_judged *judged = calloc(m->nr_judged + 1, sizeof(*judged));
+	json_t *json;
+
+	if (!judged)
+		return NULL;
+	if (m->nr_judged)
+		memcpy(judged, m->judged, m->nr_judged * sizeof(*judged));
+	io_judged_sort(judged, m->nr_judged);
+	io_judged_settle(judged, m->nr_judged);
+	json = io_judged_json(judged, m->nr_judged, m->nodes);
+	free(judged);
+	return json;
+}
+
 json_t *io_merge_json(const struct io_merge *m)
 {
 	struct portrait portrait = m->sum;
@@ -385,6 +427,7 @@ json_t *io_merge_json(const struct io_merge *m)
 	json = portrait_json(&portrait, m->seconds);
 	json_object_set_new(json, "spans", io_merge_spans(m));
 	json_object_set_new(json, "phases", io_merge_phases(m));
+	json_object_set_new(json, "anomalies", io_merge_anomalies(m));
 	json_object_set(json, "nodes", m->nodes);
 	return json;
 }

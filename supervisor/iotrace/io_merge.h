@@ -6,8 +6,8 @@
  * file system has the same place there (io_place.h) and its inode the same number: so patterns are
  * those of all processes of the job. Files that a node gives as a sum are taken as that node's own.
  *
- * Phases of all nodes are on the clock of the node that merges; those that overlap, or are at most
- * 3 s apart, are one. The job was watched, and active, for as long as on the node where that was
+ * Phases and spans of all nodes are on the clock of the node that merges; phases that overlap, or
+ * are at most 3 s apart, are one. The job was watched, and active, for as long as on the node where that was
  * longest; the best second is the sum of the nodes' best ones, which need not be the same second.
  */
 #ifndef STILLPOINT_IO_MERGE_H
@@ -34,7 +34,8 @@ int io_merge_add(struct io_merge *merge, const char *node, const struct io_part 
 /*
  * io_merge_json() - the report
  *
- * As portrait_json(), with "spans", each with its "node", "phases", and "nodes": [{"node",
+ * As portrait_json(), with "spans", each with its "node", "phases", "anomalies"
+ * (io_judged_json()), and "nodes": [{"node",
  * "seconds", "source", "read_bytes", "write_bytes", "readers", "writers"}, ...]. A new object;
  * NULL: no memory.
  */

@@ -144,8 +144,8 @@ json_t *io_part_encode(const struct io_part *part)
 		json_array_append_new(phases, NUMBERS((uint64_t)p->began, (uint64_t)p->seconds,
 						      p->bytes[0], p->bytes[1]));
 	}
-	return json_pack("{s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:{s:I, s:o, s:o}, s:o, s:O}",
-			 "seconds", (json_int_t)part->seconds,
+	return json_pack("{s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:{s:I, s:o, s:o}, s:o, s:O, "
+			 "s:o}", "seconds", (json_int_t)part->seconds,
 			 "active", (json_int_t)part->active_s,
 			 "peak", io_part_numbers(part->peak, 2),
 			 "processes", io_part_numbers(part->processes, 2),
@@ -155,7 +155,8 @@ json_t *io_part_encode(const struct io_part *part)
 			 "rest", "files", (json_int_t)part->rest_files,
 			 "read", io_part_encode_side(&part->rest[0]),
 			 "write", io_part_encode_side(&part->rest[1]),
-			 "phases", phases, "spans", part->spans);
+			 "phases", phases, "spans", part->spans,
+			 "judged", io_judged_encode(part->judged, part->nr_judged));
 }
 
 /* ---------------------------------------------------------------- decoding */
@@ -342,6 +343,14 @@ static bool io_part_decode_spans(const json_t *json, struct io_part *part)
 	return true;
 }
 
+static bool io_part_decode_judged(const json_t *json, struct io_part *part)
+{
+	const int n = io_judged_decode(json_object_get(json, "judged"), part->judged);
+
+	part->nr_judged = n > 0 ? (unsigned int)n : 0;
+	return n >= 0;
+}
+
 int io_part_decode(const json_t *json, struct io_part *ret_part)
 {
 	struct io_part *part = ret_part;
@@ -353,7 +362,8 @@ int io_part_decode(const json_t *json, struct io_part *ret_part)
 	    io_part_array(json_object_get(json, "peak"), 2, 2, part->peak) &&
 	    io_part_array(json_object_get(json, "processes"), 2, 2, part->processes) &&
 	    io_part_decode_counts(json, &part->counts) && io_part_decode_files(json, part) &&
-	    io_part_decode_phases(json, part) && io_part_decode_spans(json, part))
+	    io_part_decode_phases(json, part) && io_part_decode_spans(json, part) &&
+	    io_part_decode_judged(json, part))
 		return 0;
 	io_part_done(part);
 	*part = (struct io_part){};

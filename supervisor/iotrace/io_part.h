@@ -16,7 +16,8 @@
  *		OPERATIONS, SEQUENTIAL], "write": the same},
  *	 "phases": [[BEGAN, SECONDS, READ_BYTES, WRITE_BYTES], ...], oldest first,
  *	 "spans": [{"began", "source", "why", "ended", "names_lost", "files_lost", "missed",
- *		"files_full"}, ...]}
+ *		"files_full"}, ...],
+ *	 "judged": as io_judged.h}
  *
  * Without "name" or "place" a file's is not known.
  */
@@ -27,6 +28,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "supervisor/iotrace/io_judged.h"
 #include "supervisor/iotrace/io_place.h"
 #include "supervisor/iotrace/portrait.h"
 
@@ -58,6 +60,8 @@ struct io_part {
 	struct portrait_side rest[2];	/* of files that are not in @files; no processes */
 	struct io_part_phase phases[IO_PART_PHASES];
 	unsigned int nr_phases;
+	struct io_judged judged[IO_JUDGED_MAX];
+	unsigned int nr_judged;
 	json_t *spans;			/* as above */
 	json_t *texts;			/* has the names and places */
 };

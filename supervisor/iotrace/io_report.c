@@ -16,13 +16,14 @@
 
 #include "base/outcome.h"
 #include "supervisor/catalog/history.h"
+#include "supervisor/iotrace/device_judge.h"
+#include "supervisor/iotrace/io_anomaly.h"
 #include "supervisor/iotrace/io_part.h"
-#include "supervisor/iotrace/phases.h"
+#include "supervisor/iotrace/io_series.h"
 #include "supervisor/iotrace/portrait.h"
 #include "supervisor/iotrace/probes.h"
 
 #define TOP_S	10	/* the time that "top" looks back */
-#define DAY_S	86400
 
 static int io_report_open(const struct common *common, struct io_store **ret_store,
 			  struct ckpt_error *error)
@@ -104,67 +105,22 @@ static void io_report_samples(struct io_store *store, int64_t job, struct io_par
 
 /* ---------------------------------------------------------------- phases */
 
-/* The seconds of the last day, one after the other. */
-struct io_report_series {
-	int64_t first;
-	size_t n;
-	struct io_store_sample *seconds;	/* NULL: there are none, or no memory */
-};
-
-static void io_report_on_second(const struct io_store_sample *sample, void *arg)
-{
-	struct io_report_series *s = arg;
-	size_t at;
-
-	if (!s->seconds) {
-		s->first = sample->time;
-		s->seconds = calloc(DAY_S + 1, sizeof(*s->seconds));
-	}
-	at = (size_t)(sample->time - s->first);
-	if (!s->seconds || at > DAY_S)
-		return;
-	s->seconds[at] = *sample;
-	s->n = at + 1;
-}
-
-static struct io_part_phase io_report_phase(const struct io_report_series *s,
-					    const struct io_phase *phase)
-{
-	struct io_part_phase p = {
-		.began = s->first + (int64_t)phase->begin, .seconds = (int64_t)phase->seconds,
-	};
-	size_t i;
-
-	for (i = phase->begin; i < phase->begin + phase->seconds; i++) {
-		p.bytes[0] += s->seconds[i].read_bytes;
-		p.bytes[1] += s->seconds[i].write_bytes;
-	}
-	return p;
-}
-
 /* The newest phases of the last day, oldest first. */
 static void io_report_phases(struct io_store *store, int64_t job, struct io_part *part)
 {
-	struct io_report_series s = {};
-	struct io_phase *phases = NULL;
-	double *rate = NULL;
-	int nr = 0, k;
-	size_t i;
+	struct anomaly_phase p;
+	struct io_series s;
+	int i, err;
 
-	io_store_samples(store, job, 1, (int64_t)time(NULL) - DAY_S, io_report_on_second, &s);
-	if (s.n) {
-		rate = calloc(s.n, sizeof(*rate));
-		phases = calloc(s.n, sizeof(*phases));
+	err = io_series_read(store, job, (int64_t)time(NULL) - IO_SERIES_DAY, &s);
+	for (i = s.nr_phases > IO_PART_PHASES ? s.nr_phases - IO_PART_PHASES : 0;
+	     !err && i < s.nr_phases; i++) {
+		io_series_phase(&s, i, &p);
+		part->phases[part->nr_phases++] = (struct io_part_phase){
+			.began = p.began, .seconds = p.seconds, .bytes = { p.bytes[0], p.bytes[1] },
+		};
 	}
-	for (i = 0; rate && i < s.n; i++)
-		rate[i] = (double)(s.seconds[i].read_bytes + s.seconds[i].write_bytes);
-	if (rate && phases)
-		nr = phases_find(rate, s.n, phases, s.n);
-	for (k = nr > IO_PART_PHASES ? nr - IO_PART_PHASES : 0; k < nr; k++)
-		part->phases[part->nr_phases++] = io_report_phase(&s, &phases[k]);
-	free(phases);
-	free(rate);
-	free(s.seconds);
+	io_series_free(&s);
 }
 
 /* How long the job was watched. A span without an end goes on, or its collector was killed. */
@@ -281,14 +237,35 @@ static json_t *io_report_newest(const json_t *spans)
 	return newest;
 }
 
-/* 0, or -EIO. */
-static int io_report_read(struct io_store *store, int64_t key, struct io_part *part)
+static int io_report_judged(const struct common *common, struct io_store *store,
+			    const struct io_anomaly_of *of, struct io_part *part)
 {
+	json_t *devices = device_report(common);
+	struct io_anomaly_of now = *of;
+	int n;
+
+	now.devices = devices;
+	now.now = (int64_t)time(NULL);
+	n = io_anomaly_judge(store, &now, part->judged);
+	json_decref(devices);
+	if (n < 0)
+		return n;
+	part->nr_judged = (unsigned int)n;
+	return 0;
+}
+
+/* 0, or -EIO. */
+static int io_report_read(const struct common *common, struct io_store *store,
+			  const struct io_anomaly_of *of, struct io_part *part)
+{
+	const int64_t key = of->job;
 	json_t *spans = io_store_spans(store, key);
 	int err = io_store_counts(store, key, &part->counts);
 
 	if (!err)
 		err = io_report_files(store, key, part);
+	if (!err)
+		err = io_report_judged(common, store, of, part);
 	io_report_samples(store, key, part);
 	io_report_phases(store, key, part);
 	part->seconds = io_report_seconds(spans);
@@ -320,11 +297,12 @@ static json_t *io_report_find(const struct common *common, struct io_store *stor
 }
 
 static json_t *io_report_make(const struct common *common, struct io_store *store, int64_t key,
-			      const struct io_store_job *job, const char *asker)
+			      const struct io_store_job *job, const char *asker, bool any)
 {
+	const struct io_anomaly_of of = { .job = key, .uid = job->uid, .any = any && !asker };
 	struct io_part *part = calloc(1, sizeof(*part));
 	json_t *result = json_object();
-	int err = part ? io_report_read(store, key, part) : -ENOMEM;
+	int err = part ? io_report_read(common, store, &of, part) : -ENOMEM;
 
 	if (!err)
 		json_object_set_new(result, "part", io_part_encode(part));
@@ -342,7 +320,7 @@ static json_t *io_report_make(const struct common *common, struct io_store *stor
 }
 
 json_t *io_report_part(const struct common *common, const struct io_store_job *job,
-		       const char *asker)
+		       const char *asker, bool any)
 {
 	struct io_store *store = NULL;
 	struct ckpt_error error;
@@ -354,7 +332,7 @@ json_t *io_report_part(const struct common *common, const struct io_store_job *j
 		return outcome_error(err, "%s", error.text);
 	outcome = io_report_find(common, store, job, asker, &key);
 	if (!outcome)
-		outcome = io_report_make(common, store, key, job, asker);
+		outcome = io_report_make(common, store, key, job, asker, any);
 	io_store_close(store);
 	return outcome;
 }

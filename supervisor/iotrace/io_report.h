@@ -15,12 +15,13 @@
 /*
  * io_report_part() - this node's part of a report on @job
  * @asker: the node that asks, which must be one of the job's by this node's record; NULL: this one
+ * @any: name jobs of other users that interfered: root asks; not for another node
  *
  * {"part": as io_part.h, "checkpoints": those of this node's history, if @asker is NULL}, as an
  * outcome. -ENOENT: the job was never watched here.
  */
 json_t *io_report_part(const struct common *common, const struct io_store_job *job,
-		       const char *asker);
+		       const char *asker, bool any);
 /* The jobs of @uid, of root: everybody's, that did most in the last seconds: an outcome. */
 json_t *io_report_top(const struct common *common, uid_t uid);
 

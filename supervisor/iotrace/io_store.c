@@ -18,7 +18,8 @@
 
 #include "supervisor/iotrace/io_store_priv.h"
 
-#define VERSION		2
+#define VERSION		IO_STORE_VERSION_PHASES
+#define VERSION_READ	2	/* the first one that can be read */
 #define BUSY_MS		2000
 #define DAY		86400
 /* Files and names of a job that has ended: a job may have millions. */
@@ -56,8 +57,24 @@ static const char io_store_schema[] =
 	"PRAGMA user_version = 2;"
 	"COMMIT;";
 
+static const char io_store_schema_phases[] =
+	"BEGIN IMMEDIATE;"
+	"ALTER TABLE job ADD COLUMN program TEXT DEFAULT '';"
+	"ALTER TABLE job ADD COLUMN ranks INTEGER DEFAULT 0;"
+	/* rows of files when its last span ended */
+	"ALTER TABLE job ADD COLUMN files INTEGER DEFAULT 0;"
+	"CREATE INDEX job_program ON job (uid, program, ranks);"
+	"CREATE TABLE phase (job INTEGER, began INTEGER, seconds INTEGER, kind INTEGER,"
+	" reads INTEGER, writes INTEGER, read_bytes INTEGER, write_bytes INTEGER, rates BLOB,"
+	" PRIMARY KEY (job, began)) WITHOUT ROWID;"
+	"PRAGMA user_version = 3;"
+	"COMMIT;";
+
 static const char *const io_store_sql[IO_SQLS] = {
-	[PUT_JOB] = "INSERT OR REPLACE INTO job VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+	[PUT_JOB] = "INSERT INTO job (key, number, uid, ranks, uuid, name, nodes, program) "
+		"VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT DO UPDATE SET "
+		"ranks = ?4, name = ?6, nodes = ?7, program = ?8",
+	[PUT_FILES] = "UPDATE job SET files = ?2 WHERE key = ?1",
 	[PUT_SPAN] = "INSERT OR REPLACE INTO span (job, span, source, why) "
 		"VALUES (?1, ?2, ?3, ?4)",
 	[END_SPAN] = "UPDATE span SET ended = ?3 WHERE job = ?1 AND span = ?2",
@@ -128,6 +145,17 @@ void io_store_bound(struct io_store *s, int64_t bytes)
 	s->pages_max = bytes / PAGE_BYTES;
 }
 
+/* Make the tables that a file of @version lacks. */
+static int io_store_make(struct io_store *s, int64_t version)
+{
+	int err = version < VERSION_READ ?
+		  sqlite3_exec(s->db, io_store_schema, NULL, NULL, NULL) : 0;
+
+	if (!err && version < VERSION)
+		err = sqlite3_exec(s->db, io_store_schema_phases, NULL, NULL, NULL);
+	return err;
+}
+
 static int io_store_prepare(struct io_store *s, bool writer, struct ckpt_error *error)
 {
 	int64_t version;
@@ -145,11 +173,12 @@ static int io_store_prepare(struct io_store *s, bool writer, struct ckpt_error *
 	if (version > VERSION)
 		return error_set(error, -EPROTO, "it is of a newer version (%lld)",
 				 (long long)version);
-	if (version < 0 || (version < VERSION && !writer))
+	if (version < 0 || (version < VERSION_READ && !writer))
 		return version < 0 ? io_store_fail(s, error) :
 		       error_set(error, -ENOENT, "no job's I/O was recorded yet");
-	if (version < VERSION && sqlite3_exec(s->db, io_store_schema, NULL, NULL, NULL))
+	if (writer && io_store_make(s, version))
 		return io_store_fail(s, error);
+	s->version = writer ? VERSION : version;
 	/* a report is of one moment: counters and samples agree */
 	if (!writer && sqlite3_exec(s->db, "BEGIN", NULL, NULL, NULL))
 		return io_store_fail(s, error);
@@ -225,7 +254,7 @@ void io_store_close(struct io_store *s)
 
 /* --------------------------------------------------------------- writing */
 
-static void io_store_note(struct io_store *s, int err)
+void io_store_note(struct io_store *s, int err)
 {
 	if (s->err || err == SQLITE_OK || err == SQLITE_DONE)
 		return;
@@ -300,8 +329,8 @@ static void io_store_put_texts(struct io_store *s, enum io_sql which, const int6
 void io_store_put_job(struct io_store *s, const struct io_store_job *job)
 {
 	io_store_put_texts(s, PUT_JOB, (const int64_t []){ io_store_key(job), job->number,
-			   job->uid }, 3, (const char *const []){ job->uuid, job->name,
-			   job->nodes }, 3);
+			   job->uid, job->ranks }, 4, (const char *const []){ job->uuid, job->name,
+			   job->nodes, job->program ? job->program : "" }, 4);
 }
 
 static int64_t io_store_count(struct io_store *s, const char *table, int64_t job)
@@ -356,8 +385,13 @@ void io_store_end_span(struct io_store *s, int64_t job, int64_t span, int64_t en
 	while (*link && (*link)->job != job)
 		link = &(*link)->next;
 	share = *link;
-	if (share)
-		*link = share->next;
+	if (!share)
+		return;
+	if (share->counted) {
+		IO_STORE_RUN(s, PUT_FILES, job, share->files);
+		s->rows--;
+	}
+	*link = share->next;
 	free(share);
 }
 
@@ -477,17 +511,22 @@ void io_store_put_name(struct io_store *s, const struct io_name *name)
 		io_store_run_name(s, PUT_NAME, name);
 }
 
-/* The job with files that ended first and is not watched now; 0: none. */
+/*
+ * The job with files that ended first among those of the user with most of them, and that is not
+ * watched now; 0: none.
+ */
 static int64_t io_store_oldest(struct io_store *s)
 {
 	const struct io_store_share *share;
 	sqlite3_stmt *stmt = NULL;
 	int64_t job = 0;
 
-	/* a killed collector has noted no end */
-	if (sqlite3_prepare_v2(s->db, "SELECT job FROM span GROUP BY job HAVING EXISTS "
-			       "(SELECT 1 FROM file WHERE file.job = span.job) "
-			       "ORDER BY max(ifnull(ended, span / 1000))", -1, &stmt, NULL))
+	/* a killed collector has noted no end, and no number of files */
+	if (sqlite3_prepare_v2(s->db, "SELECT s.job FROM span s LEFT JOIN job j ON j.key = s.job "
+			       "GROUP BY s.job HAVING EXISTS (SELECT 1 FROM file f WHERE "
+			       "f.job = s.job) ORDER BY (SELECT sum(k.files) FROM job k "
+			       "WHERE k.uid = j.uid) DESC, max(ifnull(s.ended, s.span / 1000))",
+			       -1, &stmt, NULL))
 		return 0;
 	while (!job && sqlite3_step(stmt) == SQLITE_ROW) {
 		job = sqlite3_column_int64(stmt, 0);
@@ -504,13 +543,14 @@ bool io_store_make_room(struct io_store *s)
 			     io_store_number(s, "PRAGMA freelist_count");
 	const int64_t job = used > s->pages_max / 8 * 7 ? io_store_oldest(s) : 0;
 	struct ckpt_error error;
-	char sql[200];
+	char sql[300];
 
 	if (!job)
 		return false;
 	snprintf(sql, sizeof(sql), "DELETE FROM file WHERE job = %lld; DELETE FROM name WHERE "
-		 "job = %lld; DELETE FROM place WHERE job = %lld;", (long long)job,
-		 (long long)job, (long long)job);
+		 "job = %lld; DELETE FROM place WHERE job = %lld; UPDATE job SET files = 0 "
+		 "WHERE key = %lld;", (long long)job, (long long)job, (long long)job,
+		 (long long)job);
 	io_store_begin(s);
 	io_store_note(s, sqlite3_exec(s->db, sql, NULL, NULL, NULL));
 	return !io_store_commit(s, &error);
@@ -523,7 +563,7 @@ void io_store_expire(struct io_store *s, int64_t now)
 		const char *table, *which;
 		int days;
 	} of_job[] = {
-		{ "op", "OR", 365 }, { "hist", "OR", 365 },
+		{ "op", "OR", 365 }, { "hist", "OR", 365 }, { "phase", "OR", 365 },
 		{ "file", "AND ended IS NULL OR", FILE_DAYS },
 		{ "name", "AND ended IS NULL OR", FILE_DAYS },
 		{ "place", "AND ended IS NULL OR", FILE_DAYS }, { "span", "OR", 365 },
@@ -547,5 +587,7 @@ void io_store_expire(struct io_store *s, int64_t now)
 		io_store_note(s, sqlite3_exec(s->db, sql, NULL, NULL, NULL));
 	}
 	io_store_note(s, sqlite3_exec(s->db, "DELETE FROM job WHERE key NOT IN "
-				      "(SELECT job FROM span)", NULL, NULL, NULL));
+				      "(SELECT job FROM span); UPDATE job SET files = 0 WHERE "
+				      "files > 0 AND NOT EXISTS (SELECT 1 FROM file WHERE "
+				      "job = key)", NULL, NULL, NULL));
 }

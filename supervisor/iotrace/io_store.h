@@ -8,15 +8,16 @@
  * Rows are kept by a job's key, which follows from all that identifies the job: its number, its
  * uuid and its owner. So a number that is given again, by a new image directory or another node,
  * leads to no row of an older job. A record of the first version had the numbers alone: nobody can
- * tell whose its rows are, and a writer drops them.
+ * tell whose its rows are, and a writer drops them. One of the second version had no phases
+ * (io_store_phases.h); all else stays.
  *
  * One watch of a job (the collector's, from "watch" to the job's end) is a span. Counters and
  * files are stored as they stand, under the span's number, so that writing them again changes
  * nothing; samples are added up. A report adds up the spans.
  *
  * The file is bounded, and so is each job: beyond IO_STORE_FILES files, a job's new files are in
- * its sums alone. A file that is nearly full is rid of the files of jobs that have ended, the
- * oldest first; their counters stay.
+ * its sums alone. A file that is nearly full is rid of the files of jobs that have ended: of the
+ * user who has most of them, the oldest first; their counters stay.
  *
  * Samples of one second are kept for a day, of ten seconds for a week, of five minutes for a
  * year; jobs and their files for a year after their end.
@@ -47,6 +48,8 @@ struct io_store_job {
 	uid_t uid;		/* owner */
 	const char *name;	/* for people; not needed to find the job */
 	const char *nodes;	/* the job's, as text of JSON, ["n1", ...]; "": this one alone */
+	const char *program;	/* the same for each run of a program; NULL: not known */
+	unsigned int ranks;	/* of the whole job; 0: it has none */
 };
 
 /* The key of the job's rows: above 0, and another one for each number, uuid and owner. */
@@ -90,15 +93,16 @@ void io_store_put_file(struct io_store *store, const struct io_file_key *key,
 void io_store_put_name(struct io_store *store, const struct io_name *name);
 /* Say which file system a device of the job's files is (io_place.h). */
 void io_store_put_place(struct io_store *store, int64_t job, uint32_t dev, const char *place);
-/* Rows of counters, samples and files that were written through this handle. */
+/* Rows of counters, samples, files and phases that were written through this handle. */
 int64_t io_store_rows(const struct io_store *store);
 /* Forget what is older than it is to be. */
 void io_store_expire(struct io_store *store, int64_t now);
 /*
- * io_store_make_room() - if the file is nearly full, forget the files of the job that ended first
- *	among those that have no span of this handle that goes on
+ * io_store_make_room() - if the file is nearly full, forget the files of one job that has ended:
+ *	the first one of the user whose ended jobs have most
  *
- * In a transaction of its own. True: there was such a job.
+ * A job that has a span of this handle that goes on has not ended. In a transaction of its own.
+ * True: there was such a job.
  */
 bool io_store_make_room(struct io_store *store);
 /* Let the file have at most so many bytes; io_store_open() has let it have IO_STORE_BYTES. */

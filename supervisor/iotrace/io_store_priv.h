@@ -10,7 +10,7 @@
 #include "supervisor/iotrace/io_store.h"
 
 enum io_sql {
-	PUT_JOB, PUT_SPAN, END_SPAN, PUT_OP, PUT_HIST, PUT_LOST, PUT_MISSED, ADD_SAMPLE,
+	PUT_JOB, PUT_FILES, PUT_SPAN, END_SPAN, PUT_OP, PUT_HIST, PUT_LOST, PUT_MISSED, ADD_SAMPLE,
 	UPDATE_FILE, PUT_FILE, UPDATE_NAME, PUT_NAME, PUT_FULL, PUT_PLACE, IO_SQLS
 };
 
@@ -23,8 +23,11 @@ struct io_store_share {
 	struct io_store_share *next;
 };
 
+#define IO_STORE_VERSION_PHASES	3	/* from it on the file has phases */
+
 struct io_store {
 	sqlite3 *db;
+	int64_t version;
 	sqlite3_stmt *sql[IO_SQLS];
 	struct io_store_share *shares;
 	int64_t pages_max;
@@ -32,5 +35,8 @@ struct io_store {
 	int err;	/* of SQLite, the first one of this transaction */
 	char text[200];
 };
+
+/* Keep SQLite's @err, if it is one and the first. */
+void io_store_note(struct io_store *store, int err);
 
 #endif /* STILLPOINT_IO_STORE_PRIV_H */

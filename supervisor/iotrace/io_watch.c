@@ -23,6 +23,7 @@
 #include "base/clock.h"
 #include "base/outcome.h"
 #include "supervisor/iotrace/collect.h"
+#include "supervisor/iotrace/io_program.h"
 #include "supervisor/job/job_events.h"
 #include "supervisor/job/rank_record.h"
 
@@ -372,6 +373,19 @@ static json_t *io_watch_nodes(const struct job *job)
 	return text && strlen(text) <= IO_NODES_MAX ? json_incref(nodes) : NULL;
 }
 
+/* The message about the job to the collector. */
+static json_t *io_watch_message(const struct job *job)
+{
+	char program[IO_PROGRAM_MAX];
+
+	io_program(job->name, json_object_get(job->record.launch, "argv"), program);
+	return json_pack("{s:I, s:s, s:i, s:I, s:s, s:b, s:o, s:i, s:o*}", "watch",
+			 (json_int_t)job->id, "uuid", job->uuid, "pid", (int)job->init,
+			 "uid", (json_int_t)job->uid, "name", job->name, "host_ns", job->host_ns,
+			 "program", outcome_text(program), "ranks", (int)rank_record_size(job->record.ranks),
+			 "nodes", io_watch_nodes(job));
+}
+
 static void io_watch_tell(struct io_watch *w, const struct job *job)
 {
 	struct io_told *t = io_watch_find(w, job->id);
@@ -389,11 +403,7 @@ static void io_watch_tell(struct io_watch *w, const struct job *job)
 		w->told = more;
 		w->room = room;
 	}
-	if (!io_watch_send(w, json_pack("{s:I, s:s, s:i, s:I, s:s, s:b, s:o*}", "watch",
-					(json_int_t)job->id, "uuid", job->uuid,
-					"pid", (int)job->init, "uid", (json_int_t)job->uid,
-					"name", job->name, "host_ns", job->host_ns, "nodes",
-					io_watch_nodes(job))))
+	if (!io_watch_send(w, io_watch_message(job)))
 		return;
 	if (!t)
 		t = &w->told[w->nr_told++];

@@ -20,10 +20,13 @@
 #include "shim/identity.h"
 #include "supervisor/iotrace/collect_priv.h"
 #include "supervisor/iotrace/io_place.h"
+#include "supervisor/iotrace/io_series.h"
 #include "supervisor/iotrace/open_files.h"
 #include "supervisor/iotrace/source_proc.h"
 
 #define EXPIRE_MS	600000
+#define PHASES_MS	120000
+#define DAY_S		86400
 #define UNLOAD_MS	3000
 #define ROOM_TICKS	60
 #define CONFIRM_MS	15000
@@ -157,8 +160,10 @@ static void traced_store(struct collector *c, struct io_traced *last)
 	}
 	if (last && last->ns)
 		io_bpf_files_of(c->bpf, last->span.job, traced_on_file, c);
-	if (last)
+	if (last) {
+		io_series_note(c->store, last->span.job, last->phases_s, wall, true);
 		io_store_end_span(c->store, last->span.job, last->span.span, wall);
+	}
 	err = io_store_commit(c->store, &error);
 	if (err && !c->failing)
 		log_warning(&c->common->log, "I/O of jobs cannot be recorded: %s; it is counted on "
@@ -168,6 +173,27 @@ static void traced_store(struct collector *c, struct io_traced *last)
 	c->failing = err != 0;
 	for (t = c->jobs; t; t = t->next)
 		traced_settle(t, !err);
+}
+
+/* Store the phases of jobs that go on, while the record still has their seconds. */
+static void traced_note_phases(struct collector *c)
+{
+	const int64_t ms = clock_monotonic_ms();
+	struct ckpt_error error;
+	struct io_traced *t;
+
+	if (ms < c->phases_ms)
+		return;
+	c->phases_ms = ms + PHASES_MS;
+	for (t = c->jobs; t; t = t->next) {
+		int64_t next;
+
+		io_store_begin(c->store);
+		next = io_series_note(c->store, t->span.job, t->phases_s, (int64_t)time(NULL),
+				      false);
+		if (!io_store_commit(c->store, &error))
+			t->phases_s = next;
+	}
 }
 
 /* Remove old rows, but not because the clock was set. */
@@ -270,6 +296,7 @@ void traced_tick(struct collector *c)
 	if (c->failing || ++c->room_ticks % ROOM_TICKS == 0)
 		io_store_make_room(c->store);
 	traced_drop(c);
+	traced_note_phases(c);
 	traced_expire(c);
 	traced_unload(c);
 }
@@ -374,6 +401,10 @@ static int traced_begin(struct collector *c, struct io_traced *t, bool host_ns)
 	t->next = c->jobs;
 	c->jobs = t;
 	c->metrics.jobs = ++c->nr_jobs;
+	/* a collector that was killed has left phases of this job to be stored */
+	t->phases_s = io_store_phases_end(c->store, t->span.job);
+	if (t->phases_s < (int64_t)time(NULL) - DAY_S)
+		t->phases_s = (int64_t)time(NULL) - DAY_S;
 	io_store_begin(c->store);
 	traced_note(t);
 	if (t->ns)
@@ -392,14 +423,15 @@ static int traced_begin(struct collector *c, struct io_traced *t, bool host_ns)
 static struct io_traced *traced_parse(struct collector *c, const json_t *message, int *ret_host_ns)
 {
 	json_int_t job = 0, pid = 0, uid = 0;
-	const char *name = "", *uuid = "";
+	const char *name = "", *uuid = "", *program = "";
 	json_t *nodes = NULL;
 	struct io_traced *t;
+	int ranks = 0;
 
-	if (json_unpack((json_t *)message, "{s:I, s:s, s:I, s:I, s:s, s:b, s?o}", "watch", &job,
-			"uuid", &uuid, "pid", &pid, "uid", &uid, "name", &name, "host_ns",
-			ret_host_ns, "nodes", &nodes) || pid <= 0 ||
-	    strlen(uuid) >= IO_STORE_UUID)
+	if (json_unpack((json_t *)message, "{s:I, s:s, s:I, s:I, s:s, s:b, s:s, s:i, s?o}",
+			"watch", &job, "uuid", &uuid, "pid", &pid, "uid", &uid, "name", &name,
+			"host_ns", ret_host_ns, "program", &program, "ranks", &ranks,
+			"nodes", &nodes) || pid <= 0 || strlen(uuid) >= IO_STORE_UUID || ranks < 0)
 		return NULL;
 	t = calloc(1, sizeof(*t));
 	if (!t)
@@ -411,9 +443,11 @@ static struct io_traced *traced_parse(struct collector *c, const json_t *message
 	t->nodes = nodes ? json_dumps(nodes, JSON_COMPACT) : NULL;
 	snprintf(t->name, sizeof(t->name), "%s", name);
 	snprintf(t->uuid, sizeof(t->uuid), "%s", uuid);
+	snprintf(t->program, sizeof(t->program), "%s", program);
 	t->job = (struct io_store_job){
 		.number = job, .uuid = t->uuid, .uid = (uid_t)uid, .name = t->name,
-		.nodes = t->nodes ? t->nodes : "",
+		.nodes = t->nodes ? t->nodes : "", .program = t->program,
+		.ranks = (unsigned int)ranks,
 	};
 	return t;
 }

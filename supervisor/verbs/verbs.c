@@ -50,6 +50,7 @@ static const struct {
 	{ "ticket", verb_ticket, 0 },
 	{ "io_watch", verb_io_watch, 0 },
 	{ "io_report", verb_io_report, 0 },
+	{ "io_anomalies", verb_io_anomalies, 0 },
 	{ "io_top", verb_io_top, 0 },
 	{ "devices", verb_devices, 0 },
 	{ "device_forget", verb_device_forget, 0 },

@@ -57,6 +57,7 @@ void verb_diagnose(struct request *request);
 /* verbs_io.c */
 void verb_io_watch(struct request *request);
 void verb_io_report(struct request *request);
+void verb_io_anomalies(struct request *request);
 void verb_io_top(struct request *request);
 void verb_devices(struct request *request);
 void verb_device_forget(struct request *request);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The requests io_watch, io_report, io_top, devices and device_forget: what jobs read and write,
- * and how the node's block devices and the devices of its levels do.
+ * The requests io_watch, io_report, io_anomalies, io_top, devices and device_forget: what jobs read
+ * and write, which phases were slow, and how the node's block devices and those of its levels do.
  *
  * A job's report is for its owner and root; the devices' figures, as /proc/diskstats, are for all.
  * Reports are read by a worker with a deadline: the record is on a disk.
@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/outcome.h"
 #include "supervisor/auto/services.h"
@@ -18,6 +19,7 @@
 #include "supervisor/iotrace/device_judge.h"
 #include "supervisor/iotrace/device_watch.h"
 #include "supervisor/iotrace/devices.h"
+#include "supervisor/iotrace/io_anomaly.h"
 #include "supervisor/iotrace/io_ask.h"
 #include "supervisor/iotrace/io_report.h"
 #include "supervisor/iotrace/io_watch.h"
@@ -28,11 +30,14 @@
 #define REPORT_MS	30000
 #define DEVICES_MS	1000
 #define DEVICES_MAX_MS	10000
+#define ANOMALIES_S	86400
+#define ANOMALIES_MAX_S	(365 * 86400)
 
 struct io_look {
 	struct request *request;
 	struct worker *worker;
 	unsigned int ms;
+	int64_t since_s;	/* before now */
 };
 
 /* ---------------------------------------------------------- in the worker */
@@ -62,6 +67,23 @@ static const struct worker_kind top_work = {
 	.name = "ckptd-top", .run = io_look_top, .deadline_ms = REPORT_MS,
 };
 
+static json_t *io_look_anomalies(struct channel_reporter *reporter, void *arg)
+{
+	const struct io_look *look = arg;
+	json_t *outcome = io_anomaly_report(look->request->common, look->request->uid,
+					    (int64_t)time(NULL) - look->since_s);
+	json_t *result = json_object_get(outcome, "result");
+
+	if (result)
+		json_object_set_new(result, "node",
+				    json_string(look->request->common->config.node));
+	return outcome;
+}
+
+static const struct worker_kind anomalies_work = {
+	.name = "ckptd-anomaly", .run = io_look_anomalies, .deadline_ms = REPORT_MS,
+};
+
 static const struct worker_kind devices_work = {
 	.name = "ckptd-devices", .run = io_look_devices, .deadline_ms = REPORT_MS,
 };
@@ -82,7 +104,7 @@ static void io_look_on_outcome(json_t *outcome, void *arg)
 }
 
 static void io_look_start(struct request *request, const struct worker_kind *kind,
-			  unsigned int ms)
+			  unsigned int ms, int64_t since_s)
 {
 	static const struct channel_ops ops = { io_look_on_progress, io_look_on_outcome };
 	struct io_look *look = calloc(1, sizeof(*look));
@@ -90,7 +112,7 @@ static void io_look_start(struct request *request, const struct worker_kind *kin
 	int err = look ? 0 : -ENOMEM;
 
 	if (!err) {
-		*look = (struct io_look){ .request = request, .ms = ms };
+		*look = (struct io_look){ .request = request, .ms = ms, .since_s = since_s };
 		err = worker_start(&request->common->workers, &spec, &ops, look, &look->worker);
 	}
 	if (err) {
@@ -120,21 +142,40 @@ void verb_io_watch(struct request *request)
 		request_answer(request, outcome);
 }
 
-void verb_io_report(struct request *request)
+static void io_look_report(struct request *request, bool anomalies)
 {
 	json_t *outcome = NULL;
 	struct job *draft;
 	const struct job *job = jobs_read_for(request, &draft, &outcome);
 
 	if (job && json_object_size(request->args) != 1)
-		outcome = outcome_usage("io_report: bad arguments");
+		outcome = outcome_usage("io_report, io_anomalies: bad arguments");
 	else if (job)
 		io_ask_report(request->services->io_asks, request, &(const struct io_store_job){
 			.number = job->id, .uuid = job->uuid, .uid = job->uid,
-		}, rank_record_nodes(job->record.ranks));
+		}, rank_record_nodes(job->record.ranks), anomalies);
 	job_draft_free(draft);
 	if (outcome)
 		request_answer(request, outcome);
+}
+
+void verb_io_report(struct request *request)
+{
+	io_look_report(request, false);
+}
+
+void verb_io_anomalies(struct request *request)
+{
+	json_int_t since = ANOMALIES_S;
+
+	if (json_object_get(request->args, "job"))
+		io_look_report(request, true);
+	else if (json_unpack(request->args, "{s?I !}", "since_s", &since) || since <= 0 ||
+		 since > ANOMALIES_MAX_S)
+		request_answer(request, outcome_usage("io_anomalies: a job, or since when: up to a "
+						      "year"));
+	else
+		io_look_start(request, &anomalies_work, 0, since);
 }
 
 void verb_io_top(struct request *request)
@@ -142,7 +183,7 @@ void verb_io_top(struct request *request)
 	if (json_object_size(request->args))
 		request_answer(request, outcome_usage("io_top takes no arguments"));
 	else
-		io_look_start(request, &top_work, 0);
+		io_look_start(request, &top_work, 0, 0);
 }
 
 void verb_devices(struct request *request)
@@ -154,7 +195,7 @@ void verb_devices(struct request *request)
 		request_answer(request, outcome_usage("devices: the interval is from 100 ms to "
 						      "10 s"));
 	else
-		io_look_start(request, &devices_work, (unsigned int)ms);
+		io_look_start(request, &devices_work, (unsigned int)ms, 0);
 }
 
 void verb_device_forget(struct request *request)

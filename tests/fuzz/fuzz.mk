@@ -58,8 +58,8 @@ $(B)/fuzz/fuzz_record: tests/fuzz/fuzz_record.c supervisor/job/job_record.c shim
 	@mkdir -p $(@D)
 	$(fuzz_cc) $^ $(CKPTD_LIBS)
 
-$(B)/fuzz/fuzz_io: tests/fuzz/fuzz_io.c supervisor/iotrace/io_part.c supervisor/iotrace/io_merge.c \
-		supervisor/iotrace/portrait.c | $(LIB)/libbase.a
+$(B)/fuzz/fuzz_io: tests/fuzz/fuzz_io.c $(addprefix supervisor/iotrace/,io_part.c \
+		io_merge.c portrait.c io_judged.c anomaly.c dbscan.c) | $(LIB)/libbase.a
 	$(call say,FUZZ,$@)
 	@mkdir -p $(@D)
 	$(fuzz_cc) $^ $(LIB)/libbase.a -ljansson -lm

@@ -28,12 +28,15 @@
 static char top[] = "/tmp/ioask.XXXXXX";
 static char names[NODES][4] = { "n0", "n1", "n2" };
 static char dirs[NODES][64];
+static char off[] = "off";
 static struct common common[NODES];
 static struct io_asks *asks[NODES];
 static json_t *answer;
 static unsigned int answers, busy;
 
-static const struct io_store_job job = { 7, "0123456789abcdef", 1000, "x", NODES_ALL };
+static const struct io_store_job job = {
+	7, "0123456789abcdef", 1000, "x", NODES_ALL, "p", 4
+};
 
 struct peer *__wrap_nodes_peer(struct nodes *nodes);
 struct peer_asks *__wrap_nodes_asks(struct nodes *nodes);
@@ -73,7 +76,10 @@ static void start(struct node *nodes, unsigned int i)
 	assert_int_equal(nodes_start(nodes, i), 0);
 	snprintf(dirs[i], sizeof(dirs[i]), "%s/%s", top, names[i]);
 	common[i] = (struct common){
-		.config = { .node = names[i], .state_dir = dirs[i] },
+		.config = {
+			.node = names[i], .state_dir = dirs[i], .image_dir = dirs[i],
+			.degraded_devices = off,
+		},
 		.catalog.dir = dirs[i], .reactor = nodes[i].reactor,
 		.workers.reactor = nodes[i].reactor, .nodes = (struct nodes *)&nodes[i],
 	};
@@ -150,7 +156,7 @@ static const json_t *report(struct node *nodes, unsigned int i, const struct io_
 	json_decref(answer);
 	answer = NULL;
 	request = (struct request){ .common = &common[i] };
-	io_ask_report(asks[i], &request, of, parsed);
+	io_ask_report(asks[i], &request, of, parsed, false);
 	json_decref(parsed);
 	until(nodes, answer);
 	return json_object_get(answer, "result");
@@ -254,7 +260,7 @@ static void test_many(void **state)
 		recorded(i, &job, 1000);
 	answers = busy = 0;
 	for (i = 0; i < 40; i++)
-		io_ask_report(asks[0], &requests[i], &job, list);
+		io_ask_report(asks[0], &requests[i], &job, list, false);
 	assert_int_equal(answers, 24);
 	assert_int_equal(busy, 24);
 	until((struct node *)*state, answers == 40);
@@ -268,10 +274,15 @@ static void test_many(void **state)
 /* Records of jobs of the same number, of another user, and of nodes that n0 is none of. */
 static void test_rights(void **state)
 {
-	const struct io_store_job reused = { 7, "fedcba9876543210", 1000, "x", NODES_ALL };
-	const struct io_store_job others = { 7, "0123456789abcdef", 1001, "x", NODES_ALL };
-	const struct io_store_job away = { 7, "0123456789abcdef", 1000, "x", "[\"n1\", \"n2\"]" };
-	const struct io_store_job alone = { 7, "0123456789abcdef", 1000, "x", "" };
+	const struct io_store_job reused = {
+		7, "fedcba9876543210", 1000, "x", NODES_ALL, "p", 4
+	}, others = {
+		7, "0123456789abcdef", 1001, "x", NODES_ALL, "p", 4
+	}, away = {
+		7, "0123456789abcdef", 1000, "x", "[\"n1\", \"n2\"]", "p", 4
+	}, alone = {
+		7, "0123456789abcdef", 1000, "x", "", "p", 4
+	};
 	const json_t *result;
 
 	recorded(0, &job, 1000);

@@ -82,6 +82,19 @@ static void phase(struct io_part *part, int64_t began, int64_t seconds, uint64_t
 	};
 }
 
+static void judged(struct io_part *part, int64_t began, enum anomaly_verdict verdict,
+		   enum anomaly_cause cause, int64_t by)
+{
+	part->judged[part->nr_judged++] = (struct io_judged){
+		.began = began, .seconds = 20, .kind = ANOMALY_WRITE,
+		.judgement = {
+			.verdict = verdict, .compared = 9, .rate = 50, .usual = 100,
+			.operation = 10, .usual_operation = 20, .few = verdict == ANOMALY_USUAL,
+		},
+		.cause = cause, .by = by,
+	};
+}
+
 static void drop(struct io_part *part)
 {
 	io_part_done(part);
@@ -123,8 +136,11 @@ static void test_round_trip(void **state)
 	written(part, "/a \"b\"\n\xff", SERVER, UINT64_MAX, 1000, true);
 	written(part, NULL, NULL, 6, 900, false);
 	phase(part, 1700000000, 20, 1, 2);
+	judged(part, 1700000000, ANOMALY_ABNORMAL, ANOMALY_NEIGHBOUR, 8);
 	json = io_part_encode(part);
 	assert_int_equal(io_part_decode(json, back), 0);
+	assert_int_equal(back->nr_judged, 1);
+	assert_int_equal(back->judged[0].by, 8);
 	again = io_part_encode(back);
 	assert_true(json_equal(json, again));
 	/* bytes that are no UTF-8 are replaced, and the text is the part's own */
@@ -189,6 +205,7 @@ static int decode_with(const char *path, const char *text)
 	assert_true(value || !text);
 	written(part, "/x", SERVER, 5, 1000, false);
 	phase(part, 1700000000, 20, 1, 2);
+	judged(part, 1700000000, ANOMALY_ABNORMAL, ANOMALY_NEIGHBOUR, 8);
 	json = io_part_encode(part);
 	snprintf(parent, sizeof(parent), "%.*s", last ? (int)(last - path) : 0, path);
 	last = last ? last + 1 : path;
@@ -227,7 +244,12 @@ static void test_hostile(void **state)
 		{ "files.0.dev", "4294967296" }, { "files.0.name", "7" }, { "files.0.place", "[]" },
 		{ "files.0.name", "\"a\\u0000b\"" }, { "phases.0", "[1, 2, 3]" },
 		{ "phases.0", "[9000000000000000, 2, 3, 4]" }, { "phases.0.1", "9000000000000000" },
-		{ "spans.0", "7" }, { "spans.0.began", "9000000000000000" },
+		{ "spans.0", "7" }, { "spans.0.began", "9000000000000000" }, { "judged", "7" },
+		{ "judged.0", "[1, 2]" }, { "judged.0.0", "9000000000000000" },
+		{ "judged.0.2", "3" }, { "judged.0.3", "3" }, { "judged.0.4", "2" },
+		{ "judged.0.5", "129" }, { "judged.0.6", "-1" }, { "judged.0.7", "1.5" },
+		/* causes that only whoever merges may say */
+		{ "judged.0.10", "6" }, { "judged.0.10", "7" }, { "judged.0.11", "\"8\"" },
 	};
 	size_t i, k;
 
@@ -235,6 +257,8 @@ static void test_hostile(void **state)
 	assert_int_equal(decode_with("files.0.name", NULL), 0);
 	assert_int_equal(decode_with("files.0.place", NULL), 0);
 	assert_int_equal(decode_with("more", "[7]"), 0);
+	/* a node of an older release judges nothing */
+	assert_int_equal(decode_with("judged", NULL), 0);
 	for (i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
 		assert_int_equal(decode_with(fields[i], NULL), -EBADMSG);
 		for (k = 0; k < sizeof(values) / sizeof(values[0]); k++) {
@@ -264,6 +288,7 @@ static int decode_many(const char *path, size_t nr)
 	assert_non_null(other);
 	written(part, "/x", SERVER, 5, 1000, false);
 	phase(part, 1700000000, 20, 1, 2);
+	judged(part, 1700000000, ANOMALY_ABNORMAL, ANOMALY_NEIGHBOUR, 8);
 	json = io_part_encode(part);
 	array = get(json, path);
 	while (json_array_size(array) < nr)
@@ -295,6 +320,8 @@ static void test_oversize(void **state)
 	assert_int_equal(decode_many("phases", IO_PART_PHASES + 1), -EBADMSG);
 	assert_int_equal(decode_many("spans", IO_PART_SPANS), 0);
 	assert_int_equal(decode_many("spans", IO_PART_SPANS + 1), -EBADMSG);
+	assert_int_equal(decode_many("judged", IO_JUDGED_MAX), 0);
+	assert_int_equal(decode_many("judged", IO_JUDGED_MAX + 1), -EBADMSG);
 	assert_int_equal(decode_many("hists.1", IO_BUCKETS), 0);
 	assert_int_equal(decode_many("hists.1", IO_BUCKETS + 1), -EBADMSG);
 	assert_int_equal(decode_many("hists", IO_HISTS + 1), -EBADMSG);
@@ -499,6 +526,94 @@ static void test_phases(void **state)
 	json_decref(json);
 }
 
+/* A span is on the clock of the node that merges, as phases are; one without an end stays so. */
+static void test_spans_clock(void **state)
+{
+	struct io_merge *merge = io_merge_new();
+	struct io_part *part = part_of(1);
+	json_t *json;
+
+	json_object_set_new(json_array_get(part->spans, 0), "ended", json_integer(5000));
+	add(merge, "n1", part_of(1), 0);
+	add(merge, "n2", part, 900000);
+	json = report_of(merge);
+	assert_text(json, "spans.0.node", "n2");
+	assert_number(json, "spans.0.began", 100);
+	assert_number(json, "spans.0.ended", 4100);
+	assert_number(json, "spans.1.began", 1000);
+	assert_number(json, "spans.1.ended", 0);
+	json_decref(json);
+}
+
+/*
+ * One node's slow phase is that node's if the others were as usual, and theirs if all were slow;
+ * a cause that the node itself has found stays.
+ */
+static void test_anomalies(void **state)
+{
+	struct io_merge *merge = io_merge_new();
+	struct io_part *part[3];
+	json_t *json;
+	int i;
+
+	for (i = 0; i < 3; i++) {
+		/* n2's clock is an hour ahead */
+		const int64_t ahead = i == 2 ? 3600 : 0;
+
+		part[i] = part_of(1);
+		judged(part[i], ahead + 1000 + i, i ? ANOMALY_USUAL : ANOMALY_ABNORMAL,
+		       i ? ANOMALY_NO_CAUSE : ANOMALY_UNTOLD, 0);
+		judged(part[i], ahead + 2000 + i, ANOMALY_ABNORMAL, ANOMALY_UNTOLD, 0);
+		judged(part[i], ahead + 3000 + 100 * i, i ? ANOMALY_USUAL : ANOMALY_ABNORMAL,
+		       i ? ANOMALY_NO_CAUSE : ANOMALY_UNTOLD, 0);
+		judged(part[i], ahead + 4000 + i, i ? ANOMALY_UNKNOWN : ANOMALY_ABNORMAL,
+		       i ? ANOMALY_NO_CAUSE : ANOMALY_NEIGHBOUR, 8);
+	}
+	for (i = 0; i < 3; i++)
+		add(merge, i ? i == 1 ? "n1" : "n2" : "n0", part[i], i == 2 ? 3600000 : 0);
+	json = report_of(merge);
+	assert_int_equal(json_array_size(get(json, "anomalies.list")), 6);
+	assert_number(json, "anomalies.judged", 10);
+	assert_number(json, "anomalies.few", 4);
+	assert_number(json, "anomalies.unknown", 2);
+	assert_number(json, "anomalies.list.0.began", 1000);
+	assert_text(json, "anomalies.list.0.node", "n0");
+	assert_text(json, "anomalies.list.0.cause", "degraded_node");
+	for (i = 1; i < 4; i++)
+		assert_text(json_array_get(get(json, "anomalies.list"), (size_t)i), "cause",
+			    "configuration_or_shared_storage");
+	assert_text(json, "anomalies.list.3.node", "n2");
+	assert_number(json, "anomalies.list.3.began", 2002);
+	/* nobody else did the same at that time */
+	assert_text(json, "anomalies.list.4.cause", "configuration_or_device");
+	assert_text(json, "anomalies.list.5.cause", "interference");
+	assert_number(json, "anomalies.list.5.by", 8);
+	assert_text(json, "anomalies.list.5.text", "interference by job 8");
+	json_decref(json);
+	/* another user's job has no number */
+	merge = io_merge_new();
+	part[0] = part_of(1);
+	judged(part[0], 1000, ANOMALY_ABNORMAL, ANOMALY_NEIGHBOUR, 0);
+	add(merge, "n0", part[0], 0);
+	json = report_of(merge);
+	assert_null(get(json, "anomalies.list.0.by"));
+	assert_text(json, "anomalies.list.0.text", "interference by another user's job");
+	json_decref(json);
+	/* the newest ones */
+	merge = io_merge_new();
+	for (i = 0; i < IO_JUDGED_LIST + 20; i++) {
+		if (i % 60 == 0)
+			part[0] = part_of(1);
+		judged(part[0], 1000 + 100 * i, ANOMALY_ABNORMAL, ANOMALY_UNTOLD, 0);
+		if (i % 60 == 59)
+			add(merge, "n0", part[0], 0);
+	}
+	json = report_of(merge);
+	assert_int_equal(json_array_size(get(json, "anomalies.list")), IO_JUDGED_LIST);
+	assert_number(json, "anomalies.list.0.began", 1000 + 100 * 20);
+	json_decref(json);
+}
+
 /* Sums stop at what JSON can say. */
 static void test_saturates(void **state)
 {
@@ -554,6 +669,8 @@ int main(void)
 		cmocka_unit_test(test_patterns),
 		cmocka_unit_test(test_files),
 		cmocka_unit_test(test_phases),
+		cmocka_unit_test(test_spans_clock),
+		cmocka_unit_test(test_anomalies),
 		cmocka_unit_test(test_saturates),
 		cmocka_unit_test(test_clock),
 	};

@@ -282,8 +282,10 @@ static void put_job(struct io_store *store, const struct io_store_job *job, __u6
 static void test_jobs_apart(void **state)
 {
 	const struct io_store_job jobs[] = {
-		{ 7, "aaaa", 1000, "first", "[\"n1\", \"n2\"]" }, { 7, "bbbb", 1000, "second", "" },
-		{ 7, "aaaa", 1001, "third", "" }, { 8, "aaaa", 1000, "fourth", "" },
+		{ 7, "aaaa", 1000, "first", "[\"n1\", \"n2\"]", "p", 2 },
+		{ 7, "bbbb", 1000, "second", "", "p", 2 },
+		{ 7, "aaaa", 1001, "third", "", NULL, 0 },
+		{ 8, "aaaa", 1000, "fourth", "", NULL, 0 },
 	};
 	const struct io_store_job none = { .number = 7, .uuid = "cccc", .uid = 1000 };
 	struct io_store *store = store_of("apart", true);
@@ -327,7 +329,7 @@ static void test_jobs_apart(void **state)
 /* Nobody knows whose rows by numbers alone are: they are dropped. The devices' history stays. */
 static void test_first_version(void **state)
 {
-	const struct io_store_job job = { 7, "aaaa", 1000, "new", "" };
+	const struct io_store_job job = { 7, "aaaa", 1000, "new", "", NULL, 0 };
 	struct ckpt_error error;
 	struct io_store *store;
 	char path[128], text[100] = "";
@@ -499,6 +501,39 @@ static void test_room(void **state)
 	io_store_close(store);
 }
 
+/* Of several users the one with most files pays, though his jobs ended last. */
+static void test_room_of_users(void **state)
+{
+	const struct io_store_job jobs[] = {
+		{ 1, "aaaa", 1000, "few", "", NULL, 0 }, { 2, "aaaa", 1001, "many", "", NULL, 0 },
+		{ 3, "aaaa", 1001, "many", "", NULL, 0 },
+	};
+	struct io_store *store = store_of("users", true);
+	int64_t key[3];
+	int i;
+
+	io_store_begin(store);
+	for (i = 0; i < 3; i++) {
+		io_store_put_job(store, &jobs[i]);
+		key[i] = io_store_key(&jobs[i]);
+		put_span(store, key[i], 1000 * (i + 1));
+		put_many(store, key[i], 0, i ? 7000 : 2000);
+		io_store_end_span(store, key[i], 1000000 * (i + 1), 1000 * (i + 1) + 500);
+	}
+	commit(store);
+	/* a job that is watched again keeps its number */
+	io_store_begin(store);
+	io_store_put_job(store, &jobs[1]);
+	commit(store);
+	assert_false(io_store_make_room(store));
+	io_store_bound(store, 1 << 20);
+	assert_true(io_store_make_room(store));
+	expect_files(store, key[1], 0, 0, 0);
+	expect_files(store, key[0], 2000, 10000, 0);
+	expect_files(store, key[2], 7000, 35000, 0);
+	io_store_close(store);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -511,6 +546,7 @@ int main(void)
 		cmocka_unit_test(test_first_version),
 		cmocka_unit_test(test_shares),
 		cmocka_unit_test(test_room),
+		cmocka_unit_test(test_room_of_users),
 	};
 
 	return cmocka_run_group_tests(tests, begin, end);

@@ -19,6 +19,7 @@
 #include "supervisor/iotrace/devices.h"
 #include "supervisor/iotrace/io_metrics.h"
 #include "supervisor/iotrace/io_place.h"
+#include "supervisor/iotrace/io_program.h"
 #include "supervisor/iotrace/open_files.h"
 #include "supervisor/iotrace/phases.h"
 #include "supervisor/iotrace/portrait.h"
@@ -147,6 +148,37 @@ static void expect_phases(const double *rate, size_t n, const struct io_phase *w
 		assert_int_equal(got[i].begin, want[i].begin);
 		assert_int_equal(got[i].seconds, want[i].seconds);
 	}
+}
+
+static void test_programs(void **state)
+{
+	static const struct {
+		const char *name, *argv, *program;
+	} rows[] = {
+		{ "solver", "[\"/opt/solver\", \"in.dat\"]", "solver" },
+		{ "python3", "[\"/usr/bin/python3\", \"-B\", \"/home/u/a.py\", \"b.py\"]",
+		  "python3 a.py" },
+		{ "python3.11", "[\"python3.11\", \"a.py\"]", "python3.11 a.py" },
+		/* the owner's name for it, no script, and arguments that are not known */
+		{ "mine", "[\"python3\", \"a.py\"]", "mine" },
+		{ "bash", "[\"bash\", \"-l\"]", "bash" }, { "python3", "null", "python3" },
+		{ "python3x", "[\"python3x\", \"a.py\"]", "python3x" },
+		{ "sh", "[\"sh\", 7]", "sh" }, { "sh", "[7, \"a\"]", "sh" },
+	};
+	char text[IO_PROGRAM_MAX], name[300];
+	size_t i;
+
+	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		json_t *argv = json_loads(rows[i].argv, JSON_DECODE_ANY, NULL);
+
+		io_program(rows[i].name, argv, text);
+		assert_string_equal(text, rows[i].program);
+		json_decref(argv);
+	}
+	memset(name, 'x', sizeof(name));
+	name[299] = '\0';
+	io_program(name, NULL, text);
+	assert_int_equal(strlen(text), 120);
 }
 
 static void test_phases(void **state)
@@ -393,7 +425,7 @@ int main(void)
 		cmocka_unit_test(test_processes),
 		cmocka_unit_test(test_bottlenecks),
 		cmocka_unit_test(test_rates),
-		cmocka_unit_test(test_phases),
+		cmocka_unit_test(test_programs), cmocka_unit_test(test_phases),
 		cmocka_unit_test(test_phases_noise),
 		cmocka_unit_test(test_probes),
 		cmocka_unit_test(test_devices),
