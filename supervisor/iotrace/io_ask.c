@@ -3,8 +3,9 @@
  * Asking all nodes of a job what it reads and writes; see io_ask.h.
  *
  * Owns the reports under way: each is answered when the worker and all nodes that were asked have
- * come back, or their deadlines have passed. Answers of nodes are merged one by one, so that none
- * is kept. What other nodes say is checked by io_part_decode().
+ * come back, or their deadlines have passed. Answers of nodes are taken one by one, so that none is
+ * kept; of several nodes, a second worker makes the report. What other nodes say is checked by
+ * io_part_decode().
  */
 #include "supervisor/iotrace/io_ask.h"
 
@@ -78,6 +79,10 @@ static const struct worker_kind part_work = {
 };
 
 /* -------------------------------------------------------------------- whole */
+
+static void io_ask_on_progress(json_t *progress, void *arg)
+{
+}
 
 static struct io_ask *io_ask_new(struct io_asks *asks, const struct io_store_job *job)
 {
@@ -156,15 +161,45 @@ static json_t *io_ask_outcome(const struct io_ask *a)
 	return outcome_ok(result);
 }
 
-/* One of those that are waited for has come, or will not. */
-static void io_ask_settle(struct io_ask *a)
+static json_t *io_ask_finish(struct channel_reporter *reporter, void *arg)
 {
-	if (--a->waits)
-		return;
+	return io_ask_outcome(arg);
+}
+
+static const struct worker_kind merge_work = {
+	.name = "ckptd-merge", .run = io_ask_finish, .deadline_ms = OWN_MS,
+};
+
+/* Answer the request with @outcome, which is taken over. */
+static void io_ask_end(struct io_ask *a, json_t *outcome)
+{
 	a->asks->reports -= a->several;
 	request_on_abandon(a->request, NULL, NULL);
-	request_answer(a->request, io_ask_outcome(a));
+	request_answer(a->request, outcome);
 	io_ask_free(a);
+}
+
+static void io_ask_on_merged(json_t *outcome, void *arg)
+{
+	io_ask_end(arg, outcome);
+}
+
+/*
+ * One of those that are waited for has come, or will not. The files and phases of many nodes take
+ * long to be sorted: a worker, which has a copy of them, does that.
+ */
+static void io_ask_settle(struct io_ask *a)
+{
+	static const struct channel_ops ops = { io_ask_on_progress, io_ask_on_merged };
+	const struct worker_spec spec = { .kind = &merge_work, .arg = a };
+
+	if (--a->waits)
+		return;
+	if (!a->several ||
+	    worker_start(&a->asks->common->workers, &spec, &ops, a, &a->worker))
+		io_ask_end(a, io_ask_outcome(a));
+	else
+		request_on_abandon(a->request, worker_on_abandon, a->worker);
 }
 
 /* Note why the node has no part in the report. */
@@ -204,10 +239,6 @@ static int io_ask_merge(struct io_ask *a, const char *node, const json_t *json, 
 }
 
 /* ----------------------------------------------------------------- this node */
-
-static void io_ask_on_progress(json_t *progress, void *arg)
-{
-}
 
 /* The worker of a question: its outcome is the answer, with the times. */
 static void io_ask_answer(struct io_ask *a, json_t *outcome)
