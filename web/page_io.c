@@ -18,28 +18,63 @@
 
 /* ---------------------------------------------------------------- summary */
 
+/* How often the job was watched on the node where that was most often. */
+static size_t page_io_watches(const json_t *spans)
+{
+	const json_t *span, *other;
+	size_t i, k, n, most = 0;
+
+	json_array_foreach(spans, i, span) {
+		n = 0;
+		json_array_foreach(spans, k, other)
+			n += !strcmp(page_str(span, "node"), page_str(other, "node"));
+		most = n > most ? n : most;
+	}
+	return most;
+}
+
+static void page_io_lost(struct page *page, const json_t *spans)
+{
+	int64_t missed = 0, files = 0, names = 0, full = 0;
+	const json_t *span;
+	size_t i;
+
+	json_array_foreach(spans, i, span) {
+		missed += page_int(span, "missed");
+		files += page_int(span, "files_lost");
+		names += page_int(span, "names_lost");
+		full += page_int(span, "files_full");
+	}
+	if (missed)
+		html_rawf(&page->html, " Not counted: %lld operations of the nodes&#39; jobs.",
+			  (long long)missed);
+	if (files)
+		html_rawf(&page->html, " Counted, but not by file: %lld operations.",
+			  (long long)files);
+	if (names)
+		html_rawf(&page->html, " %lld times a file&#39;s name was not told.",
+			  (long long)names);
+	if (full)
+		html_raw(&page->html, " More than 100,000 files on a node: later ones are in the "
+				      "sums alone.");
+}
+
 /* How the figures came, and what is missing in them. */
 static void page_io_spans(struct page *page, const json_t *result)
 {
-	const json_t *spans = json_object_get(result, "spans"), *span;
+	const json_t *spans = json_object_get(result, "spans");
 	const json_t *last = json_array_get(spans, json_array_size(spans) - 1);
-	int64_t missed = 0;
-	size_t i;
+	const size_t watches = page_io_watches(spans);
 
-	json_array_foreach(spans, i, span)
-		missed += page_int(span, "missed");
 	html_rawf(&page->html, "<p>Watched for %lld s", (long long)page_int(result, "seconds"));
 	html_raw(&page->html, strcmp(page_str(last, "source"), "proc") ? "" :
 		 ", counted by <code>/proc/PID/io</code>: without sizes, times and files");
 	html_raw(&page->html, "; the last time from ");
 	html_time(&page->html, page_int(last, "began"));
 	html_raw(&page->html, " on.");
-	if (json_array_size(spans) > json_array_size(json_object_get(result, "nodes")))
-		html_rawf(&page->html, " %zu watches; in between nothing was counted.",
-			  json_array_size(spans));
-	if (missed)
-		html_rawf(&page->html, " Not counted: %lld operations of the nodes&#39; jobs.",
-			  (long long)missed);
+	if (watches > 1)
+		html_rawf(&page->html, " %zu watches; in between nothing was counted.", watches);
+	page_io_lost(page, spans);
 	html_raw(&page->html, " ");
 	html_text(&page->html, page_str(last, "why"));
 	html_raw(&page->html, "</p>\n");
@@ -344,6 +379,41 @@ static void page_io_phases(struct page *page, const json_t *phases)
 	page_table_end(page);
 }
 
+/* The phases that were slower than those of earlier runs. */
+static void page_io_anomalies(struct page *page, const json_t *anomalies)
+{
+	static const char *const headings[] = {
+		"Began", "Node", "#Seconds", "Kind", "#A second", "#Usual", "#Like it",
+		"Probably", NULL
+	};
+	const json_t *list = json_object_get(anomalies, "list");
+	size_t i = json_array_size(list);
+
+	if (!i)
+		return;
+	html_rawf(&page->html, "<h2>Slower than usual</h2>\n<p>%zu of %lld phases, compared with "
+			       "those of your runs of the program.</p>\n", i,
+		  (long long)page_int(anomalies, "judged"));
+	page_table(page, "Phases that were slower than usual, the newest first", headings);
+	while (i--) {
+		const json_t *p = json_array_get(list, i);
+
+		html_raw(&page->html, "<tr>");
+		page_cell_time(page, p, "began");
+		html_raw(&page->html, "<td><bdi>");
+		html_text(&page->html, page_str(p, "node"));
+		html_raw(&page->html, "</bdi></td>");
+		page_cell_int(page, p, "seconds");
+		page_cell(page, page_str(p, "kind"));
+		page_cell_bytes(page, p, "rate");
+		page_cell_bytes(page, p, "usual");
+		page_cell_int(page, p, "compared");
+		page_cell(page, page_str(p, "text"));
+		html_raw(&page->html, "</tr>\n");
+	}
+	page_table_end(page);
+}
+
 /* ------------------------------------------------------------------ files */
 
 static void page_io_file(struct page *page, const json_t *f)
@@ -414,6 +484,7 @@ void page_io(struct page *page)
 		page_io_sides(page, result);
 		page_io_nodes(page, result);
 		page_io_phases(page, json_object_get(result, "phases"));
+		page_io_anomalies(page, json_object_get(result, "anomalies"));
 		html_raw(&page->html, "<h2>Operations</h2>\n");
 		page_io_operations(page, json_object_get(result, "operations"));
 		page_io_sizes(page, json_object_get(result, "histograms"));

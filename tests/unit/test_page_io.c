@@ -24,11 +24,12 @@ static const char alone[] =
 	"[{\"path\": \"/one\", \"nodes\": 1}]}}}";
 
 static const char several[] =
-	"{\"ok\": true, \"result\": {\"seconds\": 60, \"spans\": [{\"source\": \"bpf\", "
-	"\"began\": 1700000000, \"why\": \"\"}, {\"source\": \"proc\", \"began\": 1700000000, "
-	"\"why\": \"\"}], \"nodes\": [{\"node\": \"n1\", \"source\": \"bpf\", \"seconds\": 60, "
-	"\"read_bytes\": 0, \"write_bytes\": 1024, \"readers\": 0, \"writers\": 3}, {\"node\": "
-	"\"<b>n2\", \"source\": \"proc\", \"seconds\": 50}], \"silent_nodes\": [\"<i>n3\"], "
+	"{\"ok\": true, \"result\": {\"seconds\": 60, \"spans\": [{\"node\": \"n1\", \"source\": "
+	"\"bpf\", \"began\": 1700000000, \"why\": \"\"}, {\"node\": \"<b>n2\", \"source\": "
+	"\"proc\", \"began\": 1700000000, \"why\": \"\"}], \"nodes\": [{\"node\": \"n1\", "
+	"\"source\": \"bpf\", \"seconds\": 60, \"read_bytes\": 0, \"write_bytes\": 1024, "
+	"\"readers\": 0, \"writers\": 3}, {\"node\": \"<b>n2\", \"source\": \"proc\", "
+	"\"seconds\": 50}], \"silent_nodes\": [\"<i>n3\"], "
 	"\"unwatched_nodes\": [\"n4\"], \"failed_nodes\": {\"n5\": \"<script>\"}, \"files\": "
 	"{\"number\": 1, \"list\": [{\"path\": \"/one\", \"nodes\": 2}]}}}";
 
@@ -80,11 +81,32 @@ static void test_several(void **state)
 	free(text);
 }
 
+/* Two watches on one of three nodes are two; what was lost is said; slow phases have a cause. */
+static void test_counts(void **state)
+{
+	char *text = page_of("{\"ok\": true, \"result\": {\"seconds\": 60, \"silent_nodes\": [], "
+		"\"spans\": [{\"node\": \"n1\", \"files_lost\": 5, \"files_full\": 1}, "
+		"{\"node\": \"n2\", \"names_lost\": 6}, {\"node\": \"n1\"}], "
+		"\"nodes\": [{\"node\": \"n1\"}, {\"node\": \"n2\"}, {\"node\": \"n3\"}], "
+		"\"anomalies\": {\"judged\": 9, \"list\": [{\"began\": 1000, \"seconds\": 41, "
+		"\"kind\": \"write\", \"node\": \"<n2\", \"text\": \"interference by job 8\"}]}}}");
+
+	assert_non_null(strstr(text, " 2 watches;"));
+	assert_non_null(strstr(text, "not by file: 5 operations"));
+	assert_non_null(strstr(text, " 6 times a file&#39;s name was not told"));
+	assert_non_null(strstr(text, "More than 100,000 files"));
+	assert_non_null(strstr(text, "1 of 9 phases"));
+	assert_non_null(strstr(text, "<bdi>&lt;n2</bdi>"));
+	assert_non_null(strstr(text, "interference by job 8"));
+	free(text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_alone),
 		cmocka_unit_test(test_several),
+		cmocka_unit_test(test_counts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -192,7 +192,7 @@ static void paths(void **state)
 		{ "/job/12/hang", ROUTE_HANG, 12 }, { "/findings", ROUTE_FINDINGS, 0 },
 		{ "/nodes", ROUTE_NODES, 0 }, { "/devices", ROUTE_DEVICES, 0 },
 		{ "/static/style.css", ROUTE_STATIC, 0 }, { "/api/ps", ROUTE_API, 0 },
-		{ "/api/io/report", ROUTE_API, 0 },
+		{ "/api/io/report", ROUTE_API, 0 }, { "/api/io/anomalies", ROUTE_API, 0 },
 	};
 	static const char *const bad[] = {
 		"", "//", "/job", "/job/", "/job/0", "/job/-1", "/job/7/", "/job/7/x", "/job/7x",
