@@ -94,6 +94,30 @@ static bool device_health_others_too(const struct device_probe *probes, size_t n
 	return false;
 }
 
+/*
+ * Whether, since the last probe that was judged, three of series without history came in a row that
+ * were as fast as what was usual for that one's series: it may have ended, and would judge no more.
+ */
+static bool device_health_others_well(const struct device_probe *probes, size_t n)
+{
+	const struct device_probe *last;
+	size_t judged = n, i, well = 0;
+
+	while (judged && probes[judged - 1].speed == DEVICE_UNJUDGED)
+		judged--;
+	if (!judged)
+		return false;
+	last = &probes[judged - 1];
+	for (i = judged; i < n && well < DEVICE_IN_A_ROW; i++) {
+		const struct device_probe *p = &probes[i];
+
+		if (p->series != last->series && p->bytes >= last->bytes / 2 &&
+		    p->bytes <= last->bytes * 2)
+			well = device_probe_rate(p) < AGAIN_PART * last->usual ? 0 : well + 1;
+	}
+	return well == DEVICE_IN_A_ROW;
+}
+
 enum device_state device_health_state(const struct device_probe *probes, size_t n,
 				      enum device_state before)
 {
@@ -102,6 +126,8 @@ enum device_state device_health_state(const struct device_probe *probes, size_t 
 
 	if (!slow && !usual)
 		return before;
+	if (device_health_others_well(probes, n))
+		return DEVICE_HEALTHY;
 	if (before == DEVICE_DEGRADED)
 		return usual >= DEVICE_IN_A_ROW ? DEVICE_HEALTHY : DEVICE_DEGRADED;
 	if (slow < DEVICE_IN_A_ROW)

@@ -59,7 +59,9 @@ size_t device_health_in_a_row(const struct device_probe *probes, size_t n, enum 
  * @probes: @n of them, oldest first
  * @before: the state before the newest one
  *
- * Three slow ones in a row make it degraded, unless other nodes were as slow at one of them.
+ * Three slow ones in a row make it degraded, unless other nodes were as slow at one of them. Three
+ * usual ones in a row make it healthy, as do three of other series that cannot be judged yet, of
+ * like size and as fast as what was usual for the slow one.
  */
 enum device_state device_health_state(const struct device_probe *probes, size_t n,
 				      enum device_state before);

@@ -42,7 +42,8 @@ static void add_to(struct device *d, int64_t series, double bytes, double rate, 
 /*
  * Rates in MB/s, one letter each: '.' usual (100, give or take), 's' slow (50), 'S' slow here and
  * elsewhere, 'x' slow here while others were usual, 'm' 90, 'b' another job's first ones at 20,
- * 'B' another job's at 8, 'h' huge (ten times the bytes, at 20).
+ * 'B' another job's at 8, 'h' huge (ten times the bytes, at 20), 'o' a third job's at 100, 'O' its
+ * huge ones, 'i' its slow ones.
  */
 static void letter(struct device *d, char c)
 {
@@ -69,6 +70,15 @@ static void letter(struct device *d, char c)
 		break;
 	case 'B':
 		add_to(d, 2, 64 * MB, 8 * MB, 0);
+		break;
+	case 'o':
+		add_to(d, 3, 64 * MB, 100 * MB, 0);
+		break;
+	case 'O':
+		add_to(d, 3, 640 * MB, 100 * MB, 0);
+		break;
+	case 'i':
+		add_to(d, 3, 64 * MB, 50 * MB, 0);
 		break;
 	case 'h':
 		add_to(d, 1, 640 * MB, 20 * MB, 0);
@@ -109,6 +119,15 @@ static void test_histories(void **state)
 		{ "........bbbbbbbbBBB", "slow for that job", DEVICE_DEGRADED },
 		{ "........bbbbbbbbsBs", "slow for both jobs", DEVICE_DEGRADED },
 		{ "........hhh", "of another size: compared with nothing", DEVICE_UNKNOWN },
+		{ "........sssooo", "later jobs are as fast as that one", DEVICE_HEALTHY },
+		{ "........sssoooii", "slow ones of theirs", DEVICE_HEALTHY },
+		{ "........sssoooooo", "and it stays so", DEVICE_HEALTHY },
+		{ "........sssooosss", "the first job goes on, slowly", DEVICE_DEGRADED },
+		{ "........sssoo", "two are too few", DEVICE_DEGRADED },
+		{ "........sssooioo", "never three in a row", DEVICE_DEGRADED },
+		{ "........sssOOOO", "of another size", DEVICE_DEGRADED },
+		{ "........sssbbbb", "slower than the first job", DEVICE_DEGRADED },
+		{ "........SSSooo", "all nodes were slow, and are not", DEVICE_HEALTHY },
 		{ ".........sshhs", "what cannot be judged counts for nothing", DEVICE_DEGRADED },
 	};
 	size_t i;
