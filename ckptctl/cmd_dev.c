@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ckptctl dev: the block devices of the node and how busy they are, and how fast generations were
- * written to the node's levels.
+ * ckptctl dev: the block devices of the node and how busy they are, how fast generations were
+ * written to the node's levels, and what would have been done about those that got slow.
  *
  * Prints rates that the daemon has measured; needs no rights, as /proc/diskstats does not. To
  * forget what the daemon knows of a level is root's.
@@ -106,6 +106,39 @@ static void dev_print(struct cli *cli, json_t *result)
 	dev_print_levels(json_object_get(result, "levels"));
 }
 
+static const struct cli_column replay_columns[] = {
+	{ .name = "JOB", .right = true }, { .name = "GENERATION", .right = true },
+	{ .name = "WRITTEN/s", .right = true }, { .name = "USUAL", .right = true },
+	{ .name = "FROM" }, { .name = "TO" }, { .name = "AVOID", .cut = true }, { .name = NULL }
+};
+
+/* The changes of a device's state, as they are in its history. */
+static void dev_print_replay(struct cli *cli, json_t *result)
+{
+	const json_t *changes = json_object_get(result, "changes"), *row;
+	struct cli_table *table;
+	size_t i;
+
+	printf("level %s: %lld generations are recorded, %lld of them while its device was "
+	       "degraded; degraded_devices = %s\n", cli_str(result, "level"),
+	       (long long)cli_int(result, "probes"), (long long)cli_int(result, "degraded"),
+	       cli_str(result, "setting"));
+	if (!json_array_size(changes))
+		return;
+	table = cli_table_new(replay_columns);
+	json_array_foreach(changes, i, row) {
+		cli_table_row(table);
+		cli_table_cell(table, "%lld", (long long)cli_int(row, "job"));
+		cli_table_cell(table, "%lld", (long long)cli_int(row, "generation"));
+		dev_print_rate(table, row, "rate");
+		dev_print_rate(table, row, "usual");
+		cli_table_cell(table, "%s", cli_str(row, "from"));
+		cli_table_cell(table, "%s", cli_str(row, "to"));
+		cli_table_cell(table, "%s", cli_str(row, "would"));
+	}
+	cli_table_end(table);
+}
+
 static void dev_print_forgotten(struct cli *cli, json_t *result)
 {
 	printf("forgotten: the level's next generations are the first\n");
@@ -114,7 +147,7 @@ static void dev_print_forgotten(struct cli *cli, json_t *result)
 static int cmd_dev_run(struct cli *cli, int argc, char **argv)
 {
 	json_t *args = json_object();
-	bool forget = false;
+	bool forget = false, replay = false;
 	int status = 0, c;
 	int64_t ms;
 
@@ -127,24 +160,28 @@ static int cmd_dev_run(struct cli *cli, int argc, char **argv)
 			json_object_set_new(args, "interval_ms", json_integer(ms));
 	}
 	forget = optind < argc && !strcmp(argv[optind], "forget");
-	if (!status && forget && (optind + 2 != argc || json_object_size(args)))
-		status = cli_usage(cli, "dev forget takes the name of one level");
-	else if (!status && !forget && (optind + 1 != argc || strcmp(argv[optind], "list")))
-		status = cli_usage(cli, "say what: list, or forget LEVEL");
+	replay = optind < argc && !strcmp(argv[optind], "replay");
+	if (!status && (forget || replay) && (optind + 2 != argc || json_object_size(args)))
+		status = cli_usage(cli, "dev %s takes the name of one level", argv[optind]);
+	else if (!status && !forget && !replay &&
+		 (optind + 1 != argc || strcmp(argv[optind], "list")))
+		status = cli_usage(cli, "say what: list, replay LEVEL, or forget LEVEL");
 	if (status) {
 		json_decref(args);
 		return status;
 	}
-	if (!forget)
+	if (!forget && !replay)
 		return cli_finish(cli, cli_call(cli, "devices", args), dev_print);
 	json_object_set_new(args, "level", json_string(argv[optind + 1]));
+	if (replay)
+		return cli_finish(cli, cli_call(cli, "device_replay", args), dev_print_replay);
 	return cli_finish(cli, cli_call(cli, "device_forget", args), dev_print_forgotten);
 }
 
 const struct cli_verb cmd_dev = {
 	.name = "dev",
 	.run = cmd_dev_run,
-	.args = "list [--interval DURATION] | forget LEVEL",
+	.args = "list [--interval DURATION] | replay LEVEL | forget LEVEL",
 	.help = "how busy the node's block devices are, and which level's device got slow",
 	.options =
 	"      --interval DURATION   between the two looks; 100ms to 10s, default 1s\n",

@@ -198,7 +198,7 @@ _ckptctl_value()
 	--name | -N | --node | --map | --env | --address | --generation | -g | --keep | --keep-every | --max-size | --max-pause | --timeout | --scrub-every | --replicas | --freeze-timeout | --history | -H | --limit | --external | \
 	--exclude-range | --exclude-fd | --exclude-thread | \
 	--every | --mtbf | --node-mtbf | --slowdown | --level | --max-recoveries | --samples | \
-	--interval | --patience | --grace | --rank | --last | --before | --port)
+	--interval | --patience | --grace | --rank | --last | --before | --port | --since)
 		COMPREPLY=() ;;
 	--scrub)
 		_ckptctl_reply 'off report stop repair' ;;
@@ -248,8 +248,8 @@ _ckptctl_operand()
 		fi ;;
 	dev)
 		if ((cword == at + 1)); then
-			_ckptctl_reply 'list forget'
-		elif ((cword == at + 2)) && [[ ${words[at + 1]} == forget ]]; then
+			_ckptctl_reply 'list replay forget'
+		elif ((cword == at + 2)) && [[ ${words[at + 1]} =~ ^(replay|forget)$ ]]; then
 			_ckptctl_reply "$(_ckptctl_levels "$1")"
 		fi ;;
 	list | wait | prune | fsck | interval | stats | recover)

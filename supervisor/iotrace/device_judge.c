@@ -370,6 +370,74 @@ void device_report_avoid(const struct common *common, struct level_configs *leve
 	json_decref(rows);
 }
 
+/* ------------------------------------------------------------------ replay */
+
+/* Say what `avoid` would do when the level's device comes from state @from to @to. */
+static json_t *device_replay_would(const struct common *common, const char *level,
+				   enum device_state from, enum device_state to)
+{
+	struct level_configs levels = common->config.levels;
+	const int t = level_configs_find(&levels, level);
+	int instead;
+
+	levels.avoid = t < 0 ? 0 : 1u << t;
+	levels.avoid_l1 = t < 0;
+	instead = level_configs_instead(&levels);
+	if (to != DEVICE_DEGRADED)
+		return json_string(from != DEVICE_DEGRADED || instead < 0 ? "" :
+				   t < 0 ? "other levels get their own generations again" :
+				   "the level gets its generations again");
+	if (instead < 0)
+		return json_string("nothing: no other level can take its generations");
+	return json_sprintf(t < 0 ? "level %s gets every generation, too" :
+			    "new generations go to level %s", levels.conf[instead].name);
+}
+
+static json_t *device_replay_change(const struct common *common, const struct judged_device *d,
+				    const struct device_probe *p, enum device_state from,
+				    enum device_state to)
+{
+	return json_pack("{s:I, s:I, s:f, s:f, s:i, s:s, s:s, s:o}", "job", (json_int_t)p->job,
+			 "generation", (json_int_t)p->generation, "rate", device_probe_rate(p),
+			 "usual", p->usual, "peers", (int)p->peers,
+			 "from", device_state_name(from), "to", device_state_name(to),
+			 "would", device_replay_would(common, d->id.level, from, to));
+}
+
+json_t *device_replay(const struct common *common, const char *level)
+{
+	struct judging j = { .common = common };
+	enum device_state state = DEVICE_UNKNOWN, before;
+	json_t *changes = json_array();
+	json_int_t degraded = 0, size;
+	struct ckpt_error error = {};
+	struct judged_device d = {};
+	size_t k;
+	int err = device_judge_open(common, false, &j.store, &error);
+
+	if (!err && !device_judge_load(&j, level, &d))
+		err = error_set(&error, -ENOENT, "level %.64s has no directory here", level);
+	for (k = 1; !err && k <= d.n; k++) {
+		before = state;
+		state = device_health_state(d.probes, k, before);
+		degraded += state == DEVICE_DEGRADED;
+		if (state != before)
+			json_array_append_new(changes, device_replay_change(
+				common, &d, &d.probes[k - 1], before, state));
+	}
+	size = (json_int_t)d.n;
+	free(d.probes);
+	device_store_close(j.store);
+	if (!err)
+		return outcome_ok(json_pack("{s:s, s:I, s:I, s:s, s:o}", "level", level,
+					    "probes", size, "degraded", degraded, "setting",
+					    common->config.degraded_devices, "changes", changes));
+	json_decref(changes);
+	return outcome_error(err, "%s", error.text);
+}
+
+/* ------------------------------------------------------------------ forget */
+
 int device_forget(const struct common *common, const char *level, struct ckpt_error *error)
 {
 	struct device_store *store = NULL;

@@ -37,6 +37,15 @@ json_t *device_report(const struct common *common);
 /* Set what is to be avoided by degraded_devices in @levels, a copy of the configuration's. */
 void device_report_avoid(const struct common *common, struct level_configs *levels);
 
+/*
+ * device_replay() - what degraded_devices = avoid would have done, from the recorded history
+ *
+ * An outcome: {"level", "probes" (generations that are recorded), "degraded" (those of them after
+ * which the device was degraded), "setting", "changes": [{"job", "generation", "rate", "usual",
+ * "peers", "from", "to", "would": text}, ...]}, oldest first. Changes nothing.
+ */
+json_t *device_replay(const struct common *common, const char *level);
+
 /* Forget the history of a level: -ENOENT: there is none. For `ckptctl dev forget`. */
 int device_forget(const struct common *common, const char *level, struct ckpt_error *error);
 

@@ -53,6 +53,7 @@ static const struct {
 	{ "io_anomalies", verb_io_anomalies, 0 },
 	{ "io_top", verb_io_top, 0 },
 	{ "devices", verb_devices, 0 },
+	{ "device_replay", verb_device_replay, 0 },
 	{ "device_forget", verb_device_forget, 0 },
 	{ "section", verb_section, 0 },
 	{ "vote", verb_vote, 0 },

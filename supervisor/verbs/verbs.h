@@ -60,6 +60,7 @@ void verb_io_report(struct request *request);
 void verb_io_anomalies(struct request *request);
 void verb_io_top(struct request *request);
 void verb_devices(struct request *request);
+void verb_device_replay(struct request *request);
 void verb_device_forget(struct request *request);
 /* verbs_tree.c */
 void verb_dump(struct request *request);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The requests io_watch, io_report, io_anomalies, io_top, devices and device_forget: what jobs read
- * and write, which phases were slow, and how the node's block devices and those of its levels do.
+ * The requests io_watch, io_report, io_anomalies, io_top, devices, device_replay and device_forget:
+ * what jobs read and write, which phases were slow, and how the node's block devices and those of
+ * its levels do.
  *
  * A job's report is for its owner and root; the devices' figures, as /proc/diskstats, are for all.
  * Reports are read by a worker with a deadline: the record is on a disk.
@@ -38,6 +39,7 @@ struct io_look {
 	struct worker *worker;
 	unsigned int ms;
 	int64_t since_s;	/* before now */
+	const char *level;	/* points into the request's arguments */
 };
 
 /* ---------------------------------------------------------- in the worker */
@@ -84,6 +86,17 @@ static const struct worker_kind anomalies_work = {
 	.name = "ckptd-anomaly", .run = io_look_anomalies, .deadline_ms = REPORT_MS,
 };
 
+static json_t *io_look_replay(struct channel_reporter *reporter, void *arg)
+{
+	const struct io_look *look = arg;
+
+	return device_replay(look->request->common, look->level);
+}
+
+static const struct worker_kind replay_work = {
+	.name = "ckptd-devices", .run = io_look_replay, .deadline_ms = REPORT_MS,
+};
+
 static const struct worker_kind devices_work = {
 	.name = "ckptd-devices", .run = io_look_devices, .deadline_ms = REPORT_MS,
 };
@@ -103,16 +116,17 @@ static void io_look_on_outcome(json_t *outcome, void *arg)
 	free(look);
 }
 
-static void io_look_start(struct request *request, const struct worker_kind *kind,
-			  unsigned int ms, int64_t since_s)
+/* @what: the request and its arguments; copied */
+static void io_look_start(const struct io_look *what, const struct worker_kind *kind)
 {
 	static const struct channel_ops ops = { io_look_on_progress, io_look_on_outcome };
+	struct request *request = what->request;
 	struct io_look *look = calloc(1, sizeof(*look));
 	const struct worker_spec spec = { .kind = kind, .arg = look };
 	int err = look ? 0 : -ENOMEM;
 
 	if (!err) {
-		*look = (struct io_look){ .request = request, .ms = ms, .since_s = since_s };
+		*look = *what;
 		err = worker_start(&request->common->workers, &spec, &ops, look, &look->worker);
 	}
 	if (err) {
@@ -175,7 +189,8 @@ void verb_io_anomalies(struct request *request)
 		request_answer(request, outcome_usage("io_anomalies: a job, or since when: up to a "
 						      "year"));
 	else
-		io_look_start(request, &anomalies_work, 0, since);
+		io_look_start(&(const struct io_look){ .request = request, .since_s = since },
+			      &anomalies_work);
 }
 
 void verb_io_top(struct request *request)
@@ -183,7 +198,7 @@ void verb_io_top(struct request *request)
 	if (json_object_size(request->args))
 		request_answer(request, outcome_usage("io_top takes no arguments"));
 	else
-		io_look_start(request, &top_work, 0, 0);
+		io_look_start(&(const struct io_look){ .request = request }, &top_work);
 }
 
 void verb_devices(struct request *request)
@@ -195,12 +210,35 @@ void verb_devices(struct request *request)
 		request_answer(request, outcome_usage("devices: the interval is from 100 ms to "
 						      "10 s"));
 	else
-		io_look_start(request, &devices_work, (unsigned int)ms, 0);
+		io_look_start(&(const struct io_look){ .request = request, .ms = (unsigned int)ms },
+			      &devices_work);
+}
+
+/* Whether this node has the level; if not, @request is answered. */
+static bool io_look_has_level(struct request *request, const char *level)
+{
+	const struct config *config = &request->common->config;
+
+	if (!strcmp(level, LEVEL_CONFIG_L1) || level_configs_find(&config->levels, level) >= 0)
+		return true;
+	request_answer(request, outcome_error(-ENOENT, "this node has no level %.64s: see ckptctl "
+					      "dev list", level));
+	return false;
+}
+
+void verb_device_replay(struct request *request)
+{
+	const char *level;
+
+	if (json_unpack(request->args, "{s:s !}", "level", &level))
+		request_answer(request, outcome_usage("device_replay: say which level"));
+	else if (io_look_has_level(request, level))
+		io_look_start(&(const struct io_look){ .request = request, .level = level },
+			      &replay_work);
 }
 
 void verb_device_forget(struct request *request)
 {
-	const struct config *config = &request->common->config;
 	const char *level;
 
 	if (json_unpack(request->args, "{s:s !}", "level", &level))
@@ -208,9 +246,6 @@ void verb_device_forget(struct request *request)
 	else if (request->uid)
 		request_answer(request, outcome_error(-EPERM, "only root may forget how fast a "
 						      "device was"));
-	else if (strcmp(level, LEVEL_CONFIG_L1) && level_configs_find(&config->levels, level) < 0)
-		request_answer(request, outcome_error(-ENOENT, "this node has no level %.64s: see "
-						      "ckptctl dev list", level));
-	else
+	else if (io_look_has_level(request, level))
 		device_watch_forget(request->services->devices, level, request);
 }

@@ -2028,7 +2028,11 @@ def degraded_devices(node):
         usage(node, 'one level', 'dev', 'forget')
         usage(node, 'one level', 'dev', 'forget', 'L1', 'b')
         usage(node, 'one level', 'dev', 'forget', '--interval', '1s', 'L1')
+        usage(node, 'replay takes the name of one level', 'dev', 'replay')
         ends(1, 'no level x', command(node, 'dev', 'forget', 'x'))
+        ends(1, 'no level x', command(node, 'dev', 'replay', 'x'))
+        text = ends(0, '', command(node, 'dev', 'replay', 'L1', user=USER)).stdout.decode()
+        check('0 generations are recorded' in text and 'degraded_devices = notify' in text, text)
         ends(1, 'only root', command(node, 'dev', 'forget', 'L1', user=USER))
         ends(0, '', command(node, 'dev', 'forget', 'L1'))
         equal(levels()['L1']['state'], 'unknown', 'forgotten')
@@ -2039,6 +2043,21 @@ def degraded_devices(node):
         ends(1, 'degraded_devices = off', command(two, 'dev', 'forget', 'L1'))
     finally:
         two.stop()
+
+
+@test
+def io_usage(node):
+    """io says what it takes, and that nothing was recorded"""
+    for args, text in (((), 'report, anomalies, top or watch'), (('report',), 'one job'),
+                       (('anomalies', '1', '2'), 'one job'),
+                       (('anomalies', '--since', 'x'), 'no duration'),
+                       (('anomalies', '--since', '2y'), 'no duration of up to a year'),
+                       (('anomalies', '--since', '1d', '1'), 'for all jobs'),
+                       (('top', '--since', '1d'), 'of io anomalies'), (('top', '1'), 'too much')):
+        usage(node, text, 'io', *args)
+    ends(1, 'no job 1', command(node, 'io', 'anomalies', '1'))
+    for user in (None, USER):
+        ends(1, 'no job', command(node, 'io', 'anomalies', '--since', '7d', user=user))
 
 
 def refuses_to_start(node, text, **settings):

@@ -396,12 +396,62 @@ static int teardown(void **state)
 
 #define T(name) cmocka_unit_test_setup(test_##name, fresh)
 
+/* The recorded history tells when the device got slow, and what avoid would have done. */
+static void test_replay(void **state)
+{
+	static const char *const to[] = { "healthy", "degraded", "healthy" };
+	static const char *const would[] = {
+		"", "new generations go to level b", "the level gets its generations again"
+	};
+	json_t *outcome = device_replay(&common, "a");
+	const json_t *result, *row;
+	size_t i;
+
+	/* nothing is recorded at all */
+	assert_int_equal(outcome_errno(outcome), -ENOENT);
+	json_decref(outcome);
+	usual("a");
+	for (i = 11; i <= 14; i++)
+		judged("a", (int)i, 40, false, NULL);
+	for (; i <= 16; i++)
+		assert_string_equal(judged("a", (int)i, 100, false, NULL), "degraded");
+	assert_string_equal(judged("a", (int)i, 100, false, NULL), "healthy");
+	outcome = device_replay(&common, "a");
+	result = json_object_get(outcome, "result");
+	assert_int_equal(json_integer_value(json_object_get(result, "probes")), 16);
+	assert_int_equal(json_integer_value(json_object_get(result, "degraded")), 4);
+	assert_int_equal(json_array_size(json_object_get(result, "changes")), 3);
+	json_array_foreach(json_object_get(result, "changes"), i, row) {
+		assert_string_equal(json_string_value(json_object_get(row, "to")), to[i]);
+		assert_string_equal(json_string_value(json_object_get(row, "would")), would[i]);
+	}
+	row = json_array_get(json_object_get(result, "changes"), 1);
+	assert_int_equal(json_integer_value(json_object_get(row, "generation")), 13);
+	json_decref(outcome);
+	/* a level without history; L1, which has to be written in any case; no such level */
+	outcome = device_replay(&common, "b");
+	assert_int_equal(json_array_size(json_object_get(json_object_get(outcome, "result"),
+							 "changes")), 0);
+	json_decref(outcome);
+	usual("L1");
+	for (i = 11; i <= 13; i++)
+		judged("L1", (int)i, 40, false, NULL);
+	outcome = device_replay(&common, "L1");
+	row = json_array_get(json_object_get(json_object_get(outcome, "result"), "changes"), 1);
+	assert_string_equal(json_string_value(json_object_get(row, "would")),
+			    "level a gets every generation, too");
+	json_decref(outcome);
+	outcome = device_replay(&common, "none");
+	assert_int_equal(outcome_errno(outcome), -ENOENT);
+	json_decref(outcome);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(kept), T(bounded), T(beside_the_collector), T(damaged), T(others_are_asked),
 		T(asked_once_for_several),
-		T(avoid), T(copies_from_a_slow_l1), T(missing_place),
+		T(avoid), T(copies_from_a_slow_l1), T(replay), T(missing_place),
 	};
 
 	return cmocka_run_group_tests_name("device_store", tests, setup, teardown);
