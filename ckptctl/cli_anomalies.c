@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Printing phases of I/O that were slower than usual; see cli_anomalies.h. Adds nothing to what the
- * daemon answers but the units.
+ * Printing phases of I/O that were slower than usual; see cli_anomalies.h.
+ *
+ * Owns the columns of that table. Adds nothing to what the daemon answers but the units: verdicts
+ * and causes are the daemon's (supervisor/iotrace/anomaly.c), and so are their words.
  */
 #include "ckptctl/cli_anomalies.h"
 

@@ -7,9 +7,9 @@
 
 #include "ckptctl/cli.h"
 
-/* Of one job: @result has "job" and "anomalies". @whole: say also that there is nothing. */
+/* Print those of one job: @result has "job" and "anomalies". @whole: say also if there is none. */
 void cli_anomalies_of_job(const json_t *result, bool whole);
-/* Of all jobs of a user on a node: @result has "node", "jobs" and "more". */
+/* Print those of all jobs of a user on a node: @result has "node", "jobs" and "more". */
 void cli_anomalies_of_jobs(const json_t *result);
 
 #endif /* STILLPOINT_CLI_ANOMALIES_H */

@@ -29,7 +29,8 @@ int io_anomaly_judge(struct io_store *store, const struct io_anomaly_of *of,
 		     struct io_judged *ret_judged);
 
 /*
- * io_anomaly_report() - the abnormal phases of the jobs of @uid, of root: everybody's, as an outcome
+ * io_anomaly_report() - the abnormal phases of the jobs of a user, as an outcome
+ * @uid: of root: everybody's
  * @since: seconds since 1970
  *
  * {"jobs": [{"job", "name", "uid", "anomalies": io_judged_json()}, ...], "more": there are more

@@ -12,14 +12,15 @@
 
 #define FIELDS		12
 #define NUMBER_MAX	((json_int_t)1 << 62)
+#define RATE_MAX	((json_int_t)1 << 53)	/* each integer up to it is a double */
 #define SECONDS_MAX	((json_int_t)1 << 40)
-#define LONGEST_S	86400	/* an overlap is looked for among phases that began so long before */
+#define LONGEST_S	86400	/* phases that began so long before may overlap */
 
 /* -------------------------------------------------------- between nodes */
 
 static json_int_t io_judged_whole(double number)
 {
-	return number > 0 ? number < (double)NUMBER_MAX ? (json_int_t)number : NUMBER_MAX : 0;
+	return number > 0 ? number < (double)RATE_MAX ? (json_int_t)number : RATE_MAX : 0;
 }
 
 json_t *io_judged_encode(const struct io_judged *judged, size_t n)
@@ -46,7 +47,7 @@ static bool io_judged_decode_row(const json_t *row, struct io_judged *ret_judged
 	/* the largest number of each field */
 	static const json_int_t most[FIELDS] = {
 		SECONDS_MAX, SECONDS_MAX, ANOMALY_MIXED, ANOMALY_ABNORMAL, 1, ANOMALY_MAX,
-		NUMBER_MAX, NUMBER_MAX, NUMBER_MAX, NUMBER_MAX, ANOMALY_UNTOLD, NUMBER_MAX,
+		RATE_MAX, RATE_MAX, RATE_MAX, RATE_MAX, ANOMALY_UNTOLD, NUMBER_MAX,
 	};
 	json_int_t n[FIELDS];
 	size_t i;

@@ -2,8 +2,8 @@
 /*
  * Merging the parts of a report; see io_merge.h.
  *
- * Owns copies of all that the parts have one by one: files, phases, spans, judgements. Sums stop at the largest
- * number that JSON has, so that no node's answer makes another's count negative.
+ * Owns copies of all that the parts have one by one: files, phases, spans, judgements. Sums stop at
+ * the largest number that JSON has, so that no node's answer makes another's count negative.
  */
 #include "supervisor/iotrace/io_merge.h"
 
@@ -132,9 +132,10 @@ static void io_merge_add_files(struct io_merge *m, const struct io_part *part)
 static void io_merge_set_clock(json_t *span, const char *name, int64_t ahead_ms)
 {
 	const json_int_t time = json_integer_value(json_object_get(span, name));
+	const json_int_t moved = time - ahead_ms / 1000;
 
 	if (time)
-		json_object_set_new(span, name, json_integer(time - ahead_ms / 1000));
+		json_object_set_new(span, name, json_integer(moved > 0 ? moved : 1));
 }
 
 static void io_merge_add_times(struct io_merge *m, const char *node, const struct io_part *part,

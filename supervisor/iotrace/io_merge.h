@@ -7,8 +7,9 @@
  * those of all processes of the job. Files that a node gives as a sum are taken as that node's own.
  *
  * Phases and spans of all nodes are on the clock of the node that merges; phases that overlap, or
- * are at most 3 s apart, are one. The job was watched, and active, for as long as on the node where that was
- * longest; the best second is the sum of the nodes' best ones, which need not be the same second.
+ * are at most 3 s apart, are one. The job was watched, and active, for as long as on the node where
+ * that was longest; the best second is the sum of the nodes' best ones, which need not be the same
+ * second.
  */
 #ifndef STILLPOINT_IO_MERGE_H
 #define STILLPOINT_IO_MERGE_H

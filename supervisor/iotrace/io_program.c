@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Names of programs; see io_program.h. Owns the list of interpreters.
+ * Names of programs; see io_program.h.
+ *
+ * Owns the list of interpreters, whose own name tells nothing of a run. Looks at no file: a script
+ * that is changed keeps its name.
  */
 #include "supervisor/iotrace/io_program.h"
 

@@ -377,12 +377,13 @@ static json_t *io_watch_nodes(const struct job *job)
 static json_t *io_watch_message(const struct job *job)
 {
 	char program[IO_PROGRAM_MAX];
+	const int ranks = (int)rank_record_size(job->record.ranks);
 
 	io_program(job->name, json_object_get(job->record.launch, "argv"), program);
 	return json_pack("{s:I, s:s, s:i, s:I, s:s, s:b, s:o, s:i, s:o*}", "watch",
 			 (json_int_t)job->id, "uuid", job->uuid, "pid", (int)job->init,
 			 "uid", (json_int_t)job->uid, "name", job->name, "host_ns", job->host_ns,
-			 "program", outcome_text(program), "ranks", (int)rank_record_size(job->record.ranks),
+			 "program", outcome_text(program), "ranks", ranks,
 			 "nodes", io_watch_nodes(job));
 }
 

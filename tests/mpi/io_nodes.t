@@ -140,6 +140,89 @@ refused() {
 	done
 }
 
+# history NODE SECONDS NEIGHBOUR: what eleven earlier runs of the job's program did on the node, and
+# a phase of the job itself that took SECONDS; beside it a job of the user NEIGHBOUR, if any
+history() {
+	python3 - "$work/n$1/jobs/io.db" "$(cat "$work/job")" "$2" "${3:-}" <<'PYTHON'
+import array, sqlite3, sys, time
+path, job, seconds, neighbour = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
+db = sqlite3.connect(path, timeout=30)
+key, uid, program, ranks = db.execute(
+    'SELECT key, uid, program, ranks FROM job WHERE number = ?', (job,)).fetchone()
+assert program == 'python3 program' and ranks == 4, (program, ranks)
+now = int(time.time())
+def run(key, began, seconds):
+    rates = array.array('f', sorted(2e9 / seconds * (1 + i % 7 / 100) for i in range(seconds)))
+    db.execute('INSERT INTO phase VALUES (?, ?, ?, 1, 0, 2000, 0, 2000000000, ?)',
+               (key, began, seconds, rates.tobytes()))
+for i in range(11):
+    db.execute('INSERT INTO job (key, number, uid, uuid, name, nodes, program, ranks) '
+               "VALUES (?, ?, ?, 'x', 'earlier', '', ?, ?)", (i + 1, 1000 + i, uid, program, ranks))
+    db.execute("INSERT INTO span (job, span, source, why) VALUES (?, ?, 'bpf', '')",
+               (i + 1, (now - 20000) * 1000))
+    run(i + 1, now - 20000 + 1000 * i, 20 + i % 2)
+run(key, now - 1000, seconds)
+if neighbour:
+    db.execute('INSERT INTO job (key, number, uid, uuid, name, nodes, program, ranks) '
+               "VALUES (99, 99, ?, 'x', 'beside', '', 'x', 1)", (int(neighbour),))
+    db.executemany('INSERT INTO sample VALUES (1, ?, 99, 0, 60, 0, 60000000, 0)',
+                   [(now - 1000 + i,) for i in range(seconds)])
+db.commit()
+PYTHON
+}
+
+# anomalies NODE ARG...: to $work/report
+anomalies() {
+	on "$1" io anomalies --json "${@:2}" >"$work/report" 2>&1
+}
+
+# one node was slow, the other was not
+slow_node() {
+	local job
+	job=$(cat "$work/job")
+	history 1 40 && history 2 20 && anomalies 1 "$job" || return
+	wants 'len(r["anomalies"]["list"]) == 1 and r["anomalies"]["judged"] == 2' \
+		'r["anomalies"]["list"][0]["node"] == "n1"' \
+		'r["anomalies"]["list"][0]["cause"] == "degraded_node"' \
+		'r["anomalies"]["list"][0]["compared"] == 11' \
+		'48e6 < r["anomalies"]["list"][0]["rate"] < 52e6' \
+		'94e6 < r["anomalies"]["list"][0]["usual"] < 101e6' 'r["silent_nodes"] == []' &&
+		anomalies 2 "$job" && wants 'r["anomalies"]["list"][0]["node"] == "n1"' || return
+	# of this node alone, for all jobs: nothing tells which of the two it was
+	anomalies 1 && wants 'sum(len(j["anomalies"]["list"]) for j in r["jobs"]) == 1' \
+		'r["jobs"][0]["anomalies"]["list"][0]["cause"] == "configuration_or_device"' &&
+		anomalies 1 --since 1s && wants 'r["jobs"] == []' || return
+	on 1 io report "$job" >"$work/out" && grep -q '1 of 2 phases were slower' "$work/out" &&
+		on 1 io anomalies "$job" >"$work/out" || return
+	cat "$work/out"
+	grep -q '^ *JOB  *NODE' "$work/out" && grep -q "n1 .*other nodes were as fast" "$work/out"
+}
+
+# A job of another user is named to root, on the node that is asked; nobody's figures are told.
+interfered() {
+	local job
+	job=$(cat "$work/job")
+	python3 - "$work/n1/jobs/io.db" <<'PYTHON'
+import sqlite3, sys
+db = sqlite3.connect(sys.argv[1], timeout=30)
+db.execute("DELETE FROM phase")
+db.execute("DELETE FROM job WHERE key < 20")
+db.commit()
+PYTHON
+	history 1 40 $user && anomalies 1 "$job" &&
+		wants 'r["anomalies"]["list"][0]["cause"] == "interference"' \
+			'r["anomalies"]["list"][0]["by"] == 99' || return
+	anomalies 2 "$job" && wants 'r["anomalies"]["list"][0]["cause"] == "interference"' \
+		'"by" not in r["anomalies"]["list"][0]' || return
+	! grep -q '"by"\|beside\|60000000' "$work/report" || return
+	on 2 io anomalies "$job" | grep -q "another user's job" || return
+	(cd / && setpriv --reuid $user --regid $user --clear-groups \
+		"$top/build/bin/ckptctl" --socket "$work/n1/sock" io anomalies --json) \
+		>"$work/report" && wants 'r["jobs"] == []' || return
+	(cd / && ! setpriv --reuid $user --regid $user --clear-groups \
+		"$top/build/bin/ckptctl" --socket "$work/n1/sock" io anomalies "$job")
+}
+
 # A new image directory begins with the same number; its job has nothing of the older one's.
 other_job() {
 	local old i
@@ -176,5 +259,7 @@ ok 'another user is refused on both nodes' refused
 ok 'a node that is silent is named, and not waited for' silent
 ok 'the job ends' ends
 ok 'its report is the same then' whole 1
+ok 'a slow node is known by its history and by the others' slow_node
+ok 'interference is found, and jobs of other users are not named' interfered
 ok 'a job of the same number in another image directory has a report of its own' other_job
 finish

@@ -247,7 +247,8 @@ static void test_hostile(void **state)
 		{ "spans.0", "7" }, { "spans.0.began", "9000000000000000" }, { "judged", "7" },
 		{ "judged.0", "[1, 2]" }, { "judged.0.0", "9000000000000000" },
 		{ "judged.0.2", "3" }, { "judged.0.3", "3" }, { "judged.0.4", "2" },
-		{ "judged.0.5", "129" }, { "judged.0.6", "-1" }, { "judged.0.7", "1.5" },
+		{ "judged.0.5", "129" }, { "judged.0.6", "-1" },
+		{ "judged.0.8", "9007199254740993" }, { "judged.0.7", "1.5" },
 		/* causes that only whoever merges may say */
 		{ "judged.0.10", "6" }, { "judged.0.10", "7" }, { "judged.0.11", "\"8\"" },
 	};
