@@ -20,6 +20,7 @@
 
 #define NEIGHBOURS	64	/* the busiest ones are looked at */
 #define JOBS_MAX	100	/* of a report */
+#define REPORT_MAX	2000	/* phases of a report: each takes about a millisecond */
 #define DAY_S		86400
 
 struct io_neighbours {
@@ -138,6 +139,7 @@ struct io_anomaly_jobs {
 	struct io_anomaly_of of;
 	struct io_judged *judged;
 	json_t *jobs;
+	size_t nr;		/* judged phases */
 	bool more;
 	int err;
 };
@@ -147,13 +149,14 @@ static void io_anomaly_on_job(const struct io_store_recent *job, void *arg)
 	struct io_anomaly_jobs *s = arg;
 	int n;
 
-	if (json_array_size(s->jobs) == JOBS_MAX)
+	if (json_array_size(s->jobs) == JOBS_MAX || s->nr > REPORT_MAX)
 		s->more = true;
 	if (s->err || s->more)
 		return;
 	s->of.job = job->key;
 	s->of.uid = job->uid;
 	n = io_anomaly_judge(s->store, &s->of, s->judged);
+	s->nr += n > 0 ? (size_t)n : 0;
 	if (n < 0)
 		s->err = n;
 	else

@@ -14,7 +14,8 @@
 #include "supervisor/iotrace/io_store_priv.h"
 #include "supervisor/iotrace/portrait.h"
 
-#define DAY	86400
+#define DAY		86400
+#define FILES_LOOKED	5000
 
 /* The statement, with the numbers @n; NULL: an error was noted, or there are no phases. */
 static sqlite3_stmt *phases_sql(struct io_store *s, const char *sql, const int64_t *n, int nr)
@@ -143,12 +144,16 @@ int io_store_group(struct io_store *s, int64_t job, enum anomaly_kind kind,
 	return n;
 }
 
-/* Whether most of the bytes that a job wrote are in one file of several processes. */
+/*
+ * Whether most of the bytes that a job wrote are in one file of several processes. Of a job with
+ * very many files some are looked at: such a job writes no single one.
+ */
 static bool phases_is_many_to_one(struct io_store *s, int64_t job)
 {
 	sqlite3_stmt *stmt = PHASES_SQL(s, "SELECT count(*), sum(write_bytes), "
 		"sum(flags & ?2 <> 0), sum(CASE WHEN flags & ?2 THEN write_bytes END) "
-		"FROM file WHERE job = ?1 AND writes > 0", job, IO_FILE_WRITERS);
+		"FROM (SELECT flags, write_bytes FROM file WHERE job = ?1 AND writes > 0 "
+		"LIMIT ?3)", job, IO_FILE_WRITERS, FILES_LOOKED);
 	struct portrait_side side = {};
 
 	if (stmt && sqlite3_step(stmt) == SQLITE_ROW)
