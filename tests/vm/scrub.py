@@ -146,7 +146,8 @@ def flips(node):
             wrong.add(address)
         done = checkpoint(node, job)
         found = done['scrub']
-        equal(found['wrong'], len(wrong), f'wrong in {done["generation"]}')
+        equal(found['wrong'], len(wrong), f'wrong in {done["generation"]}, of {found["pages"]} '
+              f'compared, new in {[n for n, a in new]}, seed {SEED}')
         for page in found['at']:
             check(int(page['address'], 16) in wrong, f'false: {page}')
             equal(page['command'], 'sums', 'command')
