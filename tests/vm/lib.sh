@@ -11,7 +11,7 @@
 #   is "what" "$got" "$want"
 #   skip "what" "why"
 #   in_vm CMD ARG...              run in the VM, no verdict
-#   finish                        last line: kernel log clean, plan
+#   finish                        last line: kernel log clean, plan; a VM that complained ends
 #
 # Environment (set by scripts/check-vm): KERNEL, VM, VM_OPTIONS, VM_SLOW (factor
 # for deadlines), VM_SLICE (K/N: case K, K+N, ... of many), TEST_SHARE (the same, of what runs
@@ -148,6 +148,10 @@ finish() {
 		fail "the kernel did not complain" "$log"
 		diag "the console's end:"
 		diag "$(scripts/vm console "$VM" 2>/dev/null | tail -40)"
+		# lockdep and KASAN are silent after their first report: the next test boots anew
+		log=build/vm/complaints-$KERNEL-$(basename "$0" .t).log
+		scripts/vm console "$VM" >"$log" 2>/dev/null && diag "all of it: $log"
+		scripts/vm down "$VM"
 	fi
 	echo "1..$n"
 	[ $failed -eq 0 ]

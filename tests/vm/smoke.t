@@ -65,4 +65,16 @@ if [ -f "build/kmod/$KERNEL/ckpt.ko" ]; then
 else
 	fail "the module is built" "no build/kmod/$KERNEL/ckpt.ko"
 fi
+
+# the check that ends each test of the suite
+say='WARNING: possible circular locking dependency, says smoke.t'
+ok_vm "the kernel's log takes a line" sh -c "echo '$say' >/dev/kmsg"
+out=$(scripts/vm check "$VM")
+is "a complaint in the log is found" "$?,$(sed 's/\[[^]]*\] //' <<<"$out")" "1,vm: $VM: $say"
+ok "and is not found again" scripts/vm check "$VM"
+if [ "$KERNEL" = debug ]; then
+	for f in /sys/kernel/debug/kmemleak /proc/lockdep_stats; do
+		ok_vm "$f is there" test -e $f
+	done
+fi
 finish
