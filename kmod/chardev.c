@@ -24,6 +24,7 @@
 #include "collect.h"
 #include "compat/layout.h"
 #include "context.h"
+#include "l0.h"
 #include "lease.h"
 #include "records.h"
 #include "restore.h"
@@ -59,6 +60,10 @@ union ckpt_arg {
 	struct ckpt_pages_drop pages_drop;
 	struct ckpt_restore_commit restore_commit;
 	struct ckpt_rollback rollback;
+	struct ckpt_l0_keep l0_keep;
+	struct ckpt_l0_state l0_state;
+	struct ckpt_l0_find l0_find;
+	struct ckpt_l0_copy l0_copy;
 };
 
 struct ckpt_cmd {
@@ -82,7 +87,7 @@ static int ckpt_cmd_info(struct ckpt_ctx *ctx, union ckpt_arg *arg)
 			 CKPT_FEAT_WRITES_STATE | CKPT_FEAT_SOCK_CREDS | CKPT_FEAT_LEASE |
 			 CKPT_FEAT_SAMPLE | CKPT_FEAT_FOWN | CKPT_FEAT_PKEYS |
 			 CKPT_FEAT_FILE_PATH | CKPT_FEAT_ROLLBACK | CKPT_FEAT_SENT |
-			 CKPT_FEAT_KEEP;
+			 CKPT_FEAT_KEEP | CKPT_FEAT_L0;
 	if (ckpt_sysv_is_known())
 		info->features |= CKPT_FEAT_SYSV;
 	if (ckpt_aio_is_known())
@@ -124,6 +129,10 @@ CKPT_CMD_FN(restore_pages_share, pages_share)
 CKPT_CMD_FN(restore_pages_drop, pages_drop)
 CKPT_CMD_FN(restore_commit, restore_commit)
 CKPT_CMD_FN(restore_rollback, rollback)
+CKPT_CMD_FN(l0_keep, l0_keep)
+CKPT_CMD_FN(l0_state, l0_state)
+CKPT_CMD_FN(l0_find, l0_find)
+CKPT_CMD_FN(restore_l0_copy, l0_copy)
 
 #define CKPT_CMD(cmd, fn, struct_name, ...)				\
 	{ .nr = _IOC_NR(CKPT_IOC_##cmd), .size = sizeof(struct struct_name), \
@@ -162,6 +171,10 @@ static const struct ckpt_cmd ckpt_cmds[] = {
 	CKPT_CMD(PAGES_DROP, restore_pages_drop, ckpt_pages_drop, .shared = true),
 	CKPT_CMD(RESTORE_COMMIT, restore_commit, ckpt_restore_commit),
 	CKPT_CMD(ROLLBACK, restore_rollback, ckpt_rollback),
+	CKPT_CMD(L0_KEEP, l0_keep, ckpt_l0_keep),
+	CKPT_CMD(L0_STATE, l0_state, ckpt_l0_state, .beside = true),
+	CKPT_CMD(L0_FIND, l0_find, ckpt_l0_find),
+	CKPT_CMD(L0_COPY, restore_l0_copy, ckpt_l0_copy, .shared = true),
 };
 
 static const struct ckpt_cmd *ckpt_cmd_find(unsigned int cmd)
@@ -247,6 +260,7 @@ static int ckpt_chardev_release(struct inode *inode, struct file *file)
 
 	ckpt_capture_release(ctx);
 	ckpt_restore_release(ctx);
+	ckpt_l0_release(ctx);
 	spin_lock(&ctx->lock);
 	WRITE_ONCE(ctx->phase, CKPT_PHASE_DEAD);
 	spin_unlock(&ctx->lock);
@@ -288,7 +302,7 @@ static loff_t ckpt_chardev_llseek(struct file *file, loff_t offset, int whence)
 
 /*
  * Readable: there are records to read.  Priority: every thread that entered has parked.
- * Error: the maximum pause has passed.
+ * Error: the maximum pause has passed, or a holder has given its snapshots up.
  */
 static __poll_t ckpt_chardev_poll(struct file *file, poll_table *wait)
 {
@@ -302,6 +316,10 @@ static __poll_t ckpt_chardev_poll(struct file *file, poll_table *wait)
 	switch (ctx->phase) {
 	case CKPT_PHASE_EXPIRED:
 		mask |= EPOLLERR;
+		break;
+	case CKPT_PHASE_HOLDER:
+		if (ckpt_l0_is_over(ctx))
+			mask |= EPOLLERR;
 		break;
 	case CKPT_PHASE_COLLECTED:
 	case CKPT_PHASE_THAWED:
@@ -324,6 +342,11 @@ static const struct file_operations ckpt_fops = {
 	.llseek = ckpt_chardev_llseek,
 	.poll = ckpt_chardev_poll,
 };
+
+struct ckpt_ctx *ckpt_chardev_ctx(struct file *file)
+{
+	return file->f_op == &ckpt_fops ? file->private_data : NULL;
+}
 
 static struct miscdevice ckpt_misc = {
 	.minor = MISC_DYNAMIC_MINOR,

@@ -28,6 +28,7 @@
 struct pid_namespace;
 struct ckpt_capture;		/* capture.h, private to the capture side */
 struct ckpt_restore;		/* restore.h, private to the restore side */
+struct ckpt_l0;			/* l0.c, private to it */
 struct ckpt_records;		/* records.h: growing buffer of records */
 
 enum ckpt_phase {
@@ -39,6 +40,7 @@ enum ckpt_phase {
 	CKPT_PHASE_EXPIRED,	/* capture: the maximum pause passed */
 	CKPT_PHASE_RESTORE,	/* restore: filling */
 	CKPT_PHASE_COMMITTED,	/* restore: let go */
+	CKPT_PHASE_HOLDER,	/* keeps snapshots: l0.h */
 	CKPT_PHASE_DEAD,	/* released */
 };
 
@@ -67,6 +69,7 @@ struct ckpt_ctx {
 	struct ckpt_records *records;	/* what read(2) yields, or NULL */
 	struct ckpt_capture *capture;
 	struct ckpt_restore *restore;
+	struct ckpt_l0 *l0;		/* of a holder; set once */
 };
 
 /* True if the caller may have a context and choose its target. */

@@ -12,6 +12,7 @@
 #include "compat/ksyms.h"
 #include "compat/layout.h"
 #include "events.h"
+#include "l0.h"
 #include "lease.h"
 #include "restart_block.h"
 #include "track.h"
@@ -31,11 +32,16 @@ static int __init ckpt_init(void)
 	err = ckpt_writes_init();
 	if (err)
 		goto err_events;
-	err = ckpt_chardev_init();
+	err = ckpt_l0_init();
 	if (err)
 		goto err_writes;
+	err = ckpt_chardev_init();
+	if (err)
+		goto err_l0;
 	return 0;
 
+err_l0:
+	ckpt_l0_exit();
 err_writes:
 	ckpt_writes_exit();
 err_events:
@@ -47,6 +53,7 @@ static void __exit ckpt_exit(void)
 {
 	ckpt_chardev_exit();
 	ckpt_leases_exit();
+	ckpt_l0_exit();
 	ckpt_writes_exit();
 	ckpt_track_exit();
 	ckpt_events_exit();

@@ -91,6 +91,7 @@ void ckpt_objects_drop(struct ckpt_objects *objs)
 	ckpt_for_each_object(obj, id, objs, CKPT_OBJ_MM) {
 		ckpt_object_put_mm(&obj->mm.mm);
 		ckpt_object_put_mm(&obj->mm.snapshot);
+		ckpt_object_put_mm(&obj->mm.kept);
 	}
 }
 

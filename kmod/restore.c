@@ -48,22 +48,28 @@ struct ckpt_restore *ckpt_restore_alloc(s64 monotonic_ns, s64 boottime_ns)
 
 void ckpt_restore_free(struct ckpt_restore *restore)
 {
-	while (restore->nr_kept)
-		mmdrop(restore->kept[--restore->nr_kept]);
+	while (restore->nr_kept) {
+		const struct ckpt_restore_kept *kept = &restore->kept[--restore->nr_kept];
+
+		if (kept->snapshot)	/* perhaps the last reference, and somebody waits */
+			mmput_async(kept->snapshot);
+		mmdrop(kept->mm);
+	}
 	kvfree(restore->kept);
 	ckpt_restore_mms_free(restore);
 	ckpt_restore_rings_free(restore);
 	kfree(restore);
 }
 
-bool ckpt_restore_keeps(const struct ckpt_restore *restore, const struct mm_struct *mm)
+const struct ckpt_restore_kept *ckpt_restore_kept(const struct ckpt_restore *restore,
+						  const struct mm_struct *mm)
 {
 	unsigned int i;
 
 	for (i = 0; i < restore->nr_kept; i++)
-		if (restore->kept[i] == mm)
-			return true;
-	return false;
+		if (restore->kept[i].mm == mm)
+			return &restore->kept[i];
+	return NULL;
 }
 
 int ckpt_restore_begin(struct ckpt_ctx *ctx, struct ckpt_restore_begin *arg)

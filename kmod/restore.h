@@ -45,12 +45,18 @@ struct ckpt_restore_mm {
 	u32 pkeys;			/* that its program has allocated, as bits */
 };
 
+/* A map whose memory stays in a rollback. */
+struct ckpt_restore_kept {
+	struct mm_struct *mm;		/* reference by mmgrab() */
+	struct mm_struct *snapshot;	/* kept of it, l0.h: reference; or NULL */
+};
+
 /* ckpt_ctx.restore; protected by cmd_lock, which must be held for writing to change it */
 struct ckpt_restore {
 	struct ckpt_clock_deltas deltas;
 	struct list_head mms;
 	struct list_head rings;		/* of asynchronous I/O: restore_aio.c */
-	struct mm_struct **kept;	/* maps whose memory stays: references; kvmalloc */
+	struct ckpt_restore_kept *kept;	/* maps whose memory stays; kvmalloc */
 	unsigned int nr_kept;
 	/*
 	 * Chosen by memory map: held for reading while faults may make huge pages, for writing
@@ -111,8 +117,9 @@ static inline struct sighand_struct *ckpt_sighand_of(struct task_struct *task)
 /* restore.c: a restore without maps; the context owns it once ctx->restore says so. */
 struct ckpt_restore *ckpt_restore_alloc(s64 monotonic_ns, s64 boottime_ns);
 void ckpt_restore_free(struct ckpt_restore *restore);
-/* Does the memory of the map stay, as CKPT_IOC_ROLLBACK was told? */
-bool ckpt_restore_keeps(const struct ckpt_restore *restore, const struct mm_struct *mm);
+/* The entry of a map whose memory stays, as CKPT_IOC_ROLLBACK was told; or NULL. */
+const struct ckpt_restore_kept *ckpt_restore_kept(const struct ckpt_restore *restore,
+						  const struct mm_struct *mm);
 /* The state of a thread of a restore, and what a thread that has it does in the park. */
 struct ckpt_restore_thread *ckpt_restore_side_alloc(void);
 void ckpt_restore_side_free(void *side);
@@ -125,6 +132,7 @@ int ckpt_restore_enter(struct ckpt_ctx *ctx, struct ckpt_enter *arg);
 int ckpt_restore_wait(struct ckpt_ctx *ctx, struct ckpt_restore_wait *arg);
 int ckpt_restore_state(struct ckpt_ctx *ctx, struct ckpt_restore_state *arg);
 int ckpt_restore_pages_write(struct ckpt_ctx *ctx, struct ckpt_pages *arg);
+int ckpt_restore_l0_copy(struct ckpt_ctx *ctx, struct ckpt_l0_copy *arg);
 int ckpt_restore_pages_share(struct ckpt_ctx *ctx, struct ckpt_pages_share *arg);
 int ckpt_restore_pages_drop(struct ckpt_ctx *ctx, struct ckpt_pages_drop *arg);
 int ckpt_restore_commit(struct ckpt_ctx *ctx, struct ckpt_restore_commit *arg);

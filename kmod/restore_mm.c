@@ -302,7 +302,7 @@ static int ckpt_mm_run(struct ckpt_ctx *ctx, struct ckpt_thread *thread,
 		if (rmm->mm == mm)
 			return -EEXIST;
 	job->rings = &ctx->restore->rings;
-	job->kept = ckpt_restore_keeps(ctx->restore, mm);
+	job->kept = ckpt_restore_kept(ctx->restore, mm);
 	err = ckpt_vmas_collect(job, stream);
 	if (!err && job->kept && job->nr_aios)
 		err = -EINVAL;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Filling memory of a restored process with data: write and drop.
+ * Filling memory of a restored process with data: write, copy from a kept snapshot, and drop.
  *
  * The caller copies straight into the target's pages.  A forced write fault (FOLL_FORCE) gives us
  * these pages whatever their protection is, and copies private pages first, as for a debugger.
@@ -11,6 +11,9 @@
  * data covers most of it, and ruinous if the data covers a page here and there: huge pages are
  * disabled on the map while such blocks are faulted in.  Only the ranges of one call are looked
  * at, unless the caller says that more calls follow.
+ *
+ * A snapshot has the same data as the image, and nobody changes it. Its pages are held while those
+ * of the target are faulted in, so only one mmap_lock is taken at a time.
  *
  * Several calls may write at the same time, also to one map: a call changes only its own data,
  * except for that switch, which has a lock.  Copying takes no lock.
@@ -42,6 +45,9 @@ struct ckpt_fill {
 	const struct ckpt_iovec *iov;
 	unsigned int nr_iov;
 	const void __user *buf;
+	struct mm_struct *snapshot;	/* to copy from in place of @buf; NULL: none */
+	struct page **src;		/* CKPT_FILL_BATCH pages of the snapshot */
+	unsigned int nr_src;
 	u64 done;
 	unsigned long block;	/* the huge page sized block being written; ~0: none */
 	bool huge;		/* that block may become a huge page */
@@ -161,16 +167,26 @@ static long ckpt_fill_get_pages(struct ckpt_fill *fill, unsigned long addr,
 	return got;
 }
 
+static bool ckpt_fill_page(const struct ckpt_fill *fill, unsigned int i)
+{
+	void *to = page_address(fill->pages[i]);
+
+	if (!fill->snapshot)
+		return !copy_from_user(to, fill->buf + fill->done + i * PAGE_SIZE, PAGE_SIZE);
+	if (i >= fill->nr_src)
+		return false;
+	copy_page(to, page_address(fill->src[i]));
+	return true;
+}
+
 /* Copy into @nr pages and release them; returns the number of whole pages copied. */
 static unsigned int ckpt_fill_copy(struct ckpt_fill *fill, unsigned int nr)
 {
 	unsigned int good, i;
 
 	/* this module is 64-bit only: every page has an address */
-	for (good = 0; good < nr; good++)
-		if (copy_from_user(page_address(fill->pages[good]),
-				   fill->buf + fill->done + good * PAGE_SIZE, PAGE_SIZE))
-			break;
+	for (good = 0; good < nr && ckpt_fill_page(fill, good); good++)
+		;
 	fill->done += good * PAGE_SIZE;
 	/* as access_process_vm() does: reclaim may have cleaned the pages since the fault */
 	for (i = 0; i < nr; i++)
@@ -181,17 +197,47 @@ static unsigned int ckpt_fill_copy(struct ckpt_fill *fill, unsigned int nr)
 	return good;
 }
 
+/*
+ * Hold up to @nr pages of the snapshot, as far as it has them; their number, or -errno. A page that
+ * the snapshot has not would read as zeros, but nobody has said that it is one of zeros.
+ */
+static long ckpt_fill_hold(struct ckpt_fill *fill, unsigned long addr, unsigned long nr)
+{
+	struct mm_struct *mm = fill->snapshot;
+	long got;
+
+	fill->nr_src = 0;
+	if (!mm)
+		return nr;
+	if (mmap_read_lock_killable(mm))
+		return -EINTR;
+	got = ckpt_get_user_pages_remote(mm, addr, nr, FOLL_FORCE | FOLL_DUMP, fill->src);
+	mmap_read_unlock(mm);
+	fill->nr_src = max(got, 0L);
+	/* the OOM killer may have emptied it (pages.c) */
+	if (test_bit(MMF_UNSTABLE, &mm->flags) || !got)
+		got = -ENODATA;
+	return got < 0 ? -ENODATA : got;
+}
+
+static void ckpt_fill_unhold(struct ckpt_fill *fill)
+{
+	while (fill->nr_src)
+		put_page(fill->src[--fill->nr_src]);
+}
+
 /* Write a batch of pages, not beyond the block. Returns the bytes written, or -errno. */
 static long ckpt_fill_batch(struct ckpt_fill *fill, unsigned long addr, u64 len)
 {
 	unsigned long nr = min_t(u64, len, fill->block + CKPT_BLOCK - addr) >> PAGE_SHIFT;
-	long got = ckpt_fill_get_pages(fill, addr, nr);
+	long got = ckpt_fill_hold(fill, addr, nr);
 
-	if (got < 0)
-		return got;
-	if (ckpt_fill_copy(fill, got) != got)
-		return -EFAULT;
-	return got << PAGE_SHIFT;
+	if (got > 0)
+		got = ckpt_fill_get_pages(fill, addr, got);
+	if (got > 0 && ckpt_fill_copy(fill, got) != got)
+		got = -EFAULT;
+	ckpt_fill_unhold(fill);
+	return got < 0 ? got : got << PAGE_SHIFT;
 }
 
 static int ckpt_fill_run(struct ckpt_fill *fill)
@@ -227,47 +273,81 @@ static int ckpt_fill_check(const struct ckpt_iovec *iov, unsigned int nr)
 	return 0;
 }
 
+/* Find the snapshot of the map, if the command wants one, and fill. */
+static int ckpt_fill_map(struct ckpt_ctx *ctx, struct ckpt_fill *fill, bool kept)
+{
+	const struct ckpt_restore_kept *entry;
+	int err = -ENOMEM;
+
+	if (kept) {
+		entry = ckpt_restore_kept(ctx->restore, fill->mm);
+		if (!entry || !entry->snapshot)
+			return -ENODATA;
+		fill->snapshot = entry->snapshot;
+		fill->src = kmalloc_array(CKPT_FILL_BATCH, sizeof(*fill->src),
+					  GFP_KERNEL_ACCOUNT);
+		if (!fill->src)
+			return -ENOMEM;
+	}
+	fill->fault_lock = &ctx->restore->fault_locks[hash_ptr(fill->mm, CKPT_FAULT_LOCK_BITS)];
+	fill->block = ~0UL;
+	fill->pages = kmalloc_array(CKPT_FILL_BATCH, sizeof(*fill->pages), GFP_KERNEL_ACCOUNT);
+	if (fill->pages)
+		err = ckpt_fill_run(fill);
+	kfree(fill->pages);
+	kfree(fill->src);
+	return err;
+}
+
+/* Fill the ranges of @uiov in the map of @pid. */
+static int ckpt_fill_ranges(struct ckpt_ctx *ctx, struct ckpt_fill *fill, pid_t pid, u64 uiov,
+			    bool kept)
+{
+	struct ckpt_iovec *iov;
+	int err;
+
+	if (!fill->nr_iov || fill->nr_iov > CKPT_IOV_MAX)
+		return -EINVAL;
+	if (ckpt_ctx_phase(ctx) != CKPT_PHASE_RESTORE)
+		return -EBADFD;
+	iov = memdup_user(u64_to_user_ptr(uiov), array_size(fill->nr_iov, sizeof(*iov)));
+	if (IS_ERR(iov))
+		return PTR_ERR(iov);
+	fill->iov = iov;
+	err = ckpt_fill_check(iov, fill->nr_iov);
+	if (!err) {
+		fill->mm = ckpt_restore_get_mm(ctx, pid);
+		err = PTR_ERR_OR_ZERO(fill->mm);
+	}
+	if (!err) {
+		err = ckpt_fill_map(ctx, fill, kept);
+		mmput(fill->mm);
+	}
+	kfree(iov);
+	return err;
+}
+
 int ckpt_restore_pages_write(struct ckpt_ctx *ctx, struct ckpt_pages *arg)
 {
 	struct ckpt_fill fill = {
 		.nr_iov = arg->nr_iov,
 		.buf = u64_to_user_ptr(arg->buf),
-		.block = ~0UL,
+		.dense = arg->flags & CKPT_PAGES_DENSE,
 	};
-	struct ckpt_iovec *iov;
-	int err;
+	int err = -EINVAL;
 
-	arg->done = 0;
-	if (arg->flags & ~CKPT_PAGES_DENSE || !arg->nr_iov || arg->nr_iov > CKPT_IOV_MAX)
-		return -EINVAL;
-	if (ckpt_ctx_phase(ctx) != CKPT_PHASE_RESTORE)
-		return -EBADFD;
-	iov = memdup_user(u64_to_user_ptr(arg->iov), array_size(arg->nr_iov, sizeof(*iov)));
-	if (IS_ERR(iov))
-		return PTR_ERR(iov);
-	err = ckpt_fill_check(iov, arg->nr_iov);
-	if (err)
-		goto free_iov;
-	fill.mm = ckpt_restore_get_mm(ctx, arg->mm_id);
-	if (IS_ERR(fill.mm)) {
-		err = PTR_ERR(fill.mm);
-		goto free_iov;
-	}
-	fill.fault_lock = &ctx->restore->fault_locks[hash_ptr(fill.mm, CKPT_FAULT_LOCK_BITS)];
-	fill.iov = iov;
-	fill.dense = arg->flags & CKPT_PAGES_DENSE;
-	fill.pages = kmalloc_array(CKPT_FILL_BATCH, sizeof(*fill.pages),
-				   GFP_KERNEL_ACCOUNT);
-	err = -ENOMEM;
-	if (!fill.pages)
-		goto put_mm;
-	err = ckpt_fill_run(&fill);
+	if (!(arg->flags & ~CKPT_PAGES_DENSE))
+		err = ckpt_fill_ranges(ctx, &fill, arg->mm_id, arg->iov, false);
 	arg->done = fill.done;
-	kfree(fill.pages);
-put_mm:
-	mmput(fill.mm);
-free_iov:
-	kfree(iov);
+	return err;
+}
+
+int ckpt_restore_l0_copy(struct ckpt_ctx *ctx, struct ckpt_l0_copy *arg)
+{
+	struct ckpt_fill fill = { .nr_iov = arg->nr_iov };
+	int err = ckpt_fill_ranges(ctx, &fill, arg->pid, arg->iov, true);
+
+	arg->done = fill.done;
 	return err;
 }
 

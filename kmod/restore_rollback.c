@@ -29,6 +29,7 @@
 #include "capture.h"
 #include "compat/ksyms.h"
 #include "context.h"
+#include "l0.h"
 #include "objects.h"
 #include "records.h"
 #include "restore.h"
@@ -88,6 +89,7 @@ static int ckpt_rollback_empty(struct ckpt_thread *thread, void *unused)
 	ckpt_rollback_stop_itimers();
 	ckpt_k(exit_itimers)(current);
 	ckpt_track_forget(current->mm);
+	ckpt_l0_forget(current->mm, false);
 	err = ckpt_k(__close_range)(0, ~0U, 0);
 	if (err)
 		return err;
@@ -171,7 +173,11 @@ static int ckpt_rollback_keep(struct ckpt_ctx *ctx, const struct ckpt_rollback *
 			break;
 		}
 		mmgrab(obj->mm.mm);
-		restore->kept[restore->nr_kept++] = obj->mm.mm;
+		restore->kept[restore->nr_kept++] = (struct ckpt_restore_kept){
+			.mm = obj->mm.mm, .snapshot = obj->mm.kept,
+		};
+		if (obj->mm.kept)
+			mmget(obj->mm.kept);
 	}
 	kvfree(ids);
 	return err;
@@ -183,7 +189,7 @@ static bool ckpt_rollback_keeps(const struct ckpt_restore *restore, struct task_
 	bool keeps;
 
 	task_lock(task);
-	keeps = task->mm && ckpt_restore_keeps(restore, task->mm);
+	keeps = task->mm && ckpt_restore_kept(restore, task->mm);
 	task_unlock(task);
 	return keeps;
 }

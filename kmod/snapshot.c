@@ -32,6 +32,7 @@
 #include "compat/mm.h"
 #include "events.h"
 #include "freeze.h"
+#include "l0.h"
 #include "records.h"
 #include "snapshot_fork.h"
 #include "thread.h"
@@ -485,6 +486,8 @@ static int ckpt_snapshot_admit(struct ckpt_capture *cap)
 		room = ckpt_watch_room(obj->task, false, &reserve);
 		if (room <= need + reserve)
 			room = ckpt_watch_room(obj->task, true, &reserve);
+		if (room <= need + reserve && ckpt_l0_forget(obj->mm.mm, true))
+			room = ckpt_watch_room(obj->task, true, &reserve);
 		if (room > need + reserve)
 			continue;
 		ckpt_refuse(cap, CKPT_R_MEMORY, obj->task, 0,
@@ -542,6 +545,9 @@ static int ckpt_snapshot_memory(struct ckpt_capture *cap)
 		if (!err && obj->mm.snapshot) {
 			obj->mm.rec->live = 0;
 			cap->has_snapshot = true;
+			/* the bits count from this snapshot now, so an older one is of no use */
+			if (cap->track)
+				ckpt_l0_forget(obj->mm.mm, false);
 		} else if (obj->mm.snapshot) {
 			mmput(obj->mm.snapshot);
 			obj->mm.snapshot = NULL;

@@ -126,6 +126,21 @@ static u64 ckpt_tracked_token(struct mm_struct *mm)
 	return token;
 }
 
+struct mm_struct *ckpt_track_get(const void *key, u64 token)
+{
+	struct mm_struct *mm = (struct mm_struct *)key;
+	struct ckpt_tracked *entry;
+
+	mutex_lock(&ckpt_track_lock);
+	entry = ckpt_tracked_find(mm);
+	if (entry && entry->token == token)
+		mmgrab(mm);
+	else
+		mm = NULL;
+	mutex_unlock(&ckpt_track_lock);
+	return mm;
+}
+
 void ckpt_track_forget(struct mm_struct *mm)
 {
 	ckpt_tracked_set(mm, 0);

@@ -24,6 +24,12 @@ void ckpt_track_begin(struct mm_struct *mm, struct mm_struct *snapshot, u64 *ret
 /* The map gets other contents than a snapshot has: nothing counts from one any more. */
 void ckpt_track_forget(struct mm_struct *mm);
 
+/*
+ * The map at the address @key, by mmgrab(), if its bits still count from the snapshot @token; else
+ * NULL. Only the address is looked at: the map may be gone.
+ */
+struct mm_struct *ckpt_track_get(const void *key, u64 token);
+
 /* Token of the snapshot that the bits of a frozen map count from, or 0; mmap_lock is held. */
 u64 ckpt_track_base(struct mm_struct *mm);
 

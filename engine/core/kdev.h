@@ -91,6 +91,10 @@ KDEV_COMMAND(pages_share, ckpt_pages_share, CKPT_IOC_PAGES_SHARE)
 KDEV_COMMAND(pages_drop, ckpt_pages_drop, CKPT_IOC_PAGES_DROP)
 KDEV_COMMAND(restore_commit, ckpt_restore_commit, CKPT_IOC_RESTORE_COMMIT)
 KDEV_COMMAND(rollback, ckpt_rollback, CKPT_IOC_ROLLBACK)
+KDEV_COMMAND(l0_keep, ckpt_l0_keep, CKPT_IOC_L0_KEEP)
+KDEV_COMMAND(l0_state, ckpt_l0_state, CKPT_IOC_L0_STATE)
+KDEV_COMMAND(l0_find, ckpt_l0_find, CKPT_IOC_L0_FIND)
+KDEV_COMMAND(l0_copy, ckpt_l0_copy, CKPT_IOC_L0_COPY)
 #undef KDEV_COMMAND
 
 #endif /* STILLPOINT_KDEV_H */

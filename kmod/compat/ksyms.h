@@ -16,6 +16,7 @@
 #include <linux/lsm_hooks.h>
 #include <linux/memcontrol.h>
 #include <linux/mm.h>
+#include <linux/mman.h>
 #include <linux/mm_inline.h>
 #include <linux/pagewalk.h>
 #include <linux/pid.h>

@@ -70,4 +70,18 @@ static inline bool ckpt_is_marker(swp_entry_t entry)
 #endif
 }
 
+/* How often is this one page mapped, also as a part of a huge page? Drop when minimum >= 6.12 */
+static inline int ckpt_page_mapcount(struct page *page)
+{
+#ifdef CKPT_HAVE_PAGE_MAPCOUNT
+	return page_mapcount(page);
+#else
+	struct folio *folio = page_folio(page);
+
+	if (!folio_test_large(folio))
+		return folio_mapcount(folio);
+	return atomic_read(&page->_mapcount) + 1 + folio_entire_mapcount(folio);
+#endif
+}
+
 #endif /* _CKPT_COMPAT_MM_H */

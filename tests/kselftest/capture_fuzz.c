@@ -11,6 +11,7 @@
  * number of contexts.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -34,6 +35,7 @@
 struct fuzzer {
 	uint64_t state;
 	int fd;
+	int holder;		/* that a L0_KEEP named last, or 0 */
 	unsigned int done, good;
 	unsigned int named;	/* trees that a TARGET may have been given, a bit each */
 	bool killed;		/* the target was ended by right */
@@ -102,7 +104,7 @@ static unsigned long sensible(struct fuzzer *f, void *arg)
 	uint32_t id = (uint32_t)below(f, 6);
 	struct ckpt_iovec *iov = (void *)(fuzz.buffer + BUFFER - PAGE);
 
-	switch (below(f, 10)) {
+	switch (below(f, 13)) {
 	case 0:
 		((pid_t *)(fuzz.buffer + BUFFER / 2))[0] = named_tree(f);
 		((pid_t *)(fuzz.buffer + BUFFER / 2))[1] = named_tree(f);
@@ -150,6 +152,25 @@ static unsigned long sensible(struct fuzzer *f, void *arg)
 			.fds = (uintptr_t)fuzz.buffer + BUFFER - 3 * PAGE,
 		};
 		return CKPT_IOC_FILE_GET;
+	case 9:
+		*(struct ckpt_l0_find *)arg = (struct ckpt_l0_find){
+			.size = sizeof(struct ckpt_l0_find), .mm_id = id,
+		};
+		return CKPT_IOC_L0_FIND;
+	case 10:
+		if (f->holder > 0)
+			close(f->holder);
+		f->holder = open(CKPT_DEVICE, O_RDWR | O_CLOEXEC);
+		*(struct ckpt_l0_keep *)arg = (struct ckpt_l0_keep){
+			.size = sizeof(struct ckpt_l0_keep), .max_bytes = odd_value(f),
+			.fd = once_in(f, 8) ? f->fd : f->holder,
+		};
+		return CKPT_IOC_L0_KEEP;
+	case 11:
+		*(struct ckpt_l0_state *)arg = (struct ckpt_l0_state){
+			.size = sizeof(struct ckpt_l0_state),
+		};
+		return CKPT_IOC_L0_STATE;
 	default:
 		*(struct ckpt_drop *)arg = (struct ckpt_drop){ .size = sizeof(struct ckpt_drop) };
 		return CKPT_IOC_DROP;
@@ -238,6 +259,8 @@ static void *give_commands(void *arg)
 		}
 		disturb(f);
 	}
+	if (f->holder > 0)
+		close(f->holder);
 	return NULL;
 }
 

@@ -483,6 +483,8 @@ int main(int argc, char **argv)
 		{ "stopped", test_stopped }, { "groups", test_groups },
 		{ "zombie", test_zombie },
 		{ "tty", test_tty }, { "rseq", test_rseq }, { "rollback", test_rollback },
+		{ "l0_refused", test_l0_refused }, { "l0_rollback", test_l0_rollback },
+		{ "l0_huge", test_l0_huge }, { "l0_given_up", test_l0_given_up },
 		{ "rollback_lost", test_rollback_lost }, { "rollback_keep", test_rollback_keep },
 		{ "rollback_dumped", test_rollback_dumped },
 		{ "fuzz", test_fuzz },

@@ -50,6 +50,12 @@ void test_rollback(void);
 void test_rollback_lost(void);
 void test_rollback_keep(void);
 void test_rollback_dumped(void);
+
+/* restore_test_l0.c */
+void test_l0_refused(void);
+void test_l0_rollback(void);
+void test_l0_huge(void);
+void test_l0_given_up(void);
 /* restore_test_fuzz.c */
 void test_fuzz(void);
 

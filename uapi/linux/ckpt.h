@@ -471,9 +471,10 @@ struct ckpt_restore_commit {
 #define CKPT_IOC_RESTORE_COMMIT	_IOWR(CKPT_IOC_MAGIC, 0x27, struct ckpt_restore_commit)
 #define CKPT_IOC_SAMPLE		_IOWR(CKPT_IOC_MAGIC, 0x40, struct ckpt_sample)
 #define CKPT_IOC_ROLLBACK	_IOWR(CKPT_IOC_MAGIC, 0x30, struct ckpt_rollback)
-/* 0x31-0x3f: rollback of a running tree in place; 0x41-0x4f: sampling */
+/* 0x35-0x3f: rollback of a running tree in place; 0x41-0x4f: sampling */
 
 #include "ckpt_events.h"
+#include "ckpt_l0.h"
 #include "ckpt_lease.h"
 #include "ckpt_records.h"
 #include "ckpt_rollback.h"
