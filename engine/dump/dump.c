@@ -235,6 +235,22 @@ static uint64_t dump_lap(uint64_t *began)
 	return took;
 }
 
+/*
+ * The snapshots were read: hand them over, or drop them early; release does that as well. A holder
+ * that does not get them is no failure.
+ */
+static void dump_drop(struct dump *d)
+{
+	const struct dump_options *o = d->options;
+	struct ckpt_l0_keep keep = { .fd = o->holder, .max_bytes = o->holder_max };
+	struct ckpt_drop drop = { 0 };
+
+	if (o->holder && d->cap.dev->info.features & CKPT_FEAT_L0)
+		d->stats.l0 = !kdev_l0_keep(d->cap.dev, &keep) && keep.nr_mm;
+	if (!d->stats.l0)
+		kdev_drop(d->cap.dev, &drop);
+}
+
 /* All work that takes time, those first that free most memory; mostly after the thaw. */
 static int dump_running(struct dump *d)
 {
@@ -248,11 +264,8 @@ static int dump_running(struct dump *d)
 		return ret;
 	stats->contents_ns = dump_lap(&began);
 	ret = dump_pages(d);
-	if (!ret && !d->frozen_to_end) {
-		struct ckpt_drop drop = { 0 };
-
-		kdev_drop(d->cap.dev, &drop);	/* early; release does it as well */
-	}
+	if (!ret && !d->frozen_to_end)
+		dump_drop(d);
 	stats->pages_ns = dump_lap(&began);
 	if (!ret)
 		ret = dump_contents(d, DUMP_AFTER);

@@ -96,6 +96,12 @@ struct dump_options {
 	const char *base;	/* NULL: store all */
 	unsigned int chain_max;	/* most earlier images whose pages this one may need */
 	bool track;		/* track writes from now on: an incremental dump may follow */
+	/*
+	 * A context of /dev/ckpt without a command yet, which is to keep the snapshots, if they are
+	 * tracked, after their pages were read (CKPT_IOC_L0_KEEP); 0: they are dropped then.
+	 */
+	int holder;
+	uint64_t holder_max;	/* bytes that they may hold alone */
 	bool verify_base;	/* compare the unwritten pages with @base; fail if one differs */
 	/*
 	 * Compare one in so many stretches of unwritten pages with @base, and tell which differ;
@@ -203,6 +209,7 @@ struct dump_stats {
 	unsigned int nr_threads;
 	uint64_t base;		/* generation of the base, if @incremental */
 	bool incremental;
+	bool l0;		/* the holder keeps snapshots */
 	struct dump_files_told files;
 	struct dump_scrub_told scrub;
 	char why_full[160];	/* why the image is full though a base was wanted; "": none was */

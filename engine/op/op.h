@@ -61,6 +61,8 @@ struct op_env {
 	uint64_t files_max;	/* dump, as in struct dump_options */
 	unsigned int nr_nodes;
 	uint64_t writes_tag;
+	int holder;		/* dump, as in struct dump_options; result.l0: it keeps snapshots */
+	uint64_t holder_max;
 	const char *note;	/* dump, as in struct dump_options; or NULL */
 	const char *record;	/* dump, as in struct dump_options; or NULL */
 };

@@ -307,6 +307,8 @@ static json_t *op_dump_figures(const struct dump_options *o, const struct dump_s
 	if (o->kill && !o->dry_run)
 		json_object_del(result, "thaw_ns");
 	op_dump_files(result, &s->files);
+	if (s->l0)
+		json_object_set_new(result, "l0", json_true());
 	if (o->dir)
 		json_object_set_new(result, "dir", json_string(o->dir));
 	if (o->scrub_every && s->incremental)
@@ -374,6 +376,8 @@ json_t *op_dump(const struct op_env *env, json_t *json)
 	o->files_max = env->files_max;
 	o->nr_nodes = env->nr_nodes;
 	o->writes_tag = env->writes_tag;
+	o->holder = env->holder;
+	o->holder_max = env->holder_max;
 	o->note = env->note;
 	o->record = env->record;
 	outcome = op_dump_run(o);

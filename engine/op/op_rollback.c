@@ -58,13 +58,14 @@ static json_t *op_rollback_figures(const struct rollback_stats *stats, json_t *n
 {
 	const struct restore_stats *s = &stats->restore;
 
-	return json_pack("{s:b, s:i, s:i, s:I, s:I, s:I, s:I, s:I, s:O}", "in_place", true,
+	return json_pack("{s:b, s:i, s:i, s:I, s:I, s:I, s:I, s:I, s:I, s:O}", "in_place", true,
 			 "processes", (int)s->nr_procs, "threads", (int)s->nr_threads,
 			 "pause_ns", (json_int_t)stats->pause_ns,
 			 "memory_ns", (json_int_t)s->memory_ns,
 			 "total_ns", (json_int_t)s->total_ns,
 			 "bytes_read", (json_int_t)s->bytes_read,
-			 "bytes_kept", (json_int_t)stats->kept, "notes", notes);
+			 "bytes_kept", (json_int_t)stats->kept,
+			 "bytes_copied", (json_int_t)s->bytes_copied, "notes", notes);
 }
 
 static json_t *op_rollback_run(struct rollback_args *args)

@@ -226,7 +226,7 @@ static int make_tree(struct building *g)
 static int fill_memory(struct building *g)
 {
 	uint64_t start = clock_monotonic_ns(), bytes = 0;
-	int ret = builder_fill(g->b, &g->state, &bytes);
+	int ret = builder_fill(g->b, &g->state, &bytes, &g->stats.bytes_copied);
 
 	g->stats.bytes_read += bytes;
 	g->stats.memory_ns = clock_monotonic_ns() - start;

@@ -65,8 +65,12 @@ void builder_deltas(const struct ckpt_rec_system *system, __s64 *ret_monotonic,
 int builder_enter(pid_t pid, struct ckpt_error *error);
 /* builder_rights.c: become the owner. */
 int builder_drop(const struct plan_owner *owner, struct ckpt_error *error);
-/* builder_memory.c: make and fill every memory map, in a child; *ret_bytes: written or shared. */
-int builder_fill(const struct builder *b, struct restore_records *s, uint64_t *ret_bytes);
+/*
+ * builder_memory.c: make and fill every memory map, in a child. *ret_bytes: written or shared;
+ * *ret_copied: by the kernel, from a snapshot.
+ */
+int builder_fill(const struct builder *b, struct restore_records *s, uint64_t *ret_bytes,
+		 uint64_t *ret_copied);
 /* builder_rights.c: the capability bounding set of the calling process */
 uint64_t builder_bounding(void);
 

@@ -30,12 +30,12 @@
 /* The child's result, sent to the builder in one write. */
 struct word {
 	int err;
-	uint64_t bytes;
+	uint64_t bytes, copied;
 	char text[sizeof(((struct ckpt_error *)NULL)->text)];
 };
 
 static int builder_memory_fill(const struct builder *b, struct restore_records *s,
-			       uint64_t *ret_bytes)
+			       uint64_t *ret_bytes, uint64_t *ret_copied)
 {
 	const struct rollback_keep *keep = b->rollback ? b->rollback->keep : NULL;
 	const struct state *state = b->state;
@@ -55,6 +55,7 @@ static int builder_memory_fill(const struct builder *b, struct restore_records *
 	if (!ret)
 		ret = restore_memory_finish(m);
 	*ret_bytes = m ? restore_memory_bytes(m) : 0;
+	*ret_copied = m ? restore_memory_copied(m) : 0;
 	restore_memory_destroy(m);
 	return ret;
 }
@@ -66,12 +67,13 @@ static _Noreturn void child_main(const struct builder *b, struct restore_records
 
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != parent)
 		_exit(1);
-	word.err = builder_memory_fill(b, s, &word.bytes);
+	word.err = builder_memory_fill(b, s, &word.bytes, &word.copied);
 	memcpy(word.text, s->error->text, sizeof(word.text));
 	_exit(write(fd, &word, sizeof(word)) != sizeof(word));
 }
 
-static int listen_to(int fd, pid_t pid, struct ckpt_error *error, uint64_t *ret_bytes)
+static int listen_to(int fd, pid_t pid, struct ckpt_error *error, uint64_t *ret_bytes,
+		     uint64_t *ret_copied)
 {
 	struct word word;
 	ssize_t len;
@@ -87,10 +89,12 @@ static int listen_to(int fd, pid_t pid, struct ckpt_error *error, uint64_t *ret_
 				   "kernel log for why (out of memory?)");
 	word.text[sizeof(word.text) - 1] = 0;
 	*ret_bytes = word.bytes;
+	*ret_copied = word.copied;
 	return word.err ? error_fail(error, word.err, "%s", word.text) : 0;
 }
 
-int builder_fill(const struct builder *b, struct restore_records *s, uint64_t *ret_bytes)
+int builder_fill(const struct builder *b, struct restore_records *s, uint64_t *ret_bytes,
+		 uint64_t *ret_copied)
 {
 	_cleanup_fd_ int in = -1;
 	int pair[2], ret;
@@ -104,8 +108,8 @@ int builder_fill(const struct builder *b, struct restore_records *s, uint64_t *r
 		child_main(b, s, pair[1], parent);
 	close(pair[1]);
 	if (pid < 0)	/* no child: fill here, without threads */
-		ret = builder_memory_fill(b, s, ret_bytes);
+		ret = builder_memory_fill(b, s, ret_bytes, ret_copied);
 	else
-		ret = listen_to(in, pid, s->error, ret_bytes);
+		ret = listen_to(in, pid, s->error, ret_bytes, ret_copied);
 	return ret;
 }

@@ -180,6 +180,7 @@ int relay_receive(int fd, pid_t pid, bool ready, const struct restore_options *o
 		ret_stats->tree_ns = message.stats.tree_ns;
 		ret_stats->memory_ns = message.stats.memory_ns;
 		ret_stats->bytes_read = message.stats.bytes_read;
+		ret_stats->bytes_copied = message.stats.bytes_copied;
 		if (!ready)
 			return 0;
 	}

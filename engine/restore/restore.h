@@ -80,6 +80,7 @@ struct restore_stats {
 	uint64_t memory_ns;
 	uint64_t total_ns;
 	uint64_t bytes_read;
+	uint64_t bytes_copied;	/* of a rollback: from snapshots that the kernel has kept */
 	unsigned int nr_procs;
 	unsigned int nr_threads;
 };

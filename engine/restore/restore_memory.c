@@ -14,7 +14,8 @@
  * written in private mappings of files, also of files of huge pages.
  *
  * A map that a rollback keeps has pages already: those that differ from the image are written or
- * dropped. It shares none anew.
+ * dropped. It shares none anew. The kernel copies them from the image's snapshot where it has kept
+ * that; what it cannot copy is read from the image.
  */
 #include "engine/restore/restore_memory.h"
 
@@ -36,12 +37,13 @@ struct restore_memory {
 	struct image_reader *reader;
 	struct kdev *dev;
 	struct ckpt_error *error;
-	struct filler *filler;
+	struct filler *filler;		/* NULL until a range is to be written */
 	bool *filled;			/* by map: all of it was put, if not yet written */
 	const struct state_mm *mm;	/* the map that is being filled */
 	struct filler_map map;		/* the same, for the filler */
 	uint64_t shared;		/* bytes shared so far */
 	uint64_t put;			/* bytes written so far from memory */
+	uint64_t copied;		/* bytes that the kernel has copied from its snapshot */
 };
 
 /* The tid of a living thread of the map's process: the leader may be dead. */
@@ -58,7 +60,10 @@ static int restore_memory_image_failed(struct restore_memory *m, int err)
 
 static int write_range(struct restore_memory *m, uint64_t start, uint64_t end)
 {
-	return filler_put(m->filler, &m->map, start, end);
+	int ret = m->filler ? 0 : filler_create(m->reader, m->dev, m->state->nr_mms, m->error,
+						&m->filler);
+
+	return ret ? ret : filler_put(m->filler, &m->map, start, end);
 }
 
 /* ---------------------------------------------------------------- runs */
@@ -215,7 +220,7 @@ static int share_range(struct restore_memory *m, const struct state_mm *from, ui
 	struct ckpt_pages_share arg = {
 		.src_pid = pid_of(from), .dst_pid = m->map.pid, .start = start, .end = end,
 	};
-	int ret = filler_wait(m->filler, (unsigned int)(from - m->state->mms));
+	int ret = m->filler ? filler_wait(m->filler, (unsigned int)(from - m->state->mms)) : 0;
 
 	return ret ? ret : kdev_pages_share(m->dev, &arg);
 }
@@ -322,9 +327,37 @@ struct putting {
 	struct restore_memory *m;
 	struct ckpt_iovec iov[PUT_RANGES];
 	unsigned int nr;
+	bool in_l0;		/* the kernel has the contents of the ranges in @iov */
 	const char *data;	/* of the ranges in @iov; NULL: the filler reads them */
 	uint64_t bytes;
 };
+
+/* Copy from the kernel's snapshot; the rest, if it does not have all, is read from the image. */
+static int putting_copy(struct putting *p)
+{
+	struct ckpt_l0_copy arg = {
+		.pid = p->m->map.pid, .nr_iov = p->nr, .iov = (uintptr_t)p->iov,
+	};
+	int ret = p->nr ? kdev_l0_copy(p->m->dev, &arg) : 0;
+	uint64_t done = arg.done;
+
+	p->m->copied += done;
+	if (ret && ret != -ENODATA)
+		return error_fail(p->m->error, ret, "cannot copy the memory of process %d: %s",
+				  p->m->map.pid, strerror(-ret));
+	for (unsigned int i = 0; ret == -ENODATA && i < p->nr; i++) {
+		uint64_t skip = done < p->iov[i].len ? done : p->iov[i].len;
+		uint64_t start = p->iov[i].addr + skip, end = p->iov[i].addr + p->iov[i].len;
+		int failed = start < end ? write_range(p->m, start, end) : 0;
+
+		if (failed)
+			return failed;
+		done -= skip;
+	}
+	p->bytes = 0;
+	p->nr = 0;
+	return 0;
+}
 
 static int putting_flush(struct putting *p)
 {
@@ -332,8 +365,11 @@ static int putting_flush(struct putting *p)
 		.mm_id = (__u32)p->m->map.pid, .nr_iov = p->nr, .iov = (uintptr_t)p->iov,
 		.buf = (uintptr_t)p->data,
 	};
-	int ret = p->nr ? kdev_pages_write(p->m->dev, &arg) : 0;
+	int ret;
 
+	if (p->in_l0)
+		return putting_copy(p);
+	ret = p->nr ? kdev_pages_write(p->m->dev, &arg) : 0;
 	if (ret)
 		return error_fail(p->m->error, ret, "cannot fill the memory of process %d: %s",
 				  p->m->map.pid, strerror(-ret));
@@ -350,7 +386,7 @@ static int restore_memory_differs(enum keep_what what, uint64_t start, uint64_t 
 
 	if (what == KEEP_DROP)
 		return drop_range(p->m, start, end);
-	if (!p->data)
+	if (!p->data && !p->in_l0)
 		return write_range(p->m, start, end);
 	p->iov[p->nr++] = (struct ckpt_iovec){ .addr = start, .len = end - start };
 	p->bytes += end - start;
@@ -363,11 +399,19 @@ static int fill_kept(struct restore_memory *m, const struct state_mm *mm,
 	struct putting p = { .m = m, .data = kept->data };
 	int ret = 0;
 
-	for (unsigned int i = 0; !ret && i < mm->nr_vmas; i++)
-		if (rollback_keep_has_pages(&mm->vmas[i]))
+	for (unsigned int i = 0; !ret && i < mm->nr_vmas; i++) {
+		bool in_l0 = rollback_keep_in_l0(kept, &mm->vmas[i]);
+
+		if (!rollback_keep_has_pages(&mm->vmas[i]))
+			continue;
+		if (in_l0 != p.in_l0)
+			ret = putting_flush(&p);
+		p.in_l0 = in_l0;
+		if (!ret)
 			ret = rollback_keep_walk(kept, m->reader, &mm->vmas[i],
 						 restore_memory_differs, &p);
-	return ret || !p.data ? ret : putting_flush(&p);
+	}
+	return ret ? ret : putting_flush(&p);
 }
 
 int restore_memory_fill(struct restore_memory *m, const struct state_mm *mm,
@@ -392,12 +436,17 @@ int restore_memory_fill(struct restore_memory *m, const struct state_mm *mm,
 
 int restore_memory_finish(struct restore_memory *m)
 {
-	return filler_wait_all(m->filler);
+	return m->filler ? filler_wait_all(m->filler) : 0;
 }
 
 uint64_t restore_memory_bytes(const struct restore_memory *m)
 {
-	return m->shared + m->put + filler_bytes(m->filler);
+	return m->shared + m->put + (m->filler ? filler_bytes(m->filler) : 0);
+}
+
+uint64_t restore_memory_copied(const struct restore_memory *m)
+{
+	return m->copied;
 }
 
 int restore_memory_create(const struct state *state, struct image_reader *reader, struct kdev *dev,
@@ -405,7 +454,6 @@ int restore_memory_create(const struct state *state, struct image_reader *reader
 {
 	const struct image_counts *counts = &image_manifest(reader)->counts;
 	struct restore_memory *m = calloc(1, sizeof(*m));
-	int ret;
 
 	if (!m)
 		return error_fail(error, -ENOMEM, "out of memory");
@@ -414,11 +462,9 @@ int restore_memory_create(const struct state *state, struct image_reader *reader
 	m->dev = dev;
 	m->error = error;
 	m->filled = calloc(state->nr_mms + 1, sizeof(*m->filled));
-	ret = m->filled ? filler_create(reader, dev, state->nr_mms, error, &m->filler) :
-			  error_fail(error, -ENOMEM, "out of memory");
-	if (ret) {
+	if (!m->filled) {
 		restore_memory_destroy(m);
-		return ret;
+		return error_fail(error, -ENOMEM, "out of memory");
 	}
 	*ret_total = (counts->pages_data + counts->pages_zero + counts->pages_ref) * PAGE;
 	*ret_m = m;

@@ -31,5 +31,6 @@ int restore_memory_fill(struct restore_memory *m, const struct state_mm *mm,
 			const struct keep_map *kept);
 int restore_memory_finish(struct restore_memory *m);	/* wait until all maps are filled */
 uint64_t restore_memory_bytes(const struct restore_memory *m);	/* written or shared so far */
+uint64_t restore_memory_copied(const struct restore_memory *m);	/* from the kernel's snapshot */
 
 #endif /* STILLPOINT_RESTORE_MEMORY_H */

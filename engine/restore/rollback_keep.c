@@ -128,10 +128,13 @@ static int add_run(struct keep_map *map, const struct ckpt_page_run *run)
 	return 0;
 }
 
-/* Read which pages the map has. 1: the kernel tells since which snapshot, and it is @image_id's. */
+/*
+ * Read which pages the map has. 1: the kernel tells since which snapshot, and it is @image_id's;
+ * *@ret_token is that snapshot's.
+ */
 static int look_at_pages(struct keep_map *map, const struct state_mm *now, uint64_t image_id,
 			 const struct image_reader *reader, struct kdev *dev,
-			 struct ckpt_page_run *runs)
+			 struct ckpt_page_run *runs, uint64_t *ret_token)
 {
 	struct ckpt_pagemap arg = {
 		.flags = CKPT_PAGES_LIVE, .mm_id = now->rec->mm_id,
@@ -152,7 +155,17 @@ static int look_at_pages(struct keep_map *map, const struct state_mm *now, uint6
 		if (!ret && arg.start <= from)
 			ret = -EIO;
 	}
+	*ret_token = arg.base;
 	return ret ? ret : 1;
+}
+
+/* Has the kernel kept that snapshot? Without it, pages are read from the image. */
+static bool find_snapshot(const struct state_mm *now, uint64_t token, struct kdev *dev)
+{
+	struct ckpt_l0_find find = { .mm_id = now->rec->mm_id };
+
+	return dev->info.features & CKPT_FEAT_L0 && !kdev_l0_find(dev, &find) &&
+	       find.token == token;
 }
 
 static int look_at_map(struct rollback_keep *keep, unsigned int index, const struct state *image,
@@ -162,14 +175,16 @@ static int look_at_map(struct rollback_keep *keep, unsigned int index, const str
 	const struct state_mm *mm = &image->mms[index];
 	const struct state_proc *owner = state_proc_find(now, mm->owner->rec->pid);
 	struct keep_map *map = &keep->maps[index];
+	uint64_t token;
 	int ret;
 
 	if (!owner || !owner->mm || maps_locked_file(now, owner->mm) ||
 	    !rollback_keep_fits(mm, owner->mm, image->system->realtime_ns))
 		return 0;
-	ret = look_at_pages(map, owner->mm, mm->rec->mm_id, reader, dev, runs);
+	ret = look_at_pages(map, owner->mm, mm->rec->mm_id, reader, dev, runs, &token);
 	if (ret <= 0)
 		return ret;
+	map->l0 = find_snapshot(owner->mm, token, dev);
 	map->now_id = owner->mm->rec->mm_id;
 	return 0;
 }
@@ -353,6 +368,12 @@ bool rollback_keep_has_pages(const struct state_vma *vma)
 	return vma->rec->kind == CKPT_VMA_ANON || vma->rec->kind == CKPT_VMA_FILE_PRIVATE;
 }
 
+bool rollback_keep_in_l0(const struct keep_map *map, const struct state_vma *vma)
+{
+	return map->l0 && !(vma->rec->flags & (CKPT_VM_DONTCOPY | CKPT_VM_WIPEONFORK |
+					   CKPT_VM_LIVE));
+}
+
 struct pieces {
 	struct keep_piece *pieces;	/* owned */
 	unsigned int nr, room;
@@ -439,7 +460,8 @@ static int reading_maps(struct reading *r, struct rollback_keep *keep, const str
 		r->mm_id = mm->rec->mm_id;
 		keep->maps[i].data = r->to;
 		for (unsigned int k = 0; !ret && k < mm->nr_vmas; k++)
-			if (rollback_keep_has_pages(&mm->vmas[k]))
+			if (rollback_keep_has_pages(&mm->vmas[k]) &&
+			    !rollback_keep_in_l0(&keep->maps[i], &mm->vmas[k]))
 				ret = rollback_keep_walk(&keep->maps[i], r->reader, &mm->vmas[k],
 							 reading_page, r);
 	}

@@ -29,10 +29,11 @@ struct keep_run {
 /* One map of the image. */
 struct keep_map {
 	uint32_t now_id;	/* its mm_id in the frozen tree; 0: its memory does not stay */
+	bool l0;		/* the kernel has the image's snapshot, and holds it for us */
 	struct keep_run *runs;	/* owned */
 	unsigned int nr, room;
-	const char *data;	/* of pages to write, in the order of rollback_keep_walk(); NULL:
-				   they were not read */
+	const char *data;	/* of pages to write but those of L0, in the order of
+				   rollback_keep_walk(); NULL: they were not read */
 };
 
 struct rollback_keep {
@@ -95,6 +96,12 @@ int rollback_keep_diff(const struct keep_map *map, const struct keep_piece *piec
 /* Has the image pages of mappings of this kind? */
 bool rollback_keep_has_pages(const struct state_vma *vma);
 
+/*
+ * Do the pages of this mapping, of a map that stays, come from the kernel's snapshot? It has none
+ * of mappings that a fork does not copy.
+ */
+bool rollback_keep_in_l0(const struct keep_map *map, const struct state_vma *vma);
+
 /* The same for a mapping of a map that stays, with what the image has there. */
 int rollback_keep_walk(const struct keep_map *map, struct image_reader *reader,
 		       const struct state_vma *vma, keep_fn fn, void *arg);
@@ -102,7 +109,8 @@ int rollback_keep_walk(const struct keep_map *map, struct image_reader *reader,
 /**
  * rollback_keep_read() - read all that a rollback will read of its image, when all maps stay
  *
- * Pages stay in memory until rollback_keep_done(), contents of files are only checked.
+ * Pages of L0 are not read. Others stay in memory until rollback_keep_done(); contents of files are
+ * only checked.
  *
  * Return: 1; 0: a map does not stay, or it is so much that all of the image is better read while
  * the tree runs; negative errno: the image is damaged, image_reader_error() says where.

@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "engine/restore/restore_memory.h"
+#include "engine/restore/rollback_keep.h"
 #include "tests/unit/image_fixture.h"
 #include "tests/unit/stream.h"
 
@@ -43,6 +44,9 @@ struct fake {
 	unsigned int inside, most;	/* writers at a time */
 	unsigned int meet;		/* the first writer waits for so many */
 	int fail_pid, fail;		/* writes to that process fail so */
+	unsigned int copies;
+	unsigned int all;		/* pages of the image, of all maps */
+	uint64_t kept;			/* pages that the kernel's snapshot has, of all copies */
 };
 
 static struct fake *kernel;
@@ -116,6 +120,31 @@ static int fake_share(const struct ckpt_pages_share *arg)
 	return 0;
 }
 
+/* The snapshot has what the image has, as far as it has pages. */
+static int fake_copy(struct ckpt_l0_copy *arg)
+{
+	const struct ckpt_iovec *iov = (const void *)(uintptr_t)arg->iov;
+
+	kernel->copies++;
+	if (!arg->nr_iov || arg->nr_iov > 1024)
+		abort();
+	if (arg->pid == kernel->fail_pid)
+		return kernel->fail;
+	for (unsigned int i = 0; i < arg->nr_iov; i++)
+		for (uint64_t at = 0; at < iov[i].len; at += PAGE, arg->done += PAGE) {
+			struct page *page = page_at(arg->pid, iov[i].addr + at);
+
+			if (!kernel->kept)
+				return -ENODATA;
+			kernel->kept--;
+			put_cell(page);
+			page->cell = calloc(1, sizeof(*page->cell));
+			page->cell->owners = 1;
+			fill_page(page->cell->data, page->seed);
+		}
+	return 0;
+}
+
 static int locked_command(unsigned long command, void *arg)
 {
 	const struct ckpt_pages_drop *drop = arg;
@@ -126,6 +155,8 @@ static int locked_command(unsigned long command, void *arg)
 		return fake_write(arg);
 	case CKPT_IOC_PAGES_SHARE:
 		return fake_share(arg);
+	case CKPT_IOC_L0_COPY:
+		return fake_copy(arg);
 	case CKPT_IOC_PAGES_DROP:
 		kernel->drops++;
 		for (uint64_t at = drop->start; at < drop->end; at += PAGE)
@@ -257,7 +288,8 @@ static struct state *make_state(struct stream *stream)
 
 /* ---------------------------------------------------------------- the test */
 
-static int try_fill_all(const struct scratch *s, const char *dir, struct ckpt_error *why)
+static int try_fill_kept(const struct scratch *s, const char *dir, const struct keep_map *kept,
+			 struct ckpt_error *why)
 {
 	struct image_reader *reader;
 	struct ckpt_error error;
@@ -271,15 +303,23 @@ static int try_fill_all(const struct scratch *s, const char *dir, struct ckpt_er
 	ret = restore_memory_create(state, reader, &kernel->dev, why, &m, &total);
 	assert_int_equal(ret, 0);
 	for (unsigned int i = 0; !ret && i < state->nr_mms; i++)
-		ret = restore_memory_fill(m, &state->mms[i], NULL);
+		ret = restore_memory_fill(m, &state->mms[i], kept);
 	if (!ret)
 		ret = restore_memory_finish(m);
-	assert_true(restore_memory_bytes(m) <= total);
+	assert_true(restore_memory_bytes(m) + restore_memory_copied(m) <= total);
+	if (!ret && kept)
+		assert_int_equal(restore_memory_bytes(m) + restore_memory_copied(m),
+				 (uint64_t)kernel->all * PAGE);
 	restore_memory_destroy(m);
 	image_close(reader);
 	state_free(state);
 	stream_done(&stream);
 	return ret;
+}
+
+static int try_fill_all(const struct scratch *s, const char *dir, struct ckpt_error *why)
+{
+	return try_fill_kept(s, dir, NULL, why);
 }
 
 static void fill_all(const struct scratch *s, const char *dir)
@@ -469,6 +509,57 @@ static void test_damage(void **arg)
 	free_kernel();
 }
 
+/*
+ * A rollback copies what was written, here all pages or every second one, from the kernel's
+ * snapshot, and reads from the image what the kernel does not have.
+ */
+static void test_copied(void **arg)
+{
+	static const uint64_t kept[] = { 0, 1, 7, PAGES, 2 * PAGES + 3, MAPS * PAGES };
+	const struct scratch *s = *arg;
+	struct keep_map none = { .now_id = 1, .l0 = true };
+
+	for (unsigned int i = 0; i < 2 * sizeof(kept) / sizeof(kept[0]); i++) {
+		struct ckpt_error why = { 0 };
+		const char *dir;
+		char name[32];
+
+		snprintf(name, sizeof(name), "copied-%u", i);
+		dir = scratch_path(s, name);
+		new_kernel();
+		for (int m = 0; m < MAPS; m++)
+			for (int k = 0; k < end_of(m, 0); k += 1 + (int)i % 2) {
+				kernel->pages[m][0][k].in_image = true;
+				kernel->pages[m][0][k].seed = (uint64_t)(m * PAGES + k) + 1;
+				kernel->all++;
+			}
+		store(s, dir);
+		kernel->kept = kept[i / 2];
+		if (try_fill_kept(s, dir, &none, &why))
+			fail_msg("%s", why.text);
+		assert_in_range(kernel->copies, MAPS, 2 * MAPS);
+		assert_int_equal(!kernel->writes, kernel->all <= kept[i / 2]);
+		check_and_free();
+	}
+}
+
+/* Any other failure of the kernel is told: the tree is lost. */
+static void test_copy_fails(void **arg)
+{
+	const struct scratch *s = *arg;
+	const char *dir = scratch_path(s, "copy-fails");
+	struct keep_map none = { .now_id = 1, .l0 = true };
+	struct ckpt_error why = { 0 };
+
+	make_alone(s, dir);
+	kernel->fail_pid = 101;
+	kernel->fail = -ENOMEM;
+	kernel->kept = ~0ULL;
+	assert_int_equal(try_fill_kept(s, dir, &none, &why), -ENOMEM);
+	assert_non_null(strstr(why.text, "cannot copy the memory of process 101"));
+	free_kernel();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -477,6 +568,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_alone, scratch_setup, scratch_teardown),
 		cmocka_unit_test_setup_teardown(test_failure, scratch_setup, scratch_teardown),
 		cmocka_unit_test_setup_teardown(test_damage, scratch_setup, scratch_teardown),
+		cmocka_unit_test_setup_teardown(test_copied, scratch_setup, scratch_teardown),
+		cmocka_unit_test_setup_teardown(test_copy_fails, scratch_setup, scratch_teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
