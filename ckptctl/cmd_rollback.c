@@ -23,7 +23,7 @@ static void cmd_rollback_print(struct cli *cli, json_t *result)
 {
 	long long job = (long long)cli_int(result, "job");
 	long long generation = (long long)cli_int(result, "generation");
-	char pause[32], bytes[32], kept[32];
+	char pause[32], bytes[32], kept[32], copied[32];
 	const json_t *note;
 	size_t i;
 
@@ -31,11 +31,12 @@ static void cmd_rollback_print(struct cli *cli, json_t *result)
 		printf("%s\n", json_string_value(note));
 	cli_bytes((uint64_t)cli_int(result, "bytes_read"), bytes);
 	cli_bytes((uint64_t)cli_int(result, "bytes_kept"), kept);
+	cli_bytes((uint64_t)cli_int(result, "bytes_copied"), copied);
 	if (json_is_true(json_object_get(result, "in_place")))
 		printf("job %lld is rolled back to generation %lld: its %lld processes stayed and "
-		       "stood still for %s, %s read, %s unchanged\n",
+		       "stood still for %s, %s read, %s copied from the kernel, %s unchanged\n",
 		       job, generation, (long long)cli_int(result, "processes"),
-		       cli_ns((uint64_t)cli_int(result, "pause_ns"), pause), bytes, kept);
+		       cli_ns((uint64_t)cli_int(result, "pause_ns"), pause), bytes, copied, kept);
 	else
 		printf("job %lld was ended and runs again from generation %lld, as a rollback in "
 		       "place was not possible: %s\n",

@@ -151,6 +151,21 @@ static void print_bytes(struct cli *cli, json_t *result)
 		printf("job %lld has no checkpoint yet\n", (long long)cli_int(result, "job"));
 }
 
+/* A generation that the kernel keeps costs memory, so its price is told. */
+static void cmd_stats_print_l0(const json_t *l0)
+{
+	char bytes[32], max[32];
+
+	if (json_object_get(l0, "given_up"))
+		printf("generation %lld is not kept in the kernel any more (l0_memory): %s\n",
+		       (long long)cli_int(l0, "generation"), cli_str(l0, "given_up"));
+	else if (l0)
+		printf("generation %lld is kept in the kernel for a rollback, with %s of at most "
+		       "%s (l0_memory)\n", (long long)cli_int(l0, "generation"),
+		       cli_bytes((uint64_t)cli_int(l0, "bytes"), bytes),
+		       cli_bytes((uint64_t)cli_int(l0, "max"), max));
+}
+
 static void cmd_stats_print(struct cli *cli, json_t *result)
 {
 	const json_t *rows = json_object_get(result, "checkpoints"), *row;
@@ -174,6 +189,7 @@ static void cmd_stats_print(struct cli *cli, json_t *result)
 		       (long long)cli_int(row, "restart"),
 		       cli_ns((uint64_t)cli_int(row, "total_ns"), took),
 		       cli_job_phases(row, phases));
+	cmd_stats_print_l0(json_object_get(result, "l0"));
 }
 
 static int cmd_stats_run(struct cli *cli, int argc, char **argv)

@@ -26,6 +26,7 @@
 #include "base/clock.h"
 #include "base/outcome.h"
 #include "supervisor/job/job_events.h"
+#include "supervisor/job/job_l0.h"
 #include "supervisor/job/rank_record.h"
 
 #define LOOK_AGAIN_MS	2000	/* until a job whose state is not known is looked at again */
@@ -287,6 +288,8 @@ void job_let_go(struct job *job)
 {
 	let_go_init(job);
 	let_go_shim(job);
+	job_l0_destroy(job->l0);
+	job->l0 = NULL;
 	if (job->parts)
 		job->ops->parts_close(job);
 }
@@ -561,6 +564,7 @@ json_t *job_describe(const struct job *job)
 	};
 	json_t *silent = job->parts ? job->ops->parts_silent(job->parts) : NULL;
 	json_t *automatic = job->ops->describe_auto(job);
+	json_t *l0 = job_l0_describe(job->l0);
 	json_t *json = json_pack("{s:s, s:s}", "state", job_state_name(job->state),
 				 "image_dir", job->image_dir);
 	json_t *record = job_record_encode(&job->record);
@@ -574,6 +578,8 @@ json_t *job_describe(const struct job *job)
 				    json_integer(rank_record_size(json_object_get(json, "ranks"))));
 	if (automatic)
 		json_object_set_new(json, "auto", automatic);
+	if (l0)
+		json_object_set_new(json, "l0", l0);
 	if (job->init)
 		json_object_set_new(json, "init_pid", json_integer(job->init));
 	if (silent)

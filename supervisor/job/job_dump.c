@@ -26,11 +26,13 @@
 
 #include "base/cleanup.h"
 #include "shim/ranks.h"
+#include "engine/core/kdev.h"
 #include "supervisor/job/coord_record.h"
 #include "supervisor/job/job_namespaces.h"
 #include "supervisor/job/job_externals.h"
 #include "supervisor/job/job_events.h"
 #include "supervisor/job/job_exclude.h"
+#include "supervisor/job/job_l0.h"
 #include "supervisor/job/job_writes.h"
 #include "supervisor/job/rank_record.h"
 #include "engine/op/op.h"
@@ -59,6 +61,7 @@ struct job_dump {
 	json_t *args;
 	struct worker *worker;
 	struct reactor_source *source;
+	struct kdev *holder;	/* is to keep the snapshot, job_l0.h; NULL: none */
 	int hold[2];		/* socket of ckptd, of the worker; -1: not held */
 	bool waiting;		/* the worker waits for an answer */
 	struct sock_link *links;	/* that the worker tells, until they are answered; malloc */
@@ -312,6 +315,8 @@ static json_t *dump_run(struct channel_reporter *reporter, void *arg)
 		.files_max = jobs_common(d->job->jobs)->config.files_max,
 		.nr_nodes = (unsigned int)json_array_size(rank_record_nodes(ranks)),
 		.writes_tag = job_writes_tag(d->job),
+		.holder = d->holder ? d->holder->fd : 0,
+		.holder_max = jobs_common(d->job->jobs)->config.l0_memory,
 		.note = d->note,
 	};
 	json_t *outcome = job_namespaces_enter(d->job) ?:
@@ -324,8 +329,7 @@ static json_t *dump_run(struct channel_reporter *reporter, void *arg)
 	if (d->hold[1] >= 0 && d->externals.shim < 0)
 		return outcome_error(-EPIPE,
 				     "the shim of job %lld has gone away; the job runs on, without "
-				     "checkpoints",
-				     (long long)d->job->id);
+				     "checkpoints", (long long)d->job->id);
 	/*
 	 * All ranks must be in the image: a rank that ends now took part in the cut that the
 	 * others agreed on, and without it they could never go on.
@@ -338,8 +342,7 @@ static json_t *dump_run(struct channel_reporter *reporter, void *arg)
 	if (err)
 		return outcome_error(err,
 				     "what belongs to the MPI libraries of job %lld cannot be "
-				     "told: %s",
-				     (long long)d->job->id, strerror(-err));
+				     "told: %s", (long long)d->job->id, strerror(-err));
 	d->record = record_text(d->job);
 	env.record = d->record;
 	env.excludes = d->out.exclude;
@@ -385,9 +388,22 @@ static void free_dump(struct job_dump *d)
 		if (d->hold[i] >= 0)
 			close(d->hold[i]);
 	}
+	kdev_close(d->holder);
 	json_decref(d->args);
 	free(d->links);
 	free(d);
+}
+
+/* The image is there: its snapshot may be kept, instead of an older one. */
+static void job_dump_keep(struct job_dump *d, struct job *job, const json_t *result)
+{
+	if (d->aborted || !job_is_alive(job) || !json_is_true(json_object_get(result, "l0")))
+		return;
+	job_l0_destroy(job->l0);
+	job->l0 = job_l0_create(d->common, d->id,
+				json_integer_value(json_object_get(d->args, "generation")),
+				d->holder);
+	d->holder = NULL;
 }
 
 static void job_dump_on_outcome(json_t *outcome, void *arg)
@@ -403,6 +419,8 @@ static void job_dump_on_outcome(json_t *outcome, void *arg)
 		 !json_is_true(json_object_get(d->args, "dry_run")))
 		job_events_dumped(job, json_integer_value(json_object_get(d->args, "generation")),
 				  json_object_get(outcome, "result"));
+	if (job)
+		job_dump_keep(d, job, json_object_get(outcome, "result"));
 	free_dump(d);
 	ops->ended(outcome, ops_arg);
 }
@@ -562,7 +580,12 @@ int job_dump_start(struct job *job, const struct job_dump_options *options,
 	if (!err && options->held)
 		err = reactor_fd(common->reactor, d->hold[0], EPOLLIN, job_dump_on_held, d,
 				 &d->source);
-	keep[0] = d->hold[1];
+	/* a job that is not rolled back in place needs no snapshot */
+	if (!options->held && !job->record.ranks && !job->host_ns)
+		d->holder = job_l0_open(common, d->args);
+	if (d->holder)
+		json_object_set_new(d->args, "track", json_true());
+	keep[0] = d->holder ? d->holder->fd : d->hold[1];
 	spec.arg = d;
 	spec.keep = keep;
 	if (!err)

@@ -22,6 +22,7 @@
 #include "base/error.h"
 #include "base/outcome.h"
 #include "supervisor/job/job_events.h"
+#include "supervisor/job/job_l0.h"
 
 struct common *jobs_common(const struct jobs *jobs)
 {
@@ -49,6 +50,7 @@ static void job_free(struct job *job)
 	job_events_forgotten(job);
 	if (job->parts)
 		job->ops->parts_close(job);
+	job_l0_destroy(job->l0);
 	reactor_remove(job->shim_source);
 	reactor_remove(job->init_source);
 	reactor_remove(job->last_resort);
@@ -365,5 +367,7 @@ int jobs_worker_start(struct jobs *jobs, const struct worker_spec *spec,
 		      const struct channel_ops *ops, void *arg, struct worker **ret_worker)
 {
 	jobs->no_images = jobs->ops->has_images(jobs->common, &jobs->no_images_error);
+	for (struct job *job = jobs_next(jobs, NULL); job; job = jobs_next(jobs, job))
+		job_l0_refresh(job->l0);
 	return worker_start(&jobs->common->workers, spec, ops, arg, ret_worker);
 }

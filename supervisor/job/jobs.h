@@ -29,6 +29,7 @@ struct worker;
 struct worker_spec;
 struct schedule_entry;
 struct coord_driver;
+struct job_l0;
 struct job_waiter;
 struct parts;
 
@@ -76,6 +77,7 @@ struct job {
 	struct coord_driver *coord;	/* of MPI ranks, from their first checkpoint on; NULL */
 	struct schedule_entry *schedule_entry;	/* next automatic checkpoint; NULL: none */
 	struct job_waiter *waiters;
+	struct job_l0 *l0;	/* the last generation's snapshot in the kernel; NULL: none */
 };
 
 /* ------------------------------------------------------- jobs.c: registry */
@@ -234,7 +236,6 @@ json_t *job_kill(struct job *job, int signo);
 int job_wait(struct job *job, struct request *request);
 /* Answer all requests of job_wait(): the job has ended, or did not start. */
 void job_answer_waiters(struct job *job);
-
 /* The description of the job for ps, a new reference. */
 json_t *job_describe(const struct job *job);
 

@@ -41,8 +41,8 @@
 /* Kinds whose values are strings come first: config_done() frees all below NUMBER. */
 enum kind {
 	PATH, NAME, ADDRESS, KEY, USERS, GROUPS, GROUP, SOCKETS, SCRUB, DEVICES, NUMBER,
-	MILLISECONDS, BASES, PERCENT, EVERY, LEVEL, SECONDS, INTERVAL, LEASE, SIZE, MEMORY, PORT,
-	SWITCH, MODE, NOTIFY, ONOFF
+	MILLISECONDS, BASES, PERCENT, EVERY, LEVEL, SECONDS, INTERVAL, LEASE, SIZE, SIZEOFF, MEMORY,
+	PORT, SWITCH, MODE, NOTIFY, ONOFF
 };
 
 static const struct setting {
@@ -87,6 +87,7 @@ static const struct setting {
 	{ "degraded_devices", DEVICES, offsetof(struct config, degraded_devices), "notify" },
 	{ "pipeline_memory", MEMORY, offsetof(struct config, pipeline_memory), "64M" },
 	{ "files_max", SIZE, offsetof(struct config, files_max), "1G" },
+	{ "l0_memory", SIZEOFF, offsetof(struct config, l0_memory), "off" },
 	{ "incremental", BASES, offsetof(struct config, incremental), "0" },
 	{ "scrub", SCRUB, offsetof(struct config, scrub), "off" },
 	{ "scrub_every", EVERY, offsetof(struct config, scrub_every), "8" },
@@ -127,6 +128,7 @@ static const char *const allowed[] = {
 	[INTERVAL] = "0, or a duration as 30s or 5m, at most 100y",
 	[LEASE] = "0, or a duration as 60s or 5m, from 10s to 1h",
 	[SIZE] = "bytes, as 500, 10M or 2T",
+	[SIZEOFF] = "off, or bytes, as 500M or 2G",
 	[MEMORY] = "bytes, as 48M, at least 32M",
 	[PORT] = "a number, at most 65535",
 	[SWITCH] = "yes or no",
@@ -337,6 +339,9 @@ int config_set(struct config *config, const char *name, const char *value)
 		return set_lease(field, value);
 	case SIZE:
 		return op_size_parse(value, field);
+	case SIZEOFF:
+		return strcmp(value, "off") ? op_size_parse(value, field) :
+					      op_size_parse("0", field);
 	case MEMORY:
 		return set_memory(field, value);
 	case SWITCH:

@@ -49,6 +49,7 @@
  *						notify
  *	pipeline_memory = SIZE			buffers of a dump that writes its image; 64M
  *	files_max = SIZE			kept of files that are written in place; 1G
+ *	l0_memory = SIZE | off			kept for rollbacks, of a job: job_l0.h; off
  *	incremental = N				most bases that a generation may have; 0: full
  *	scrub = off | report | stop		compare unwritten memory with the base: scrub.h
  *	scrub_every = N				one N-th of it with each checkpoint; 8
@@ -113,6 +114,7 @@ struct config {
 	bool io_trace;
 	char *metrics_file;		/* NULL: none */
 	char *degraded_devices;		/* "off", "notify", "avoid" */
+	uint64_t l0_memory;		/* 0: off */
 	uint64_t pipeline_memory;
 	uint64_t files_max;
 	unsigned int incremental;

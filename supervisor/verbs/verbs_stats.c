@@ -17,6 +17,7 @@
 #include "supervisor/catalog/generation.h"
 #include "supervisor/catalog/history.h"
 #include "supervisor/catalog/window.h"
+#include "supervisor/job/job_l0.h"
 #include "supervisor/job/jobs.h"
 #include "supervisor/job/jobs_read.h"
 #include "base/outcome.h"
@@ -33,6 +34,7 @@ struct stats {
 	json_t *(*answer)(struct stats *stats, json_t *rows);	/* in the worker */
 	struct advice_rates rates;	/* for the request interval */
 	json_t *levels;
+	json_t *l0;		/* job_l0_describe() */
 };
 
 /* ---------------------------------------------------------- in the worker */
@@ -151,9 +153,9 @@ static json_t *answer_stats(struct stats *s, json_t *rows)
 				  json_object_get(row, "restart") ? restarts : checkpoints, row);
 	window_cut(&s->window, checkpoints);
 	medians = advice_medians(checkpoints);
-	return outcome_ok(json_pack("{s:I, s:o, s:o, s:o, s:o}", "job", (json_int_t)s->job,
+	return outcome_ok(json_pack("{s:I, s:o, s:o, s:o, s:o, s:O*}", "job", (json_int_t)s->job,
 				    "checkpoints", checkpoints, "medians", medians,
-				    "restarts", restarts, "levels", levels));
+				    "restarts", restarts, "levels", levels, "l0", s->l0));
 }
 
 static json_t *answer_interval(struct stats *s, json_t *rows)
@@ -167,6 +169,7 @@ static void stats_free(struct stats *s)
 {
 	json_decref(s->generations);
 	json_decref(s->levels);
+	json_decref(s->l0);
 	free(s);
 }
 
@@ -196,6 +199,8 @@ static struct stats *stats_new(struct request *request, const struct job *job,
 	s->job = job->id;
 	s->answer = answer_stats;
 	job_label(job, s->label);
+	job_l0_refresh(job->l0);
+	s->l0 = job_l0_describe(job->l0);
 	s->window = *window;
 	s->generations = catalog_generations_in(&request->common->catalog, job->id, window, &all);
 	return s;

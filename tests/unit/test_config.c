@@ -48,6 +48,7 @@ static void test_defaults(void **state)
 	assert_true(config.merge_limit == 128ULL << 20);
 	assert_false(config.munge);
 	assert_true(config.pipeline_memory == 64ULL << 20);
+	assert_true(!config.l0_memory);
 	assert_int_equal(config.user_max_jobs, 1000);
 	assert_int_equal(config.user_reserve, 5);
 	assert_false(config.user_max_records || config.user_max_size ||
@@ -77,8 +78,9 @@ static void test_good(void **state)
 			       "diagnose_patience = 1h\n"
 			       "io_trace = on\nmetrics_file = /x.prom\n"
 			       "degraded_devices = avoid\n"
-			       "pipeline_memory = 48M\nincremental = 6\nmerge_after = "
-			       "0\nmerge_limit = 1G\nscrub = stop\nscrub_every = 1\n"
+			       "l0_memory = 3G\npipeline_memory = 48M\n"
+			       "incremental = 6\nmerge_after = 0\nmerge_limit = 1G\n"
+			       "scrub = stop\nscrub_every = 1\n"
 			       "retain_keep = 3\nretain_keep_every=10\nretain_max_size = 2T\n"
 			       "user_max_jobs = 0\nuser_max_records = 7\nuser_max_size = 3G\n"
 			       "user_reserve = 12\nuser_min_interval = 5m\nmunge = yes\n"
@@ -102,6 +104,7 @@ static void test_good(void **state)
 	assert_true(config.munge);
 	assert_int_equal(config.incremental, 6);
 	assert_true(config.pipeline_memory == 48ULL << 20);
+	assert_true(config.l0_memory == 3ULL << 30);
 	assert_int_equal(config.merge_after, 0);
 	assert_string_equal(config.scrub, "stop");
 	assert_int_equal(config.scrub_every, 1);
@@ -176,6 +179,8 @@ static void test_bad(void **state)
 		{ "retain_max_size = 99999999999T\n", -EINVAL, 1 },
 		{ "pipeline_memory = 33554431\n", -EINVAL, 1 },
 		{ "pipeline_memory = 0\n", -EINVAL, 1 },
+		{ "l0_memory = on\n", -EINVAL, 1 },
+		{ "l0_memory = off\n", 0, 1 },
 		{ "log_level = loud\n", -EINVAL, 1 },
 		{ "node_mtbf = 0\n", -EINVAL, 1 },
 		{ "diagnose = recover\n", -EINVAL, 1 },
@@ -225,6 +230,8 @@ static void test_said(void **state)
 		"store_port: 65536 is no value for it (a number, at most 65535)" },
 		{ "pipeline_memory = 16M",
 		  "pipeline_memory: 16M is no value for it (bytes, as 48M, at least 32M)" },
+		{ "l0_memory = on",
+		  "l0_memory: on is no value for it (off, or bytes, as 500M or 2G)" },
 		{ "image_dirs = /x", "image_dirs: no such setting (did you mean image_dir?)" },
 		{ "colour = 1", "colour: no such setting" },
 		{ "image_dir /x", "image_dir /x: NAME = VALUE is expected" },
