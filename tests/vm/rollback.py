@@ -290,6 +290,126 @@ def older_generation(node):
     equal(run.end(), want, 'output')
 
 
+def with_l0(node, size):
+    node.stop()
+    node.settings['l0_memory'] = size
+    node.start()
+
+
+def l0_of(node, run):
+    return node.job(run.job).get('l0')
+
+
+@test
+def from_the_kernel(node):
+    """with l0_memory what was written is copied from the kernel's snapshot, and nothing is read"""
+    with_l0(node, '256M')
+    for extra in '', 'shared':
+        want = Kept(node, f'undisturbed{extra}', extra, stops=()).end()
+        run = Kept(node, f'run{extra}', extra)
+        run.saved()     # not incremental: l0_memory alone has writes tracked
+        run.gets_to(LAST)
+        kept = l0_of(node, run)
+        equal((kept['generation'], kept['max']), (1, 256 << 20), f'{kept}')
+        shown = node.ctl('stats', str(run.job)).stdout.decode()
+        check('generation 1 is kept in the kernel' in shown and 'of at most 256' in shown, shown)
+        before = pids(node, run.job)
+        done = node.json('rollback', '--in-place', str(run.job))
+        equal((done['in_place'], done['bytes_read']), (True, 0), f'{done}')
+        check(done['bytes_kept'] > 8 << 20, f'{done} keeps too little')
+        check(1 << 20 < done['bytes_copied'] < 16 << 20, f'{done}')
+        equal(pids(node, run.job), before, 'pids and times of start')
+        wait_for('the end of the snapshot', 20, lambda: 'given_up' in l0_of(node, run))
+        run.gets_to(LAST)
+        # a checkpoint of the job that was rolled back has a snapshot again
+        node.ctl('checkpoint', str(run.job))
+        equal(l0_of(node, run)['generation'], 2, 'generation that is kept')
+        run.go(LAST)
+        equal(run.end(), want, 'output')
+        equal(l0_of(node, run), None, 'kept of a job that has ended')
+
+
+@test
+def l0_of_a_newer_checkpoint(node):
+    """a newer generation takes the place of the older one, which is then read from its image"""
+    with_l0(node, '256M')
+    want = Kept(node, 'undisturbed', stops=()).end()
+    run = Kept(node, 'run', stops=(SAVED, LATER, LAST))
+    run.saved()
+    run.gets_to(LATER)
+    node.ctl('checkpoint', str(run.job))
+    equal(l0_of(node, run)['generation'], 2, 'generation that is kept')
+    run.go(LATER)
+    run.gets_to(LAST)
+    done = node.json('rollback', '--in-place', str(run.job))
+    equal((done['generation'], done['bytes_read']), (2, 0), f'{done}')
+    check(done['bytes_copied'], f'{done}')
+    run.gets_to(LAST)
+    done = node.json('rollback', '--in-place', f'{run.job}:1')
+    equal((done['in_place'], done['bytes_kept'], done['bytes_copied']), (True, 0, 0), f'{done}')
+    check(done['bytes_read'] > 8 << 20, f'{done}')
+    run.gets_to(LAST)
+    run.go(LAST)
+    equal(run.end(), want, 'output')
+
+
+@test
+def l0_given_up(node):
+    """more than l0_memory, a ckptd that was killed, l0_memory = off: the image is read instead"""
+    want = Kept(node, 'undisturbed', stops=()).end()
+    for case in 'limit', 'killed', 'off', 'reread':
+        with_l0(node, {'limit': '100K', 'off': 'off'}.get(case, '256M'))
+        run = Kept(node, case)
+        run.saved('--incremental')
+        run.gets_to(LAST)
+        if case == 'limit':
+            wait_for('the limit', 30, lambda: 'given_up' in l0_of(node, run))
+            check('l0_memory' in l0_of(node, run)['given_up'], f'{l0_of(node, run)}')
+            check('was given up: it held more than l0_memory' in log_of(node), 'log')
+        elif case == 'killed':
+            node.kill()
+            node.start()
+        if case != 'reread':
+            check('given_up' in (l0_of(node, run) or {'given_up': ''}), f'{l0_of(node, run)}')
+        done = node.json('rollback', '--in-place', *(['--reread'] if case == 'reread' else []),
+                         str(run.job))
+        equal((done['in_place'], done['bytes_copied']), (True, 0), f'{case}: {done}')
+        check(done['bytes_read'], f'{case}: {done}')
+        equal(bool(done['bytes_kept']), case != 'reread', f'{case}: kept')
+        run.gets_to(LAST)
+        run.go(LAST)
+        equal(run.end(), want, f'output of {case}')
+
+
+@test
+def l0_under_pressure(node):
+    """when the job's cgroup has no room the snapshot goes, and the job is not killed"""
+    group = '/sys/fs/cgroup/l0'
+    os.makedirs(group, exist_ok=True)
+    with_l0(node, '1G')
+    want = Kept(node, 'undisturbed', stops=()).end()
+    node.prefix = ['sh', '-c', f'echo $$ >{group}/cgroup.procs; exec "$@"', 'sh']
+    run = Kept(node, 'run')     # a job is in the cgroup of who starts it
+    node.prefix = []
+    run.saved()
+    run.gets_to(LAST)
+    check('bytes' in l0_of(node, run), f'{l0_of(node, run)}')
+    with open(f'{group}/memory.current') as f:
+        used = int(f.read())
+    # less than the reserve is left
+    with open(f'{group}/memory.max', 'w') as f:
+        f.write(str(used + (1 << 20)))
+    wait_for('the end of the snapshot', 30, lambda: 'given_up' in l0_of(node, run))
+    with open(f'{group}/memory.max', 'w') as f:
+        f.write('max')
+    check('memory was short' in l0_of(node, run)['given_up'], f'{l0_of(node, run)}')
+    done = node.json('rollback', '--in-place', str(run.job))
+    equal((done['in_place'], done['bytes_copied']), (True, 0), f'{done}')
+    run.gets_to(LAST)
+    run.go(LAST)
+    equal(run.end(), want, 'output')
+
+
 def replaced(node, extra, why):
     want = undisturbed(node)
     run = Rolled(node, 'run', extra)
