@@ -4,7 +4,8 @@
 
 $(call program,ckpt-slurm-run,$(addprefix scheduler/slurm/,ckpt_slurm_run.c batch.c child.c \
 	drain.c find.c launch.c launcher.c policy.c port.c request.c run.c run_requeue.c \
-	run_save.c saver.c say.c script.c step.c),$(LIB)/libckptctl.a $(LIB)/libbase.a -lslurm -ljansson)
+	run_save.c saver.c say.c script.c step.c),\
+	$(LIB)/libckptctl.a $(LIB)/libbase.a -lslurm -ljansson)
 $(call program,ckpt-slurm-drain,$(addprefix scheduler/slurm/,ckpt_slurm_drain.c drain.c),\
 	$(LIB)/libbase.a -lslurm)
 $(call program,ckpt-slurm-move,$(addprefix scheduler/slurm/,ckpt_slurm_move.c move.c),\
