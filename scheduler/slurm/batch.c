@@ -17,14 +17,15 @@
 #include <string.h>
 
 /*
- * The job that a comment of ours says is on disk: "job 7 saved, ...", "job 7 lost ...", "job 7
- * runs, generation 3", "restart 2 of job 7, generation 3", "held: job 7: ...". A job that has taken
- * no checkpoint may begin anew.
+ * The job that a comment of ours says is on disk: "job 7 saved, ...", "job 7 lost with a node,
+ * generation 3", "job 7 runs, generation 3", "restart 2 of job 7, generation 3", "held: job 7 ...".
+ * A job that has taken no checkpoint may begin anew.
  */
 static int64_t batch_saved_job(const char *comment)
 {
 	static const char *const forms[] = {
-		"held: job %18lld%n", "job %18lld saved%n", "job %18lld lost%n",
+		"held: job %18lld%n", "job %18lld saved%n",
+		"job %18lld lost with a node, generation %*[1-9]%n",
 		"job %18lld runs, generation %*d%n", "restart %*u of job %18lld, generation %*d%n",
 	};
 	long long job;
