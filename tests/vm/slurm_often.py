@@ -123,11 +123,22 @@ class Tough(Batch):
             subprocess.run(['scontrol', 'update', 'NodeName=s1', 'State=RESUME'],
                            capture_output=True)
 
+    def forgotten(self, job, state):
+        """Requeue a saved job whose script slurmctld has had ended for a requeue that it forgot
+        when it was killed (KI-297): then Slurm calls the job failed."""
+        if (state.get('JobState'), state.get('ExitCode')) != ('FAILED', '0:15') or \
+                not self.read('out.err').rstrip().endswith('trying again') or \
+                [j['state'] for j in self.node.jobs('--all').values()][-1:] != ['saved']:
+            return False
+        print(f'# job {job} is requeued by hand: {state.get("Reason")}', flush=True)
+        subprocess.run(['scontrol', 'requeue', job], capture_output=True)
+        return True
+
     def goes_on(self, job, high, lines):
         """Wait until the low job has written behind the first lines, and the high one is over."""
         def over():
             state = self.known(job)
-            check(state.get('JobState') not in
+            check(self.forgotten(job, state) or state.get('JobState') not in
                   ('COMPLETED', 'FAILED', 'CANCELLED', 'TIMEOUT', 'OUT_OF_MEMORY'),
                   f'{state} {self.read("out.err")[-1500:]}')
             self.administer(job, state)
