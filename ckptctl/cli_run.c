@@ -104,6 +104,13 @@ static bool cli_run_no_input(void)
 	       st.st_rdev == null.st_rdev;
 }
 
+static bool cli_run_is_path(const json_t *input)
+{
+	const char *path = json_string_value(input);
+
+	return path && *path == '/';
+}
+
 /* The input, which the user did not choose. */
 static json_t *cli_run_input(const json_t *args, const struct cli_run *flags)
 {
@@ -115,9 +122,6 @@ static json_t *cli_run_input(const json_t *args, const struct cli_run *flags)
 	/* A name that is not UTF-8 cannot be in a request. */
 	if (cli_run_input_file(args, path))
 		file = json_string(path);
-	/* A later reader of our input finds its end, as behind a pipe. */
-	if (file && !flags->dry_run)
-		lseek(STDIN_FILENO, 0, SEEK_END);
 	return file ?: json_string("pipe");
 }
 
@@ -191,7 +195,7 @@ int cli_run_finish(struct cli *cli, const struct cli_run *flags, json_t *args, c
 	json_t *outcome;
 	int64_t job;
 	int after;
-	bool started;
+	bool started, file, chosen = json_object_get(args, "stdin");
 
 	if (!flags->no_step && nodes)
 		cli_run_key(key);
@@ -201,6 +205,7 @@ int cli_run_finish(struct cli *cli, const struct cli_run *flags, json_t *args, c
 		json_decref(args);
 		return status;
 	}
+	file = !chosen && cli_run_is_path(json_object_get(args, "stdin"));
 	if (flags->dry_run) {
 		json_object_del(args, "env");
 		return cli_finish(cli, outcome_ok(args), flags->plan);
@@ -212,6 +217,9 @@ int cli_run_finish(struct cli *cli, const struct cli_run *flags, json_t *args, c
 	cli->hold = !flags->detach;
 	outcome = cli_call(cli, "run", args);
 	started = outcome_is_ok(outcome);
+	/* The job has the input: a later reader of ours finds its end, as behind a pipe. */
+	if (started && file)
+		lseek(STDIN_FILENO, 0, SEEK_END);
 	job = cli_int(json_object_get(outcome, "result"), "job");
 	slurm_step_close(&step, job);
 	status = flags->detach ? cli_finish(cli, outcome, cli_run_print)

@@ -186,6 +186,13 @@ def input_file(node):
     equal(run(gone=True), (True, '', False), 'a file without a name')
     equal(ends(0, '', command(node, 'run', '--', 'readlink', '/proc/self/fd/0')).stdout,
           b'/dev/null\n', 'no input')
+    node.kill()
+    with open(path, 'w+') as f:
+        f.write(text)
+        f.seek(0)
+        ends(1, '', command(node, 'run', '--', 'cat', stdin=f))
+        equal(f.read() == text, True, 'input is left where no job begins')
+    node.start()
 
 
 @test
