@@ -65,12 +65,10 @@ static const char *run_word(const struct saver_job *job)
 	return job->lost ? "lost with a node" : "saved";
 }
 
-/* Find the job; its number, as far as anybody knows; 0: there is none. */
-static long long run_number(const struct run *run, struct saver_job *ret_job)
+/* The job's number, as far as anybody knows; 0: there is none. */
+static long long run_number(const struct run *run, const struct saver_job *job)
 {
-	*ret_job = (struct saver_job) { 0 };
-	saver_find(run->child.name, ret_job);
-	return (long long)(ret_job->job ?: run->child.before.job ?: run->commented);
+	return (long long)(job->job ?: run->child.before.job ?: run->commented);
 }
 
 /*
@@ -80,9 +78,12 @@ static long long run_number(const struct run *run, struct saver_job *ret_job)
 static int run_stays(struct run *run, const char *why, bool batch)
 {
 	int64_t end = clock_monotonic_ms() + END_MS;
-	struct saver_job saved;
-	long long job = run_number(run, &saved);
+	struct saver_job saved = { 0 };
+	long long job;
 
+	/* A ckptd that is just being restarted must not let the script go on. */
+	saver_find_patiently(run->child.name, 0, &saved);
+	job = run_number(run, &saved);
 	if (*run->hold)
 		say_line("%s", run->hold);
 	if (!saved.newest || (!saved.saved && !saved.lost)) {
@@ -101,10 +102,12 @@ static int run_stays(struct run *run, const char *why, bool batch)
 /* Say what was requeued, here and in the job's comment, which a later run reads (batch.c). */
 static void run_tell(const struct run *run)
 {
-	struct saver_job saved;
-	long long job = run_number(run, &saved);
+	struct saver_job saved = { 0 };
 	char text[768], number[32] = "";
+	long long job;
 
+	saver_find(run->child.name, &saved);
+	job = run_number(run, &saved);
 	if (job && strncmp(run->hold, "job ", 4))
 		snprintf(number, sizeof(number), "job %lld: ", job);
 	if (*run->hold)
@@ -158,10 +161,10 @@ static bool run_is_refused(struct run *run, const char **ret_why, bool *ret_batc
 /* There is nothing to go on from, and Slurm would not start the script again. */
 static bool run_is_pointless(const struct run *run, const struct batch_plan *plan)
 {
-	struct saver_job saved;
+	struct saver_job saved = { 0 };
 
-	run_number(run, &saved);
-	return !plan->requeue && !saved.newest;
+	return !plan->requeue && !saver_find_patiently(run->child.name, 0, &saved) &&
+	       !saved.newest;
 }
 
 int run_requeue(struct run *run)

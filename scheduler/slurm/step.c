@@ -151,9 +151,6 @@ struct step_key step_key(const char *directory, char *const argv[], const char *
 	};
 }
 
-#define STEP_FORMAT(NUMBER, COMMAND, HASH)						\
-	"%8" COMMAND "-%9" NUMBER "-%4" HASH "%4" HASH "%4" HASH "%4" HASH
-
 void step_print(char name[STEP_NAME_MAX], const struct step_key *key, uint32_t number)
 {
 	snprintf(name, STEP_NAME_MAX, "%08" PRIx32 "-%" PRIu32 "-%04x%04x%04x%04x", key->command,
@@ -164,8 +161,9 @@ bool step_parse(const char *name, struct step_key *ret_key, uint32_t *ret_number
 {
 	char again[STEP_NAME_MAX];
 
-	if (sscanf(name, STEP_FORMAT(SCNu32, SCNx32, SCNx16), &ret_key->command, ret_number,
-		   &ret_key->line, &ret_key->input, &ret_key->output, &ret_key->shape) != 6)
+	if (sscanf(name, "%8" SCNx32 "-%9" SCNu32 "-%4" SCNx16 "%4" SCNx16 "%4" SCNx16 "%4" SCNx16,
+		   &ret_key->command, ret_number, &ret_key->line, &ret_key->input,
+		   &ret_key->output, &ret_key->shape) != 6)
 		return false;
 	step_print(again, ret_key, *ret_number);
 	return !strcmp(again, name);
