@@ -216,7 +216,7 @@ static void l0_end(struct l0_rig *l)
 	unlink(LOCKED);
 }
 
-/* What is no holder, and what cannot be kept. */
+/* Calls without a holder, and snapshots that cannot be kept. */
 void test_l0_refused(void)
 {
 	struct ckpt_l0_keep keep = { .fd = -1 }, unknown = { .flags = 1 };

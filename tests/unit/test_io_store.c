@@ -501,7 +501,7 @@ static void test_room(void **state)
 	io_store_close(store);
 }
 
-/* Of several users the one with most files pays, though his jobs ended last. */
+/* The user with most files pays, though his jobs ended last. */
 static void test_room_of_users(void **state)
 {
 	const struct io_store_job jobs[] = {
