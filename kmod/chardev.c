@@ -10,6 +10,7 @@
 #include <linux/fs.h>
 #include <linux/miscdevice.h>
 #include <linux/module.h>
+#include <linux/nospec.h>
 #include <linux/poll.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
@@ -67,7 +68,6 @@ union ckpt_arg {
 };
 
 struct ckpt_cmd {
-	unsigned int nr;
 	unsigned int size;	/* of the structure in this kernel */
 	unsigned int flags;	/* flags that the command knows */
 	bool beside;		/* may run at the same time as any other command */
@@ -135,9 +135,12 @@ CKPT_CMD_FN(l0_find, l0_find)
 CKPT_CMD_FN(restore_l0_copy, l0_copy)
 
 #define CKPT_CMD(cmd, fn, struct_name, ...)				\
-	{ .nr = _IOC_NR(CKPT_IOC_##cmd), .size = sizeof(struct struct_name), \
-	  .run = ckpt_cmd_##fn, __VA_ARGS__ }
+	[_IOC_NR(CKPT_IOC_##cmd)] = { .size = sizeof(struct struct_name), \
+				      .run = ckpt_cmd_##fn, __VA_ARGS__ }
 
+/* By number. Two commands of one number do not compile: one would hide the other. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic error "-Woverride-init"
 static const struct ckpt_cmd ckpt_cmds[] = {
 	CKPT_CMD(INFO, info, ckpt_info, .beside = true),
 	CKPT_CMD(TARGET, capture_target, ckpt_target,
@@ -176,18 +179,17 @@ static const struct ckpt_cmd ckpt_cmds[] = {
 	CKPT_CMD(L0_FIND, l0_find, ckpt_l0_find),
 	CKPT_CMD(L0_COPY, restore_l0_copy, ckpt_l0_copy, .shared = true),
 };
+#pragma GCC diagnostic pop
 
 static const struct ckpt_cmd *ckpt_cmd_find(unsigned int cmd)
 {
-	unsigned int i;
+	unsigned int nr = _IOC_NR(cmd);
 
 	if (_IOC_TYPE(cmd) != CKPT_IOC_MAGIC ||
-	    _IOC_DIR(cmd) != (_IOC_READ | _IOC_WRITE))
+	    _IOC_DIR(cmd) != (_IOC_READ | _IOC_WRITE) || nr >= ARRAY_SIZE(ckpt_cmds))
 		return NULL;
-	for (i = 0; i < ARRAY_SIZE(ckpt_cmds); i++)
-		if (ckpt_cmds[i].nr == _IOC_NR(cmd))
-			return &ckpt_cmds[i];
-	return NULL;
+	nr = array_index_nospec(nr, ARRAY_SIZE(ckpt_cmds));
+	return ckpt_cmds[nr].run ? &ckpt_cmds[nr] : NULL;
 }
 
 static int ckpt_cmd_run(const struct ckpt_cmd *cmd, struct ckpt_ctx *ctx,
