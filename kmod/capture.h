@@ -66,6 +66,8 @@ int ckpt_capture_pagemap(struct ckpt_ctx *ctx, struct ckpt_pagemap *arg);
 int ckpt_capture_pages_read(struct ckpt_ctx *ctx, struct ckpt_pages *arg);
 int ckpt_capture_file_get(struct ckpt_ctx *ctx, struct ckpt_file_get *arg);
 int ckpt_capture_tty_peek(struct ckpt_ctx *ctx, struct ckpt_tty_peek *arg);
+/* mqueue.c; needs no capture, but for the directory */
+int ckpt_mq_peek(struct ckpt_ctx *ctx, struct ckpt_mq_peek *arg);
 int ckpt_capture_drop(struct ckpt_ctx *ctx, struct ckpt_drop *arg);
 
 /* Before read(2): if the maximum pause passed, make the records say so. */

@@ -47,6 +47,7 @@ union ckpt_arg {
 	struct ckpt_pages pages;
 	struct ckpt_file_get file_get;
 	struct ckpt_tty_peek tty_peek;
+	struct ckpt_mq_peek mq_peek;
 	struct ckpt_drop drop;
 	struct ckpt_sample sample;
 	struct ckpt_writes_start writes_start;
@@ -92,6 +93,8 @@ static int ckpt_cmd_info(struct ckpt_ctx *ctx, union ckpt_arg *arg)
 		info->features |= CKPT_FEAT_SYSV;
 	if (ckpt_aio_is_known())
 		info->features |= CKPT_FEAT_AIO;
+	if (ckpt_mqueue_is_known())
+		info->features |= CKPT_FEAT_MQUEUE;
 	if (ckpt_layout_fits(CKPT_LAYOUT_N_TTY))
 		info->features |= CKPT_FEAT_TTY_PEEK;
 	if (IS_ENABLED(CONFIG_MEM_SOFT_DIRTY))
@@ -114,6 +117,7 @@ CKPT_CMD_FN(capture_pagemap, pagemap)
 CKPT_CMD_FN(capture_pages_read, pages)
 CKPT_CMD_FN(capture_file_get, file_get)
 CKPT_CMD_FN(capture_tty_peek, tty_peek)
+CKPT_CMD_FN(mq_peek, mq_peek)
 CKPT_CMD_FN(capture_drop, drop)
 CKPT_CMD_FN(capture_sample, sample)
 CKPT_CMD_FN(writes_start, writes_start)
@@ -146,7 +150,7 @@ static const struct ckpt_cmd ckpt_cmds[] = {
 	CKPT_CMD(TARGET, capture_target, ckpt_target,
 		 .flags = CKPT_TARGET_DESCENDANTS | CKPT_TARGET_OWNED | CKPT_TARGET_SYSV |
 			  CKPT_TARGET_FOWN | CKPT_TARGET_PKEYS | CKPT_TARGET_AIO |
-			  CKPT_TARGET_SENT),
+			  CKPT_TARGET_SENT | CKPT_TARGET_MQUEUE),
 	CKPT_CMD(FREEZE, capture_freeze, ckpt_freeze),
 	CKPT_CMD(SNAPSHOT, capture_snapshot, ckpt_snapshot,
 		 .flags = CKPT_SNAPSHOT_NO_COW | CKPT_SNAPSHOT_DRY | CKPT_SNAPSHOT_TRACK),
@@ -155,6 +159,7 @@ static const struct ckpt_cmd ckpt_cmds[] = {
 	CKPT_CMD(PAGES_READ, capture_pages_read, ckpt_pages, .flags = CKPT_PAGES_LIVE),
 	CKPT_CMD(FILE_GET, capture_file_get, ckpt_file_get, .flags = CKPT_FILE_GET_PATH),
 	CKPT_CMD(TTY_PEEK, capture_tty_peek, ckpt_tty_peek, .flags = CKPT_TTY_PEEK_SLAVE),
+	CKPT_CMD(MQ_PEEK, mq_peek, ckpt_mq_peek, .flags = CKPT_MQ_PEEK_DIRECTORY),
 	CKPT_CMD(DROP, capture_drop, ckpt_drop),
 	CKPT_CMD(SAMPLE, capture_sample, ckpt_sample),
 	CKPT_CMD(WRITES_START, writes_start, ckpt_writes_start,

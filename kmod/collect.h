@@ -132,6 +132,11 @@ bool ckpt_file_is_sysv(const struct file *file);	/* of a segment, also of huge p
 /* SEMADJ of the process of which @task is a thread; refuses lists that cannot be made again. */
 int ckpt_collect_semadj(struct ckpt_collect *c, struct task_struct *task, s32 pid);
 
+/* mqueue.c: POSIX message queues */
+bool ckpt_mqueue_is_known(void);	/* false: this kernel's structures are not known */
+bool ckpt_collects_mqueue(const struct ckpt_collect *c);	/* CKPT_TARGET_MQUEUE */
+bool ckpt_file_is_mqueue(const struct file *file);
+
 /* files_lock.c: LOCK records of an open file */
 int ckpt_collect_locks(struct ckpt_collect *c, struct ckpt_object *obj);
 /* Has the description a lock or a lease? Those of processes (POSIX) do not count. */

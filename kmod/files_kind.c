@@ -34,6 +34,7 @@ const struct ckpt_collect_kind *const ckpt_collect_kinds[] = {
 	&ckpt_kind_signalfd,
 	&ckpt_kind_epoll,
 	&ckpt_kind_sysv,
+	&ckpt_kind_mqueue,
 	NULL,
 };
 
@@ -108,9 +109,9 @@ static u32 ckpt_kind_regular(struct file *file)
 	case NSFS_MAGIC:
 		return CKPT_FILE_OTHER;
 	}
-	if (!strcmp(sb->s_type->name, "aio") || !strcmp(sb->s_type->name, "mqueue"))
-		return CKPT_FILE_OTHER;
-	return CKPT_FILE_REG;
+	if (ckpt_file_is_mqueue(file))
+		return CKPT_FILE_MQUEUE;
+	return strcmp(sb->s_type->name, "aio") ? CKPT_FILE_REG : CKPT_FILE_OTHER;
 }
 
 static bool ckpt_kind_is_pty_slave(dev_t rdev)

@@ -152,14 +152,15 @@ void ckpt_collect_check_ipc(struct ckpt_collect *c)
 	if (ns && ns->ipc_ns != current->nsproxy->ipc_ns) {
 		for (i = 0; i < 3 && !ckpt_collects_sysv(c); i++)
 			in_use[i] = ns->ipc_ns->ids[i].in_use;
-		in_use[3] = READ_ONCE(ns->ipc_ns->mq_queues_count);
+		if (!ckpt_collects_mqueue(c))
+			in_use[3] = READ_ONCE(ns->ipc_ns->mq_queues_count);
 	}
 	task_unlock(c->first);
 	in_use[2] -= min_t(int, in_use[2], c->objs->nr[CKPT_OBJ_SYSV]);
 	for (i = 0; i < ARRAY_SIZE(names); i++)
 		if (in_use[i])
-			ckpt_refuse(c->cap, CKPT_R_SYSV_IPC, c->first, in_use[i],
-				    "%d %s", in_use[i], names[i]);
+			ckpt_refuse(c->cap, i < 3 ? CKPT_R_SYSV_IPC : CKPT_R_MQUEUE, c->first,
+				    in_use[i], "%d %s", in_use[i], names[i]);
 #endif
 }
 

@@ -159,6 +159,8 @@ int ckpt_restore_signal(struct ckpt_thread *thread,
 /* restore_epoll.c: files are those of the caller, who may be no thread of the restore. */
 int ckpt_restore_epoll(const struct ckpt_rec_epoll *rec);
 int ckpt_restore_signalfd(struct ckpt_thread *thread, const struct ckpt_rec_signalfd *rec);
+/* mqueue.c: the same */
+int ckpt_restore_mq_notify(struct ckpt_thread *thread, const struct ckpt_rec_mq_notify *rec);
 /* restore_timers.c */
 int ckpt_restore_timer(struct ckpt_thread *thread, const struct ckpt_rec_timer *rec);
 void ckpt_restore_timers_free(struct ckpt_restore_thread *side);

@@ -99,6 +99,7 @@ enum engine_rec_type {
 	ENGINE_REC_INOTIFY = 0x1015,	/* the watches of an inotify descriptor */
 	ENGINE_REC_PIDFD = 0x1016,	/* the process that a pidfd leads to */
 	ENGINE_REC_FOWN = 0x1017,	/* whom an open file signals */
+	ENGINE_REC_MQUEUE = 0x1019,	/* a POSIX message queue with its messages */
 	ENGINE_REC_SOCK_LINK = 0x1018,	/* a connection to another node of the job */
 	ENGINE_REC_WRITES = 0x100c,	/* CKPT_REC_OPTIONAL; how far the write log was read */
 	ENGINE_REC_BLOB_HASHES = 0x100b, /* CKPT_REC_OPTIONAL; blob N: hashes of its pages */

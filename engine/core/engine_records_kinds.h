@@ -59,6 +59,29 @@ struct engine_ipc_message {
 	__u32 pad;
 };
 
+#define ENGINE_MQUEUE_NAMESPACE	(1U << 0)	/* of an IPC namespace that was not the dumper's */
+#define ENGINE_MQUEUE_UNLINKED	(1U << 1)	/* it has no name any more, and is open */
+
+/*
+ * MQUEUE: a POSIX message queue.  Its name follows (NUL-terminated), then nr struct
+ * ckpt_mq_message with their bytes, in the order in which they would be received; all padded to 8.
+ */
+struct engine_rec_mqueue {
+	struct ckpt_rec_hdr hdr;
+	__u64 dev, ino;		/* as those of FILE records */
+	__u64 maxmsg, msgsize;	/* of mq_getattr(3) */
+	__u32 mode;		/* permissions alone */
+	__u32 uid, gid;
+	__u32 flags;		/* ENGINE_MQUEUE_* */
+	__u32 nr;
+	__u32 name_len;		/* bytes with NUL; the name begins with a slash */
+	__u32 notify;		/* of mq_notify(3), as struct ckpt_mq_peek has it */
+	__s32 notify_pid;	/* in the tree's PID namespace */
+	__s32 notify_signo;
+	__u32 pad;
+	__u64 notify_value;
+};
+
 /*
  * INOTIFY: the watches of a descriptor: of.nr struct engine_inotify_watch, each with its path
  * (NUL-terminated), all padded to 8 bytes.  No event was pending.

@@ -653,6 +653,7 @@ struct state *state_free(struct state *state)
 	free(state->externals);
 	free(state->closed);
 	free(state->ipcs);
+	free(state->mqueues);
 	free(state->fowns);
 	free(state);
 	return NULL;

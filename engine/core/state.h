@@ -168,6 +168,8 @@ struct state {
 	unsigned int nr_fowns;
 	const struct engine_rec_ipc **ipcs;	/* in stream order */
 	unsigned int nr_ipcs;
+	const struct engine_rec_mqueue **mqueues;	/* in stream order */
+	unsigned int nr_mqueues;
 	struct state_closed *closed;		/* in stream order */
 	unsigned int nr_closed;
 	const struct engine_rec_writes *writes;	/* NULL: no log of closed files was asked */

@@ -557,6 +557,7 @@ static int state_parse_allocate(struct state *state, const struct record_counts 
 	state->externals = state_parse_array(count_of(counts, ENGINE_REC_EXTERNAL), sizeof(void *));
 	state->fowns = state_parse_array(count_of(counts, ENGINE_REC_FOWN), sizeof(void *));
 	state->ipcs = state_parse_array(count_of(counts, ENGINE_REC_IPC), sizeof(void *));
+	state->mqueues = state_parse_array(count_of(counts, ENGINE_REC_MQUEUE), sizeof(void *));
 	state->closed = state_parse_array(count_of(counts, ENGINE_REC_CLOSED),
 					  sizeof(*state->closed));
 	index->by_pid = state_parse_array(procs, sizeof(void *));
@@ -572,6 +573,7 @@ static int state_parse_allocate(struct state *state, const struct record_counts 
 	    !state->fds || !state->fdtables || !state->files || !state->pipes || !state->locks ||
 	    !state->refusals || !state->blobs || !state->ttys || !state->tty_data ||
 	    !state->externals || !state->closed || !state->ipcs || !state->fowns ||
+	    !state->mqueues ||
 	    !index->by_pid || !index->by_tid || !index->pending || !index->tracks ||
 	    !index->places || !index->marks || !index->blobs_by_inode || !index->own)
 		return -ENOMEM;

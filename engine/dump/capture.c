@@ -113,6 +113,8 @@ static int name_target(struct capture *cap, const struct capture_options *o,
 		target.flags |= CKPT_TARGET_FOWN;
 	if (cap->dev->info.features & CKPT_FEAT_AIO)
 		target.flags |= CKPT_TARGET_AIO;
+	if (cap->dev->info.features & CKPT_FEAT_MQUEUE && !o->no_sysv)
+		target.flags |= CKPT_TARGET_MQUEUE;
 	if (cap->dev->info.features & CKPT_FEAT_PKEYS)
 		target.flags |= CKPT_TARGET_PKEYS;
 	if (cap->links)

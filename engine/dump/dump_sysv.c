@@ -167,8 +167,7 @@ static int open_namespace(const struct state *state)
 	return -ESRCH;
 }
 
-/* Is the tree in our IPC namespace? */
-static bool is_in_our_namespace(const struct state *state)
+bool dump_ipc_is_ours(const struct state *state)
 {
 	_cleanup_fd_ int there = open_namespace(state);
 	struct stat theirs, ours;
@@ -456,7 +455,7 @@ static int check_all(struct dump_sysv *sysv)
 
 int dump_sysv_check(struct dump *d)
 {
-	bool ours = is_in_our_namespace(d->cap.state);
+	bool ours = dump_ipc_is_ours(d->cap.state);
 	struct dump_sysv sysv;
 	int ret;
 

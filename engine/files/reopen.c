@@ -11,7 +11,9 @@
  */
 #include "engine/core/state_kind.h"
 #include "engine/files/reopen_find.h"
+#include "engine/files/reopen_ipc.h"
 #include "engine/files/reopen_links.h"
+#include "engine/files/reopen_mqueue.h"
 #include "engine/files/reopen_sock.h"
 
 #include <errno.h>
@@ -453,5 +455,6 @@ void reopen_done(struct reopen *r)
 	free(r->pipes);
 	free(r->socks);
 	reopen_ipc_done(r);
+	reopen_mqueue_done(r);
 	memset(r, 0, sizeof(*r));
 }

@@ -29,6 +29,7 @@ struct reopen_options {
 	void *note_arg;
 	const struct engine_given *given;	/* NULL: no other node is asked */
 	const struct sock_links *links;	/* sock_link.h; NULL: no other node has a part */
+	struct kdev *dev;		/* NULL: nobody counts who has a queue open */
 	const struct write_since *since;	/* write_journal.h; NULL: nobody asks for it */
 };
 
@@ -59,7 +60,8 @@ struct reopen {
 	unsigned int *first;	/* by file: first file of the same inode */
 	int (*pipes)[2];	/* by pipe: both ends; -1: none */
 	struct reopen_sock *socks;	/* by socket: reopen_sock.h */
-	struct reopen_ipc *ipcs;	/* by object: reopen_ipc.h; NULL: nothing yet */
+	struct reopen_ipc *ipcs;	/* by object; NULL: nothing yet, as the next */
+	struct reopen_mqueue *mqueues;
 	int *masters;		/* by file: master of a pty of the tree; -1: none */
 	struct reopen_put *puts;	/* found by reopen_check() and reopen_all() */
 	unsigned int nr_puts;
@@ -67,9 +69,8 @@ struct reopen {
 	unsigned int nr_created;
 	struct reopen_found *found;	/* by file */
 	struct reopen_rename *renames;
-	unsigned int nr_renames;
 	int *rename_dirs;	/* directories of these, each once */
-	unsigned int nr_rename_dirs;
+	unsigned int nr_renames, nr_rename_dirs;
 	struct reopen_closed *closed;	/* by closed name: what to cut; NULL: nothing yet */
 	struct reopen_tty *ttys;
 	unsigned int nr_ttys;
@@ -81,7 +82,6 @@ int reopen_init(struct reopen *r, const struct state *state, struct image_reader
 		const struct reopen_options *options, struct ckpt_error *error);
 void reopen_close(struct reopen *r);		/* close all descriptors: the tree has the files */
 void reopen_done(struct reopen *r);		/* close and free everything */
-void reopen_ipc_done(struct reopen *r);	/* reopen_ipc_content.c */
 
 /* reopen_check.c: compare the files with the records; collects refusals. */
 int reopen_check(struct reopen *r);

@@ -90,8 +90,7 @@ static uint64_t ipc_size(const struct engine_rec_ipc *rec, const union ipc_ds *d
 	       rec->kind == ENGINE_IPC_SEM ? ds->sem.sem_nsems : rec->size;
 }
 
-/* Is this boot of this node the one of the dump? Ids mean nothing on another. */
-static bool is_same_boot(const struct reopen *r)
+bool reopen_is_same_boot(const struct reopen *r)
 {
 	char boot[40] = "";
 	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
@@ -109,7 +108,7 @@ static const char *why_not_ours(const struct reopen *r, const struct engine_rec_
 {
 	const struct ipc_perm *perm = &ds->shm.shm_perm;	/* the first member of each */
 
-	if (!is_same_boot(r) || perm->__key != rec->key || perm->cuid != rec->cuid ||
+	if (!reopen_is_same_boot(r) || perm->__key != rec->key || perm->cuid != rec->cuid ||
 	    perm->cgid != rec->cgid || ipc_size(rec, ds) != rec->size)
 		return "its number belongs to another object";
 	if (rec->kind == ENGINE_IPC_SHM && ds->shm.shm_nattch)

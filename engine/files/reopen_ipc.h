@@ -19,5 +19,9 @@ int reopen_ipc_open(struct reopen *r, const struct state_file *file);
 int reopen_ipc_settle(struct reopen *r);
 /* After a failure: remove what was made, and give what was found its former content. */
 void reopen_ipc_undo(struct reopen *r);
+void reopen_ipc_done(struct reopen *r);
+
+/* Is this boot of this node the one of the dump? Ids and inodes mean nothing on another. */
+bool reopen_is_same_boot(const struct reopen *r);
 
 #endif /* STILLPOINT_REOPEN_IPC_H */

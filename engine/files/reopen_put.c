@@ -17,6 +17,7 @@
  */
 #include "base/error.h"
 #include "engine/files/reopen_find.h"
+#include "engine/files/reopen_mqueue.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -561,6 +562,7 @@ void reopen_settle(struct reopen *r)
 			drop_kept(&r->puts[i]);
 	reopen_names_settle(r);
 	reopen_ttys_settle(r);
+	reopen_mqueue_close(r);
 }
 
 void reopen_put_done(struct reopen *r)

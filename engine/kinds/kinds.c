@@ -22,6 +22,7 @@ const struct state_kind *const state_kinds[] = {
 	&state_kind_signalfd,
 	&state_kind_timerfd,
 	&state_kind_sysv,
+	&state_kind_mqueue,
 	&state_kind_pidfd,
 	&state_kind_epoll,		/* watches files of all kinds above */
 	&state_kind_fown,		/* what is done to a file would signal its owner */

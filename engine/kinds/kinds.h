@@ -21,6 +21,7 @@ extern const struct state_kind state_kind_signalfd;
 extern const struct state_kind state_kind_timerfd;
 extern const struct state_kind state_kind_epoll;
 extern const struct state_kind state_kind_sysv;
+extern const struct state_kind state_kind_mqueue;
 extern const struct state_kind state_kind_inotify;
 extern const struct state_kind state_kind_pidfd;
 extern const struct state_kind state_kind_fown;

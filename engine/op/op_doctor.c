@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/statvfs.h>
@@ -57,6 +58,27 @@ static const char *device_advice(int err)
 	}
 }
 
+/* Kinds of state that depend on what the module knows of this kernel. */
+static void check_kinds(struct doctor *d, uint64_t features)
+{
+	static const struct { uint64_t feature; const char *name; } kinds[] = {
+		{ CKPT_FEAT_SYSV, "System V objects" }, { CKPT_FEAT_AIO, "asynchronous I/O" },
+		{ CKPT_FEAT_MQUEUE, "POSIX message queues" },
+		{ CKPT_FEAT_TTY_PEEK, "unread terminal input" },
+	};
+	char missing[160] = "";
+	size_t len = 0;
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
+		if (!(features & kinds[i].feature))
+			len += (size_t)snprintf(missing + len, sizeof(missing) - len, "%s%s",
+						len ? ", " : "", kinds[i].name);
+	op_doctor_found(d, "kinds of state", false,
+			len ? json_sprintf("not %s", missing) : json_string("all known"),
+			len ? "the module does not know these of this kernel, and they are "
+			"refused: the kernel log says why" : NULL);
+}
+
 static void check_module(struct doctor *d)
 {
 	struct ckpt_info info = { .size = sizeof(info) };
@@ -85,6 +107,7 @@ static void check_module(struct doctor *d)
 				    "copy-on-write" : "not available"),
 			info.features & CKPT_FEAT_SNAPSHOT ? NULL :
 			"jobs stay frozen until their memory is read");
+	check_kinds(d, info.features);
 }
 
 static void check_key(struct doctor *d, const struct op_env *env)

@@ -334,6 +334,7 @@ static int builder_build(struct building *g)
 		.nr_externals = o->nr_externals, .note = builder_note, .note_arg = (void *)g->b,
 		.since = g->b->since, .given = o->given, .tell_given = builder_given,
 		.followed = o->followed, .links = o->links,
+		.dev = g->dev,
 	};
 	if (!ret)
 		ret = reopen_init(&g->files, g->b->state, g->b->reader, &g->files_options,

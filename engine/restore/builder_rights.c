@@ -203,6 +203,8 @@ int builder_ipc(const struct state *state, const struct restore_options *options
 
 	for (unsigned int i = 0; i < state->nr_ipcs; i++)
 		own |= !!(state->ipcs[i]->flags & ENGINE_IPC_NAMESPACE);
+	for (unsigned int i = 0; i < state->nr_mqueues; i++)
+		own |= !!(state->mqueues[i]->flags & ENGINE_MQUEUE_NAMESPACE);
 	if (!own || options->enter || options->beside || !unshare(CLONE_NEWIPC))
 		return 0;
 	return error_fail(error, -errno, "cannot make an IPC namespace: %s", strerror(errno));

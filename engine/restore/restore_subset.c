@@ -214,6 +214,7 @@ static bool is_of_node(const struct state_file *file)
 	switch (rec->kind) {
 	case CKPT_FILE_SHM:
 	case CKPT_FILE_SYSV:
+	case CKPT_FILE_MQUEUE:
 	case CKPT_FILE_MEMFD:
 	case CKPT_FILE_HUGETLB:
 	case CKPT_FILE_FIFO:
@@ -257,7 +258,7 @@ static void check_inode(const struct subset *s, struct state_file *const *files,
 				      files[0]->path[0] ? files[0]->path : "shared memory");
 }
 
-/* Nobody knows which ranks use a set or a queue, or will attach a segment. */
+/* Nobody knows which ranks use a set or a queue, will attach a segment or open a queue. */
 static void check_ipc(const struct subset *s)
 {
 	bool goes = false;
@@ -267,6 +268,10 @@ static void check_ipc(const struct subset *s)
 	if (goes && s->state->nr_ipcs)
 		restore_subset_refuse(s, NULL, "System V object %d may also be used by a rank that "
 				      "goes elsewhere", s->state->ipcs[0]->id);
+	if (goes && s->state->nr_mqueues)
+		restore_subset_refuse(s, NULL, "POSIX message queue %.60s may also be used by a "
+				      "rank that goes elsewhere",
+				      (const char *)(s->state->mqueues[0] + 1));
 }
 
 static int check_files(const struct subset *s)

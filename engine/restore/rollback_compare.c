@@ -196,6 +196,8 @@ static bool compare_kinds(const struct state *image, const struct state *now, st
 		return differs(why, "it has sockets");
 	if (image->nr_ipcs)
 		return differs(why, "it has System V objects");
+	if (image->nr_mqueues)
+		return differs(why, "it has POSIX message queues");
 	if (has_shm_entry(image))
 		return differs(why, "it has files in /dev/shm");
 	if (has_input(image))

@@ -17,6 +17,7 @@
 #include "ksyms.h"
 #include "layout.h"
 #include "lsm.h"
+#include "mqueue.h"
 #include "n_tty.h"
 #include "sem.h"
 
@@ -48,6 +49,9 @@ static const struct {
 	[CKPT_LAYOUT_KIOCTX_TABLE] = { "kioctx_table", "asynchronous I/O is refused" },
 	[CKPT_LAYOUT_KIOCTX_CPU] = { "kioctx_cpu", "asynchronous I/O is refused" },
 	[CKPT_LAYOUT_SHM] = { "shmid_kernel", "System V objects are refused" },
+	[CKPT_LAYOUT_MQUEUE] = { "mqueue_inode_info", "POSIX message queues are refused" },
+	[CKPT_LAYOUT_MQUEUE_LEAF] = { "posix_msg_tree_node", "POSIX message queues are refused" },
+	[CKPT_LAYOUT_MSG_SEGMENT] = { "msg_msgseg", "POSIX message queues are refused" },
 };
 
 #define CKPT_FIELD(layout, mine, name)					\
@@ -102,6 +106,20 @@ static const struct ckpt_layout_field ckpt_layout_fields[] __initconst = {
 	CKPT_FIELD(KIOCTX_TABLE, ckpt_kioctx_table, nr),
 	CKPT_FIELD(KIOCTX_TABLE, ckpt_kioctx_table, table),
 	CKPT_FIELD(KIOCTX_CPU, ckpt_kioctx_cpu, reqs_available),
+#endif
+#ifdef CONFIG_POSIX_MQUEUE
+	CKPT_FIELD(MQUEUE, ckpt_mqueue, lock),
+	CKPT_FIELD(MQUEUE, ckpt_mqueue, vfs_inode),
+	CKPT_FIELD(MQUEUE, ckpt_mqueue, msg_tree),
+	CKPT_FIELD(MQUEUE, ckpt_mqueue, attr),
+	CKPT_FIELD(MQUEUE, ckpt_mqueue, notify),
+	CKPT_FIELD(MQUEUE, ckpt_mqueue, notify_owner),
+	CKPT_FIELD(MQUEUE, ckpt_mqueue, notify_self_exec_id),
+	CKPT_FIELD(MQUEUE, ckpt_mqueue, notify_user_ns),
+	CKPT_FIELD(MQUEUE_LEAF, ckpt_mqueue_leaf, rb_node),
+	CKPT_FIELD(MQUEUE_LEAF, ckpt_mqueue_leaf, msg_list),
+	CKPT_FIELD(MQUEUE_LEAF, ckpt_mqueue_leaf, priority),
+	CKPT_FIELD(MSG_SEGMENT, ckpt_msg_segment, next),
 #endif
 	CKPT_FIELD(EVENTFD, ckpt_eventfd, kref),
 	CKPT_FIELD(EVENTFD, ckpt_eventfd, wqh),

@@ -28,6 +28,9 @@ enum ckpt_layout {
 	CKPT_LAYOUT_KIOCTX,		/* aio.h, as the next two */
 	CKPT_LAYOUT_KIOCTX_TABLE,
 	CKPT_LAYOUT_KIOCTX_CPU,
+	CKPT_LAYOUT_MQUEUE,		/* mqueue.h, as the next two */
+	CKPT_LAYOUT_MQUEUE_LEAF,
+	CKPT_LAYOUT_MSG_SEGMENT,
 	CKPT_LAYOUT__COUNT
 };
 

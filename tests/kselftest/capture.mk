@@ -12,6 +12,7 @@ $(call program,tests/kselftest/capture_test,\
 	tests/kselftest/capture_suspend.c tests/kselftest/capture_owner.c \
 	tests/kselftest/capture_layout.c tests/kselftest/capture_writes.c \
 	tests/kselftest/capture_writes_state.c tests/kselftest/capture_lease.c \
+	tests/kselftest/capture_mqueue.c \
 	tests/kselftest/capture_sample.c tests/kselftest/capture_sent.c \
 	tests/kselftest/capture_fail.c tests/kselftest/capture_fuzz.c,\
 	-static-pie -lpthread)

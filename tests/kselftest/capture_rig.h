@@ -114,7 +114,7 @@ part(sample); part(sample_owned); part(sent);
 part(writes); part(writes_full); part(writes_moved); part(writes_add); part(writes_umount);
 part(writes_state);
 part(writes_ended); part(writes_links); part(writes_long);
-part(lease); part(lease_refused);
+part(lease); part(lease_refused); part(mqueue); part(mqueue_refused);
 part(fail_nth); part(fuzz);
 
 #endif /* CAPTURE_RIG_H */

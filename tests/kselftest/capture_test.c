@@ -51,6 +51,7 @@ static const struct {
 	PART(writes_add),
 	PART(fail_nth),	      PART(fuzz),	    PART(writes_umount),
 	PART(writes_state),   PART(writes_ended), PART(lease),	PART(lease_refused),
+	PART(mqueue),	     PART(mqueue_refused),
 	PART(writes_links),   PART(writes_long),
 #undef PART
 };

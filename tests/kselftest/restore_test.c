@@ -470,6 +470,7 @@ int main(int argc, char **argv)
 		{ "one", test_one }, { "sizes", test_begin_sizes }, { "phases", test_phases },
 		{ "threads", test_threads }, { "regs", test_refused_regs },
 		{ "restarts", test_restarts }, { "files", test_files }, { "locks", test_locks },
+		{ "mq_notify", test_mq_notify },
 		{ "layout", test_layout }, { "many", test_many_vmas },
 		{ "mempolicy", test_mempolicy }, { "exec_key", test_exec_key },
 		{ "aio", test_aio },

@@ -45,6 +45,7 @@ void test_rseq(void);
 /* restore_test_files.c */
 void test_files(void);
 void test_locks(void);
+void test_mq_notify(void);
 /* restore_test_rollback.c */
 void test_rollback(void);
 void test_rollback_lost(void);

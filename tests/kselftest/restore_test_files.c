@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * restore_test: descriptors, and the POSIX locks of who has them.
+ * restore_test: descriptors, the POSIX locks of who has them, and whom a message queue tells.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <mqueue.h>
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -153,4 +156,64 @@ void test_locks(void)
 	close(file);
 	close(readable);
 	unlink("/tmp/restore-locks");
+}
+
+/* Have the process told of a message to @queue; it gets @file, or nothing new if that is -1. */
+static int notified(struct rig *rig, struct recs *recs, int queue, int file, __u32 how)
+{
+	struct ckpt_rec_mq_notify *rec;
+	struct ckpt_rec_fd *fd;
+	int ret = 0;
+
+	recs->len = 0;
+	if (file >= 0) {
+		fd = recs_add(recs, CKPT_REC_FD, sizeof(*fd));
+		fd->fd = 3;
+		fd->file = file;
+		ret = rig_state(rig, rig->helpers[0].pid, recs, NULL);
+		recs->len = 0;
+	}
+	rec = recs_add(recs, CKPT_REC_MQ_NOTIFY, sizeof(*rec));
+	rec->fd = queue;
+	rec->notify = how;
+	rec->signo = SIGUSR1;
+	return ret ? ret : rig_state(rig, rig->helpers[0].pid, recs, NULL);
+}
+
+void test_mq_notify(void)
+{
+	struct mq_attr attr = { .mq_maxmsg = 2, .mq_msgsize = 8 };
+	struct ckpt_mq_peek peek = { .size = sizeof(peek) };
+	int queue, opath, null = open("/dev/null", O_RDWR);
+	struct recs recs = {};
+	char path[40];
+	struct rig rig;
+
+	tap_note("whom a message queue tells");
+	rig_open(&rig);
+	rig_add(&rig, -1, 2, NULL);
+	rig_start(&rig);
+	queue = mq_open("/restore-notify", O_RDWR | O_CREAT | O_NONBLOCK, 0600, &attr);
+	mq_unlink("/restore-notify");
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", queue);
+	opath = open(path, O_PATH);
+	tap_ok(queue >= 0 && opath >= 0, "a queue");
+	peek.fd = queue;
+	tap_is(notified(&rig, &recs, queue, -1, SIGEV_SIGNAL), -EBADF, "who has it not open");
+	tap_is(notified(&rig, &recs, queue, opath, SIGEV_SIGNAL), -EBADF, "who has but O_PATH");
+	tap_is(notified(&rig, &recs, null, queue, SIGEV_SIGNAL), -EINVAL, "another kind of file");
+	tap_is(notified(&rig, &recs, queue, -1, SIGEV_THREAD), -EINVAL, "by a thread");
+	tap_is(notified(&rig, &recs, queue, -1, SIGEV_SIGNAL), 0, "who has it open");
+	tap_ok(!rig_command(&rig, CKPT_IOC_MQ_PEEK, &peek) &&
+	       peek.notify_pid == rig.helpers[0].pid && peek.notify == SIGEV_SIGNAL &&
+	       peek.notify_signo == SIGUSR1, "is told from then on");
+	tap_is(notified(&rig, &recs, queue, -1, SIGEV_NONE), -EBUSY, "one process at a time");
+	tap_is(notified(&rig, &recs, queue, opath, SIGEV_SIGNAL), -EBADF, "it has closed it");
+	tap_ok(!rig_command(&rig, CKPT_IOC_MQ_PEEK, &peek) && peek.notify == CKPT_MQ_NOBODY,
+	       "and is told no more");
+	rig_close(&rig);
+	recs_done(&recs);
+	close(opath);
+	close(null);
+	mq_close(queue);
 }

@@ -5,6 +5,7 @@
 Options as of daemon.py, whose ckptd (Node) each test gets.  The user is 1000 of group 1000.
 """
 import contextlib
+import ctypes
 import json
 import os
 import shutil
@@ -170,6 +171,82 @@ def groups(node):
     good(node, 'checkpoint', '--kill', str(job))
     node.ctl('restart', str(job))
     runs_on(node, job)
+
+
+HOLDS = """import ctypes, sys, time
+queue = ctypes.CDLL(None).mq_open(sys.argv[1].encode(), 2)
+print('opened' if queue >= 0 else 'failed', flush=True)
+while True:
+    time.sleep(.1)
+    print('on', flush=True)
+"""
+
+
+def make_queue(name, user, text=b''):
+    """A POSIX message queue of the node, which anybody may open."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    fd = libc.mq_open(name.encode(), os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666, None)
+    check(fd >= 0, f'mq_open: {os.strerror(ctypes.get_errno())}')
+    os.fchown(fd, user, user)
+    os.fchmod(fd, 0o666)
+    if text:
+        equal(libc.mq_send(fd, text, len(text), 1), 0, 'mq_send')
+    os.close(fd)
+
+
+def held_bytes(name):
+    with open(f'/dev/mqueue{name}') as f:
+        return int(f.read().split()[0].removeprefix('QSIZE:'))
+
+
+def holder(node, name):
+    job = int(good(node, 'run', '--detach', '--host-ns', '--chdir', '/', '--', 'python3', '-c',
+                   HOLDS, name).split()[0])
+    node.lines(job, 2)
+    check(node.output(job).startswith('opened'), node.output(job))
+    return job
+
+
+@test
+def others_queue(node):
+    """a message queue of somebody else, which a job has open: root alone saves what is in it"""
+    make_queue('/others', 0, b'secret')
+    try:
+        job = holder(node, '/others')
+        message = fails(node, REFUSED, '[MQUEUE]', 'checkpoint', str(job))
+        check('belongs to user 0' in message, message)
+        runs_on(node, job)
+        equal(node.generations(job), [], 'generations')
+        node.ctl('checkpoint', str(job))
+        equal(held_bytes('/others'), 6, 'bytes in the queue')
+        node.ctl('kill', str(job), 'KILL')
+        node.wait(job)
+    finally:
+        os.unlink('/dev/mqueue/others')
+
+
+@test
+def newer_queue(node):
+    """a newer message queue under the name of the checkpoint's: taken if the user says so"""
+    make_queue('/newer', USER, b'hello')
+    try:
+        job = holder(node, '/newer')
+        good(node, 'checkpoint', '--kill', str(job))
+        os.unlink('/dev/mqueue/newer')
+        make_queue('/newer', USER)
+        message = fails(node, REFUSED, '[MQUEUE]', 'restart', str(job))
+        check('--accept-changed' in message, message)
+        equal(held_bytes('/newer'), 0, 'bytes in the newer queue')
+        good(node, 'restart', '--accept-changed', str(job))
+        equal(held_bytes('/newer'), 5, 'bytes of the checkpoint')
+        runs_on(node, job)
+        node.ctl('kill', str(job), 'KILL')
+        node.wait(job)
+        os.unlink('/dev/mqueue/newer')
+        make_queue('/newer', 0)
+        fails(node, REFUSED, '[MQUEUE]', 'restart', '--accept-changed', f'{job}:1')
+    finally:
+        os.unlink('/dev/mqueue/newer')
 
 
 def limits_of(pid):

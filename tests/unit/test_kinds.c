@@ -282,6 +282,65 @@ static void test_bad_ipc(void **arg)
 	parse_fails(&f, "undo list away from process 31999");
 }
 
+static struct engine_rec_mqueue *add_mqueue(struct opening *f, const void *tail, size_t len,
+					    uint32_t name_len)
+{
+	struct engine_rec_mqueue *rec;
+
+	rec = stream_add(&f->stream, ENGINE_REC_MQUEUE, sizeof(*rec), tail, len);
+	rec->maxmsg = 2;
+	rec->msgsize = 8;
+	rec->name_len = name_len;
+	rec->notify = CKPT_MQ_NOBODY;
+	return rec;
+}
+
+static void test_bad_mqueue(void **arg)
+{
+	const struct {
+		char name[8];
+		struct ckpt_mq_message head;
+		char bytes[16];
+	} one = { "/q", { 0, 9 }, "" };
+	struct engine_rec_mqueue *rec;
+	struct opening f;
+
+	opening_begin(&f, *arg, "mq1");		/* a message longer than the queue's */
+	add_mqueue(&f, &one, sizeof(one), 3)->nr = 1;
+	parse_fails(&f, "impossible message queue");
+	opening_begin(&f, *arg, "mq2");		/* more messages than bytes */
+	rec = add_mqueue(&f, &one, sizeof(one), 3);
+	rec->msgsize = 9;
+	rec->nr = 2;
+	parse_fails(&f, "impossible message queue");
+	opening_begin(&f, *arg, "mq3");		/* more messages than there is room for */
+	rec = add_mqueue(&f, &one, sizeof(one), 3);
+	rec->msgsize = 9;
+	rec->nr = 1;
+	rec->maxmsg = 0;
+	parse_fails(&f, "impossible message queue");
+	opening_begin(&f, *arg, "mq4");		/* names that lead elsewhere */
+	add_mqueue(&f, "q\0\0\0\0\0\0", 8, 2);
+	parse_fails(&f, "impossible message queue");
+	opening_begin(&f, *arg, "mq5");
+	add_mqueue(&f, "/q/r\0\0\0", 8, 5);
+	parse_fails(&f, "impossible message queue");
+	opening_begin(&f, *arg, "mq6");
+	add_mqueue(&f, "/qrstuv", 8, 3);
+	parse_fails(&f, "impossible message queue");
+	opening_begin(&f, *arg, "mq7");
+	rec = add_mqueue(&f, "/q\0\0\0\0\0", 8, 3);
+	rec->notify = 7;
+	rec->notify_pid = 1;
+	parse_fails(&f, "impossible notification");
+	opening_begin(&f, *arg, "mq8");
+	rec = add_mqueue(&f, "/q\0\0\0\0\0", 8, 3);
+	rec->notify = SIGEV_SIGNAL;
+	rec->notify_pid = 1;
+	rec->notify_signo = 65;
+	parse_fails(&f, "impossible notification");
+}
+
 static void test_bad_others(void **arg)
 {
 	const struct {
@@ -324,7 +383,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_table),   TEST(test_eventfd), TEST(test_signalfd),
 		TEST(test_timerfd), TEST(test_epoll),   TEST(test_bad_records),
-		TEST(test_bad_ipc), TEST(test_bad_others),
+		TEST(test_bad_ipc), TEST(test_bad_others), TEST(test_bad_mqueue),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,7 +17,7 @@ parts='info target rights owned sample sample_owned sent phases regs process sig
 	exclude_fd exclude_many exclude_thread exclude_exec exclude_exe crowd queue_limit
 	lock_crowd suspend frozen_group layout again many writes writes_full writes_moved
 	writes_add writes_state writes_ended writes_links writes_long writes_umount lease
-	lease_refused'
+	lease_refused mqueue mqueue_refused'
 # shellcheck disable=SC2086
 for part in $(share $parts); do
 	ok_vm "$part" --timeout $((200 * VM_SLOW)) --env VM_SLOW="$VM_SLOW" \

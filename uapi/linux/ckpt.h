@@ -16,7 +16,7 @@
  *   CKPT_IOC_PAGEMAP / PAGES_READ        CKPT_IOC_PAGES_WRITE / _SHARE / _DROP
  *   CKPT_IOC_THAW      or kill           CKPT_IOC_RESTORE_COMMIT
  *   read(2)            state records
- *   CKPT_IOC_TTY_PEEK  unread terminals
+ *   CKPT_IOC_TTY_PEEK, MQ_PEEK           unread terminals; message queues
  *   CKPT_IOC_PAGEMAP / PAGES_READ (snapshot)
  *   CKPT_IOC_SAMPLE    where threads are, instead of all but TARGET
  *
@@ -476,6 +476,7 @@ struct ckpt_restore_commit {
 #include "ckpt_events.h"
 #include "ckpt_l0.h"
 #include "ckpt_lease.h"
+#include "ckpt_mqueue.h"
 #include "ckpt_records.h"
 #include "ckpt_rollback.h"
 #include "ckpt_sample.h"

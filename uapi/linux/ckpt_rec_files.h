@@ -69,6 +69,7 @@ enum ckpt_file_kind {
 	CKPT_FILE_INOTIFY = 20,
 	CKPT_FILE_PIDFD = 21,
 	CKPT_FILE_SYSV = 22,	/* System V shared memory; object: its id */
+	CKPT_FILE_MQUEUE = 23,	/* POSIX message queue: CKPT_TARGET_MQUEUE */
 	CKPT_FILE_OTHER = 255,
 };
 
@@ -206,6 +207,20 @@ struct ckpt_epoll_item {
  */
 struct ckpt_rec_epoll {
 	struct ckpt_rec_of_file of;
+};
+
+/*
+ * MQ_NOTIFY, of a restore alone: let the process of the call be told of a message, as by
+ * mq_notify(3); the fields are those of struct ckpt_mq_peek.  EBUSY: another process is told;
+ * EBADF: the process has not got the queue open; ESRCH: it has ended
+ */
+struct ckpt_rec_mq_notify {
+	struct ckpt_rec_hdr hdr;
+	__s32 fd;
+	__u32 notify;		/* SIGEV_SIGNAL or SIGEV_NONE */
+	__s32 signo;
+	__u32 pad;
+	__u64 value;
 };
 
 #endif /* _UAPI_LINUX_CKPT_REC_FILES_H */

@@ -53,6 +53,7 @@ enum ckpt_rec_type {
 	CKPT_REC_PKEYS = 41,
 	CKPT_REC_AIO = 42,
 	CKPT_REC_SOCK_SENT = 43, /* CKPT_REC_OPTIONAL; CKPT_FEAT_SENT */
+	CKPT_REC_MQ_NOTIFY = 44, /* of a restore alone; CKPT_FEAT_MQUEUE */
 };
 
 /**

@@ -16,8 +16,10 @@
 #define CKPT_TARGET_PKEYS	(1U << 4)	/* the caller saves PKEYS records */
 #define CKPT_TARGET_AIO		(1U << 5)	/* the caller saves AIO records */
 #define CKPT_TARGET_SENT	(1U << 6)	/* the caller saves SOCK_SENT records */
+#define CKPT_TARGET_MQUEUE	(1U << 7)	/* the caller saves POSIX message queues */
 #define CKPT_FEAT_AIO		(1ULL << 21)	/* CKPT_TARGET_AIO, CKPT_VMA_AIO */
 #define CKPT_FEAT_SENT		(1ULL << 22)	/* CKPT_TARGET_SENT */
+#define CKPT_FEAT_MQUEUE	(1ULL << 25)	/* CKPT_TARGET_MQUEUE: ckpt_mqueue.h */
 #define CKPT_EXCLUDE_MAX	(1U << 18)	/* enough for a node with a thousand MPI ranks */
 
 enum ckpt_exclude_kind {
@@ -75,6 +77,10 @@ struct ckpt_exclude {
  * With CKPT_TARGET_SENT (CKPT_FEAT_SENT) SOCK_SENT records tell of each connection of TCP to the
  * outside what the tree has sent without an acknowledgement, and where the tree reads on.  With
  * them two trees of one job save a connection between them.
+ *
+ * With CKPT_TARGET_MQUEUE (CKPT_FEAT_MQUEUE) descriptors of POSIX message queues are recorded, and
+ * the caller reads the queues (CKPT_IOC_MQ_PEEK).  Without it they are refused, and so is any queue
+ * in an IPC namespace that is not the caller's.
  *
  * Makes the context a capture.  Refuses kernel threads, init, the caller and
  * its ancestors.  -EPERM to a caller that could not open the device (any more).
