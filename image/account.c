@@ -248,6 +248,7 @@ int account_vma(const struct image_reader *r, struct account_maps *maps,
 	case CKPT_VMA_VVAR:
 	case CKPT_VMA_VSYSCALL:
 	case CKPT_VMA_AIO:
+	case CKPT_VMA_URING:
 		map->kernel += rest;
 		break;
 	default:

@@ -29,6 +29,7 @@
 #include "lease.h"
 #include "records.h"
 #include "restore.h"
+#include "uring.h"
 #include "sample.h"
 #include "thread.h"
 #include "writes.h"
@@ -88,11 +89,13 @@ static int ckpt_cmd_info(struct ckpt_ctx *ctx, union ckpt_arg *arg)
 			 CKPT_FEAT_WRITES_STATE | CKPT_FEAT_SOCK_CREDS | CKPT_FEAT_LEASE |
 			 CKPT_FEAT_SAMPLE | CKPT_FEAT_FOWN | CKPT_FEAT_PKEYS |
 			 CKPT_FEAT_FILE_PATH | CKPT_FEAT_ROLLBACK | CKPT_FEAT_SENT |
-			 CKPT_FEAT_KEEP | CKPT_FEAT_L0;
+			 CKPT_FEAT_KEEP | CKPT_FEAT_L0 | CKPT_FEAT_FLEASE;
 	if (ckpt_sysv_is_known())
 		info->features |= CKPT_FEAT_SYSV;
 	if (ckpt_aio_is_known())
 		info->features |= CKPT_FEAT_AIO;
+	if (ckpt_uring_is_known())
+		info->features |= CKPT_FEAT_URING;
 	if (ckpt_mqueue_is_known())
 		info->features |= CKPT_FEAT_MQUEUE;
 	if (ckpt_layout_fits(CKPT_LAYOUT_N_TTY))
@@ -150,7 +153,8 @@ static const struct ckpt_cmd ckpt_cmds[] = {
 	CKPT_CMD(TARGET, capture_target, ckpt_target,
 		 .flags = CKPT_TARGET_DESCENDANTS | CKPT_TARGET_OWNED | CKPT_TARGET_SYSV |
 			  CKPT_TARGET_FOWN | CKPT_TARGET_PKEYS | CKPT_TARGET_AIO |
-			  CKPT_TARGET_SENT | CKPT_TARGET_MQUEUE),
+			  CKPT_TARGET_SENT | CKPT_TARGET_MQUEUE | CKPT_TARGET_URING |
+			  CKPT_TARGET_FLEASE),
 	CKPT_CMD(FREEZE, capture_freeze, ckpt_freeze),
 	CKPT_CMD(SNAPSHOT, capture_snapshot, ckpt_snapshot,
 		 .flags = CKPT_SNAPSHOT_NO_COW | CKPT_SNAPSHOT_DRY | CKPT_SNAPSHOT_TRACK),

@@ -54,6 +54,7 @@ extern const struct ckpt_collect_kind ckpt_kind_signalfd;
 extern const struct ckpt_collect_kind ckpt_kind_epoll;		/* files_epoll.c */
 extern const struct ckpt_collect_kind ckpt_kind_sysv;		/* sysv.c */
 extern const struct ckpt_collect_kind ckpt_kind_mqueue;		/* mqueue.c */
+extern const struct ckpt_collect_kind ckpt_kind_uring;		/* uring.c */
 
 /**
  * struct ckpt_restore_kind - a record that CKPT_IOC_RESTORE_STATE applies by itself

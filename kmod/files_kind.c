@@ -35,6 +35,7 @@ const struct ckpt_collect_kind *const ckpt_collect_kinds[] = {
 	&ckpt_kind_epoll,
 	&ckpt_kind_sysv,
 	&ckpt_kind_mqueue,
+	&ckpt_kind_uring,
 	NULL,
 };
 
@@ -272,8 +273,6 @@ static void ckpt_file_check_kind(struct ckpt_collect *c, struct ckpt_object *obj
 					    sk->sk_family, sk->sk_type, sk->sk_protocol);
 				return;
 			}
-			if (!strcmp(file->f_path.dentry->d_name.name, "[io_uring]"))
-				reason = CKPT_R_IO_URING;
 			ckpt_refuse(c->cap, reason, obj->task, obj->id, "%pD", file);
 			return;
 		}

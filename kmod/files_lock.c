@@ -68,6 +68,30 @@ static bool ckpt_locks_too_many(struct ckpt_lock_list *list, unsigned int nr)
 	return true;
 }
 
+/*
+ * A lease to read.  One to write is broken by whoever opens the file, and to read its content is to
+ * open the file.
+ */
+static void ckpt_lease_note(struct ckpt_collect *c, struct ckpt_lock_list *list,
+			    const struct ckpt_object *obj, const struct ckpt_file_lease *lease)
+{
+	if (!(c->tree->flags & CKPT_TARGET_FLEASE) || !(lease->ckpt_fl_flags & FL_LEASE))
+		list->bad = "lease";
+	else if (lease->ckpt_fl_flags & (FL_UNLOCK_PENDING | FL_DOWNGRADE_PENDING))
+		list->bad = "lease that is being broken";
+	else if (lease->ckpt_fl_type != F_RDLCK)
+		list->bad = "lease to write";
+	else if (!(obj->file.flags & CKPT_FILE_OPEN))
+		list->bad = "lease that only a mapping keeps";
+	else if (list->nr++ < list->room)
+		list->recs[list->nr - 1] = (struct ckpt_rec_lock) {
+			.file = obj->id,
+			.kind = CKPT_LOCK_LEASE,
+			.type = F_RDLCK,
+			.end = OFFSET_MAX,
+		};
+}
+
 static void ckpt_lock_note_record(struct ckpt_collect *c, struct ckpt_lock_list *list,
 				  const struct ckpt_object *obj, const struct file_lock *lock)
 {
@@ -109,7 +133,7 @@ static void ckpt_locks_look(struct ckpt_collect *c, const struct ckpt_object *ob
 	}
 	list_for_each_entry(lease, &flctx->flc_lease, ckpt_fl_list)
 		if (lease->ckpt_fl_file == obj->file.file)
-			list->bad = "lease";
+			ckpt_lease_note(c, list, obj, lease);
 	spin_unlock(&flctx->flc_lock);
 }
 

@@ -112,7 +112,8 @@ static bool ckpt_freeze_refuses(struct ckpt_freezing *run, struct task_struct *t
 	else if (task->flags & PF_KTHREAD)
 		ckpt_refuse(run->cap, CKPT_R_KERNEL_THREAD, task, 0, "kernel thread");
 	else if (task->flags & CKPT_PF_USER_WORKER)
-		ckpt_refuse(run->cap, CKPT_R_IO_URING, task, 0, "worker thread of the kernel");
+		ckpt_refuse(run->cap, CKPT_R_IO_URING, task, 0,
+			    "a worker thread of the kernel: it stays for 5 s after a request");
 	else if (READ_ONCE(task->ptrace))
 		ckpt_refuse(run->cap, CKPT_R_TRACED, task, 0, "ptrace");
 	else if (!list_empty(&task->ptraced))

@@ -62,8 +62,6 @@ const struct ckpt_collect_kind ckpt_kind_mqueue = {
 	.collect = ckpt_mqueue_collect,
 };
 
-#ifdef CONFIG_POSIX_MQUEUE
-
 static struct ckpt_mqueue *ckpt_mqueue_of(const struct file *file)
 {
 	return container_of(file_inode(file), struct ckpt_mqueue, vfs_inode);
@@ -328,17 +326,3 @@ int ckpt_restore_mq_notify(struct ckpt_thread *thread, const struct ckpt_rec_mq_
 	fput(file);
 	return err;
 }
-
-#else
-
-int ckpt_mq_peek(struct ckpt_ctx *ctx, struct ckpt_mq_peek *arg)
-{
-	return -EOPNOTSUPP;
-}
-
-int ckpt_restore_mq_notify(struct ckpt_thread *thread, const struct ckpt_rec_mq_notify *rec)
-{
-	return -EOPNOTSUPP;
-}
-
-#endif

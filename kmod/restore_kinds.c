@@ -9,6 +9,7 @@
 
 #include "collect_kind.h"
 #include "restore.h"
+#include "uring.h"
 
 static int ckpt_apply_proc(struct ckpt_ctx *ctx, struct ckpt_thread *thread,
 			   const struct ckpt_rec_hdr *hdr)
@@ -52,6 +53,12 @@ static int ckpt_apply_signalfd(struct ckpt_ctx *ctx, struct ckpt_thread *thread,
 	return ckpt_restore_signalfd(thread, (const void *)hdr);
 }
 
+static int ckpt_apply_uring(struct ckpt_ctx *ctx, struct ckpt_thread *thread,
+			    const struct ckpt_rec_hdr *hdr)
+{
+	return ckpt_restore_uring((const void *)hdr);
+}
+
 static int ckpt_apply_mq_notify(struct ckpt_ctx *ctx, struct ckpt_thread *thread,
 				const struct ckpt_rec_hdr *hdr)
 {
@@ -84,6 +91,7 @@ static const struct ckpt_restore_kind ckpt_restore_kinds[] = {
 	{ CKPT_REC_EPOLL, sizeof(struct ckpt_rec_epoll), ckpt_apply_epoll },
 	{ CKPT_REC_SIGNALFD, sizeof(struct ckpt_rec_signalfd), ckpt_apply_signalfd },
 	{ CKPT_REC_SOCK_CREDS, sizeof(struct ckpt_rec_sock_creds), ckpt_apply_sock_creds },
+	{ CKPT_REC_URING, sizeof(struct ckpt_rec_uring), ckpt_apply_uring },
 	{ CKPT_REC_MQ_NOTIFY, sizeof(struct ckpt_rec_mq_notify), ckpt_apply_mq_notify },
 	{ CKPT_REC_MM, sizeof(struct ckpt_rec_mm) },
 	{ CKPT_REC_PKEYS, sizeof(struct ckpt_rec_pkeys) },

@@ -44,7 +44,7 @@ static inline bool ckpt_vma_is_shared(const struct ckpt_rec_vma *rec)
 {
 	return rec->kind == CKPT_VMA_FILE_SHARED || rec->kind == CKPT_VMA_SHM ||
 	       rec->kind == CKPT_VMA_HUGETLB_SHARED || rec->kind == CKPT_VMA_SYSV ||
-	       rec->kind == CKPT_VMA_AIO;
+	       rec->kind == CKPT_VMA_AIO || rec->kind == CKPT_VMA_URING;
 }
 
 static inline bool ckpt_vma_is_vdso(const struct ckpt_rec_vma *rec)

@@ -32,6 +32,7 @@
 #include "compat/pkeys.h"
 #include "restore.h"
 #include "restore_mm.h"
+#include "uring.h"
 
 #define CKPT_VM_KNOWN		((((CKPT_VM_DROPPABLE << 1) - 1) & ~(1ULL << 22)) |	\
 				 CKPT_VM_KEY_MASK)
@@ -129,6 +130,7 @@ static int ckpt_vma_check(const struct ckpt_rec_vma *rec, u64 floor)
 	case CKPT_VMA_SHM:
 	case CKPT_VMA_HUGETLB_SHARED:
 	case CKPT_VMA_SYSV:
+	case CKPT_VMA_URING:
 		if (!file)
 			return -EINVAL;
 		break;
@@ -370,6 +372,8 @@ static unsigned long ckpt_vma_mmap(const struct ckpt_vma_item *item, u64 start, 
 					       flags | MAP_ANONYMOUS | MAP_HUGETLB |
 					       rec->hugepage_shift << MAP_HUGE_SHIFT,
 					       -1, 0);
+	if (rec->kind == CKPT_VMA_URING)
+		return ckpt_uring_mmap(item->file, start, len, prot, rec->pgoff);
 	return vm_mmap(item->file, start, len, prot, flags,
 		       (rec->pgoff << PAGE_SHIFT) + start - rec->start);
 }

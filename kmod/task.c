@@ -24,6 +24,7 @@
 #include "compat/optional.h"
 #include "compat/sem.h"
 #include "records.h"
+#include "uring.h"
 #include "restart_block.h"
 
 /* ------------------------------------------------------- what makes it unfit */
@@ -134,6 +135,10 @@ static void ckpt_task_check(struct ckpt_collect *c, struct task_struct *task)
 
 	if (ckpt_collects_sysv(c))	/* ckpt_collect_semadj() looks at it */
 		flaws &= ~BIT(CKPT_FLAW_SEM_UNDO);
+	if (ckpt_collects_uring(c)) {	/* each ring is looked at */
+		flaws &= ~BIT(CKPT_FLAW_IO_URING);
+		ckpt_collect_uring_thread(c, task);
+	}
 	for_each_set_bit(i, &flaws, BITS_PER_LONG)
 		ckpt_refuse(c->cap, ckpt_task_flaws[i].reason, task, 0, "%s",
 			    ckpt_task_flaws[i].what);

@@ -14,6 +14,7 @@
 #include <linux/userfaultfd_k.h>
 
 #include "aio.h"
+#include "uring.h"
 #include "arch.h"
 #include "collect.h"
 #include "compat/mm.h"
@@ -110,6 +111,8 @@ static u32 ckpt_vma_kind(struct vm_area_struct *vma)
 		return CKPT_VMA_ANON;
 	if (!vma->vm_file)
 		return 0;
+	if (ckpt_file_is_uring(vma->vm_file))
+		return CKPT_VMA_URING;
 	if (ckpt_file_is_aio(vma->vm_file))
 		return vma->vm_flags & VM_MAYSHARE ? CKPT_VMA_AIO : 0;
 	return ckpt_vma_file_kind(vma, ckpt_file_kind(vma->vm_file, &object));
@@ -189,6 +192,8 @@ static void ckpt_vma_check(struct ckpt_collect *c, struct ckpt_object *obj,
 		ckpt_vma_refuse(c, obj, vma, CKPT_R_SYSV_SHM, "attached");
 	if (is_vm_hugetlb_page(vma) && vma->vm_file && ckpt_vma_is_sysv(vma))
 		ckpt_vma_refuse(c, obj, vma, CKPT_R_SYSV_SHM, "huge pages");
+	if (kind == CKPT_VMA_URING)	/* the kernel's pages, refused elsewhere if need be */
+		return;
 	if (vma->vm_flags & (VM_IO | VM_PFNMAP))
 		ckpt_vma_refuse(c, obj, vma, CKPT_R_DEVICE_MAP, "device memory");
 	if (vma->vm_flags & VM_MIXEDMAP || vma_is_dax(vma))
@@ -279,6 +284,8 @@ static int ckpt_vma_collect(struct ckpt_collect *c, struct ckpt_object *obj,
 		err = ckpt_collect_aio(c, obj, vma);
 		if (err)
 			return err;
+	} else if (rec->kind == CKPT_VMA_URING) {
+		rec->file = ckpt_collect_uring_vma(c, obj, vma);
 	} else if (vma->vm_file && rec->kind != CKPT_VMA_ANON) {
 		if ((vma->vm_flags & (VM_SHARED | VM_MAYWRITE)) == (VM_SHARED | VM_MAYWRITE))
 			file_flags |= CKPT_FILE_MAPPED_SHARED_WRITE;

@@ -307,6 +307,7 @@ static int link_mms(struct state_parser *p)
 					vma->rec->kind == CKPT_VMA_FILE_SHARED ||
 					vma->rec->kind == CKPT_VMA_SHM ||
 					vma->rec->kind == CKPT_VMA_SYSV ||
+					vma->rec->kind == CKPT_VMA_URING ||
 					vma->rec->kind == CKPT_VMA_HUGETLB_SHARED,
 					&vma->file);
 		}

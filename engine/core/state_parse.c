@@ -213,7 +213,7 @@ static int add_vma(struct state_parser *p, const struct ckpt_rec_hdr *hdr)
 		return state_fail(p, -EBADMSG, "bad or overlapping mapping %#llx-%#llx",
 				  (unsigned long long)rec->start,
 				  (unsigned long long)rec->end);
-	if (rec->kind < CKPT_VMA_ANON || rec->kind > CKPT_VMA_AIO ||
+	if (rec->kind < CKPT_VMA_ANON || rec->kind > CKPT_VMA_URING ||
 	    !state_parse_ends(rec->name, sizeof(rec->name)))
 		return state_fail(p, -EBADMSG, "mapping at %#llx of unknown kind %u",
 				  (unsigned long long)rec->start, rec->kind);
@@ -269,7 +269,7 @@ static int add_lock(struct state_parser *p, const struct ckpt_rec_hdr *hdr)
 {
 	const struct ckpt_rec_lock *rec = (const void *)hdr;
 
-	if (rec->file <= 0 || rec->kind < CKPT_LOCK_FLOCK || rec->kind > CKPT_LOCK_POSIX ||
+	if (rec->file <= 0 || rec->kind < CKPT_LOCK_FLOCK || rec->kind > CKPT_LOCK_LEASE ||
 	    (rec->type != F_RDLCK && rec->type != F_WRLCK) || rec->start > rec->end ||
 	    rec->end > INT64_MAX || (rec->files_id != 0) != (rec->kind == CKPT_LOCK_POSIX))
 		return state_fail(p, -EBADMSG, "bad lock on file %d", rec->file);

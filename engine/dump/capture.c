@@ -115,6 +115,10 @@ static int name_target(struct capture *cap, const struct capture_options *o,
 		target.flags |= CKPT_TARGET_AIO;
 	if (cap->dev->info.features & CKPT_FEAT_MQUEUE && !o->no_sysv)
 		target.flags |= CKPT_TARGET_MQUEUE;
+	if (cap->dev->info.features & CKPT_FEAT_FLEASE)
+		target.flags |= CKPT_TARGET_FLEASE;
+	if (cap->dev->info.features & CKPT_FEAT_URING && !o->no_sysv)
+		target.flags |= CKPT_TARGET_URING;
 	if (cap->dev->info.features & CKPT_FEAT_PKEYS)
 		target.flags |= CKPT_TARGET_PKEYS;
 	if (cap->links)

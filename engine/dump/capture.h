@@ -27,7 +27,7 @@ struct capture_options {
 	const struct ckpt_exclude *excludes;	/* pids and tids as we see them */
 	unsigned int nr_excludes;
 	bool in_place;			/* no snapshot: memory is read while frozen */
-	bool no_sysv;			/* refused: System V objects, POSIX message queues */
+	bool no_sysv;			/* refused: System V objects, message queues, io_uring */
 	bool dry_run;
 	bool track;			/* track writes from now on, if the module can */
 	unsigned int freeze_timeout_ms;	/* for all attempts together */

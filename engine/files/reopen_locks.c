@@ -70,7 +70,8 @@ int reopen_locks(struct reopen *r, bool late)
 		int fd = reopen_fd(r, lock->file);
 
 		/* the file that the caller gives for an external was not locked */
-		if (lock->file->external || reopen_is_late(r, lock->file) != late)
+		if (lock->file->external || reopen_is_late(r, lock->file) != late ||
+		    lock->rec->kind == CKPT_LOCK_LEASE)	/* engine/kinds/lease.c */
 			continue;
 		ret = lock->rec->kind == CKPT_LOCK_POSIX ? reopen_locks_look(fd, lock->rec) :
 							   reopen_locks_take(fd, lock->rec);
@@ -107,6 +108,7 @@ int reopen_locks_check(struct reopen *r)
 		_cleanup_fd_ int fd = -1;
 
 		if (file->external || reopen_is_late(r, file) || state_file_deleted(file) ||
+		    lock->rec->kind == CKPT_LOCK_LEASE ||
 		    file->rec->kind != CKPT_FILE_REG || (found && found->anew))
 			continue;
 		fd = reopen_find_open(r, file, reopen_flags(file) | O_NONBLOCK);

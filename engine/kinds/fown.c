@@ -16,7 +16,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 /* ---------------------------------------------------------------- dump */
@@ -100,37 +99,11 @@ static uint64_t fown_marks(const struct state *state, const struct ckpt_rec_hdr 
 	return file ? file->user : 0;
 }
 
-static int fown_number(const struct state *state, const struct state_file *file)
+static int fown_set_async(int fd)
 {
-	int lowest = -1;
+	int flags = fcntl(fd, F_GETFL);
 
-	for (unsigned int i = 0; i < state->nr_fds; i++)
-		if (state->fds[i].file == file &&
-		    (lowest < 0 || state->fds[i].rec->fd < lowest))
-			lowest = state->fds[i].rec->fd;
-	return lowest;
-}
-
-/* Set O_ASYNC of @fd at @number, in a child, whose table nobody needs. */
-static int fown_set_async(int fd, int number)
-{
-	int status, flags;
-	pid_t child = fork();
-
-	if (child < 0)
-		return -errno;
-	if (child == 0) {
-		if (number >= 0 && number != fd && dup2(fd, number) < 0)
-			_exit(errno);
-		if (number < 0)
-			number = fd;
-		flags = fcntl(number, F_GETFL);
-		_exit(flags < 0 || fcntl(number, F_SETFL, flags | O_ASYNC) ? errno : 0);
-	}
-	while (waitpid(child, &status, 0) < 0)
-		if (errno != EINTR)
-			return -errno;
-	return WIFEXITED(status) ? -WEXITSTATUS(status) : -EPROTO;
+	return flags < 0 ? flags : fcntl(fd, F_SETFL, flags | O_ASYNC);
 }
 
 static int fown_set(struct reopen *r, const struct state_file *file,
@@ -145,7 +118,7 @@ static int fown_set(struct reopen *r, const struct state_file *file,
 	    (rec->signo && fcntl(fd, F_SETSIG, rec->signo)))
 		ret = -errno;
 	if (!ret && rec->async)
-		ret = fown_set_async(fd, fown_number(r->state, file));
+		ret = kind_at_number(r, file, fown_set_async);
 	return ret ? reopen_failed(r, file, ret, "set the owner of") : 0;
 }
 

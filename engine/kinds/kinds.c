@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 const struct state_kind *const state_kinds[] = {
@@ -24,8 +25,10 @@ const struct state_kind *const state_kinds[] = {
 	&state_kind_sysv,
 	&state_kind_mqueue,
 	&state_kind_pidfd,
+	&state_kind_uring,		/* has files of all kinds above registered */
 	&state_kind_epoll,		/* watches files of all kinds above */
 	&state_kind_fown,		/* what is done to a file would signal its owner */
+	&state_kind_lease,		/* the same would break it */
 	&state_kind_inotify,		/* the same would be an event */
 	NULL,
 };
@@ -45,4 +48,33 @@ int kind_flags(struct reopen *r, const struct state_file *file, int fd)
 	ret = reopen_failed(r, file, -errno, "set the flags of");
 	close(fd);
 	return ret;
+}
+
+static int kind_number(const struct state *state, const struct state_file *file)
+{
+	int lowest = -1;
+
+	for (unsigned int i = 0; i < state->nr_fds; i++)
+		if (state->fds[i].file == file &&
+		    (lowest < 0 || state->fds[i].rec->fd < lowest))
+			lowest = state->fds[i].rec->fd;
+	return lowest;
+}
+
+int kind_at_number(struct reopen *r, const struct state_file *file, int (*set)(int fd))
+{
+	int number = kind_number(r->state, file), fd = reopen_fd(r, file), status;
+	pid_t child = fork();
+
+	if (child < 0)
+		return -errno;
+	if (child == 0) {
+		if (number >= 0 && number != fd && dup2(fd, number) < 0)
+			_exit(errno);
+		_exit(set(number < 0 ? fd : number) < 0 ? errno : 0);
+	}
+	while (waitpid(child, &status, 0) < 0)
+		if (errno != EINTR)
+			return -errno;
+	return WIFEXITED(status) ? -WEXITSTATUS(status) : -EPROTO;
 }

@@ -22,7 +22,9 @@ extern const struct state_kind state_kind_timerfd;
 extern const struct state_kind state_kind_epoll;
 extern const struct state_kind state_kind_sysv;
 extern const struct state_kind state_kind_mqueue;
+extern const struct state_kind state_kind_uring;
 extern const struct state_kind state_kind_inotify;
+extern const struct state_kind state_kind_lease;
 extern const struct state_kind state_kind_pidfd;
 extern const struct state_kind state_kind_fown;
 
@@ -33,5 +35,12 @@ void kind_passes(struct dump *d, const struct state_file *file);
  * Return: @fd; -errno with a text, and @fd is closed
  */
 int kind_flags(struct reopen *r, const struct state_file *file, int fd);
+
+/*
+ * Call @set with a descriptor of the file that has the lowest number at which the tree has it:
+ * the number that a signal will tell. The call is made in a child, whose table nobody needs.
+ * Return: 0 or -errno; @set returns negative with errno set
+ */
+int kind_at_number(struct reopen *r, const struct state_file *file, int (*set)(int fd));
 
 #endif /* STILLPOINT_KINDS_H */

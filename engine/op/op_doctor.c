@@ -63,7 +63,7 @@ static void check_kinds(struct doctor *d, uint64_t features)
 {
 	static const struct { uint64_t feature; const char *name; } kinds[] = {
 		{ CKPT_FEAT_SYSV, "System V objects" }, { CKPT_FEAT_AIO, "asynchronous I/O" },
-		{ CKPT_FEAT_MQUEUE, "POSIX message queues" },
+		{ CKPT_FEAT_MQUEUE, "POSIX message queues" }, { CKPT_FEAT_URING, "io_uring" },
 		{ CKPT_FEAT_TTY_PEEK, "unread terminal input" },
 	};
 	char missing[160] = "";

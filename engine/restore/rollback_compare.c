@@ -185,6 +185,14 @@ static const struct state_proc *find_own_terminal(const struct state *state)
 	return NULL;
 }
 
+static bool has_uring(const struct state *state)
+{
+	for (unsigned int i = 0; i < state->nr_files; i++)
+		if (state->files[i].rec->kind == CKPT_FILE_URING)
+			return true;
+	return false;
+}
+
 /* Kinds of objects that outlive the processes, or that others have, too. */
 static bool compare_kinds(const struct state *image, const struct state *now, struct why *why)
 {
@@ -196,6 +204,8 @@ static bool compare_kinds(const struct state *image, const struct state *now, st
 		return differs(why, "it has sockets");
 	if (image->nr_ipcs)
 		return differs(why, "it has System V objects");
+	if (has_uring(image))
+		return differs(why, "it has an io_uring");
 	if (image->nr_mqueues)
 		return differs(why, "it has POSIX message queues");
 	if (has_shm_entry(image))

@@ -20,6 +20,7 @@
 #include "mqueue.h"
 #include "n_tty.h"
 #include "sem.h"
+#include "uring.h"
 
 static char *ckpt_distrust;
 module_param_named(distrust, ckpt_distrust, charp, 0444);
@@ -51,6 +52,7 @@ static const struct {
 	[CKPT_LAYOUT_SHM] = { "shmid_kernel", "System V objects are refused" },
 	[CKPT_LAYOUT_MQUEUE] = { "mqueue_inode_info", "POSIX message queues are refused" },
 	[CKPT_LAYOUT_MQUEUE_LEAF] = { "posix_msg_tree_node", "POSIX message queues are refused" },
+	[CKPT_LAYOUT_URING_RSRC] = { "io_rsrc_data", "rings of io_uring are refused" },
 	[CKPT_LAYOUT_MSG_SEGMENT] = { "msg_msgseg", "POSIX message queues are refused" },
 };
 
@@ -120,6 +122,10 @@ static const struct ckpt_layout_field ckpt_layout_fields[] __initconst = {
 	CKPT_FIELD(MQUEUE_LEAF, ckpt_mqueue_leaf, msg_list),
 	CKPT_FIELD(MQUEUE_LEAF, ckpt_mqueue_leaf, priority),
 	CKPT_FIELD(MSG_SEGMENT, ckpt_msg_segment, next),
+#endif
+#if CKPT_URING_IS_KNOWN
+	CKPT_FIELD(URING_RSRC, ckpt_uring_rsrc, tags),
+	CKPT_FIELD(URING_RSRC, ckpt_uring_rsrc, nr),
 #endif
 	CKPT_FIELD(EVENTFD, ckpt_eventfd, kref),
 	CKPT_FIELD(EVENTFD, ckpt_eventfd, wqh),

@@ -31,6 +31,7 @@ enum ckpt_layout {
 	CKPT_LAYOUT_MQUEUE,		/* mqueue.h, as the next two */
 	CKPT_LAYOUT_MQUEUE_LEAF,
 	CKPT_LAYOUT_MSG_SEGMENT,
+	CKPT_LAYOUT_URING_RSRC,		/* uring.h */
 	CKPT_LAYOUT__COUNT
 };
 

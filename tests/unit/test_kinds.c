@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/io_uring.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
@@ -341,6 +342,62 @@ static void test_bad_mqueue(void **arg)
 	parse_fails(&f, "impossible notification");
 }
 
+struct uring_bytes {
+	uint32_t files[2];
+	char rings[64 + 4 * 16 + 4 * sizeof(uint32_t)];
+	char sqes[4 * 64];
+};
+
+/* A ring of four and four entries, with one place for a file. */
+static struct ckpt_rec_uring *add_uring(struct opening *f, const struct uring_bytes *bytes,
+					size_t len)
+{
+	struct ckpt_rec_uring *rec;
+
+	opening_file(f, 2, CKPT_FILE_URING, "anon_inode:[io_uring]", O_RDWR);
+	rec = stream_add(&f->stream, CKPT_REC_URING, sizeof(*rec), bytes, len);
+	rec->of.file = 2;
+	rec->of.nr = 1;
+	rec->sq_entries = 4;
+	rec->cq_entries = 4;
+	rec->cqes = 64;
+	rec->sq_array = 64 + 4 * 16;
+	rec->rings_len = sizeof(bytes->rings);
+	rec->sqes_len = sizeof(bytes->sqes);
+	return rec;
+}
+
+static void test_bad_uring(void **arg)
+{
+	static const struct uring_bytes bytes;
+	struct opening f;
+
+	opening_begin(&f, *arg, "uring1");
+	add_uring(&f, &bytes, sizeof(bytes) - 8);	/* entries that the record has not */
+	parse_fails(&f, "impossible io_uring, file 2");
+	opening_begin(&f, *arg, "uring2");
+	add_uring(&f, &bytes, sizeof(bytes))->of.nr = 4;
+	parse_fails(&f, "impossible io_uring");
+	opening_begin(&f, *arg, "uring3");
+	add_uring(&f, &bytes, sizeof(bytes))->setup = IORING_SETUP_SQPOLL;
+	parse_fails(&f, "impossible io_uring");
+	opening_begin(&f, *arg, "uring4");
+	add_uring(&f, &bytes, sizeof(bytes))->sq_entries = 3;
+	parse_fails(&f, "impossible io_uring");
+	opening_begin(&f, *arg, "uring5");
+	add_uring(&f, &bytes, sizeof(bytes))->cqes = 128;	/* beyond the queue */
+	parse_fails(&f, "impossible io_uring");
+	opening_begin(&f, *arg, "uring6");
+	add_uring(&f, &bytes, sizeof(bytes))->sq_array = UINT32_MAX;
+	parse_fails(&f, "impossible io_uring");
+	opening_begin(&f, *arg, "uring7");
+	add_uring(&f, &bytes, sizeof(bytes))->cq_entries = 1U << 31;
+	parse_fails(&f, "impossible io_uring");
+	opening_begin(&f, *arg, "uring8");
+	add_uring(&f, &bytes, sizeof(bytes))->setup = IORING_SETUP_CQE32;
+	parse_fails(&f, "impossible io_uring");
+}
+
 static void test_bad_others(void **arg)
 {
 	const struct {
@@ -384,6 +441,7 @@ int main(void)
 		TEST(test_table),   TEST(test_eventfd), TEST(test_signalfd),
 		TEST(test_timerfd), TEST(test_epoll),   TEST(test_bad_records),
 		TEST(test_bad_ipc), TEST(test_bad_others), TEST(test_bad_mqueue),
+		TEST(test_bad_uring),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -22,6 +22,7 @@ enum ckpt_lock_kind {
 	CKPT_LOCK_FLOCK = 1,	/* flock(2): a lock of the description, on the whole file */
 	CKPT_LOCK_OFD = 2,	/* F_OFD_SETLK: a lock of the description */
 	CKPT_LOCK_POSIX = 3,	/* F_SETLK: a lock of the table, set through the description */
+	CKPT_LOCK_LEASE = 4,	/* F_SETLEASE: F_RDLCK of the description; CKPT_TARGET_FLEASE */
 };
 
 /**
@@ -69,6 +70,7 @@ enum ckpt_file_kind {
 	CKPT_FILE_INOTIFY = 20,
 	CKPT_FILE_PIDFD = 21,
 	CKPT_FILE_SYSV = 22,	/* System V shared memory; object: its id */
+	CKPT_FILE_URING = 24,	/* ring of io_uring_setup(2): CKPT_TARGET_URING */
 	CKPT_FILE_MQUEUE = 23,	/* POSIX message queue: CKPT_TARGET_MQUEUE */
 	CKPT_FILE_OTHER = 255,
 };

@@ -56,6 +56,7 @@ enum ckpt_vma_kind {
 	CKPT_VMA_VSYSCALL = 9,		/* not emitted: fixed by the kernel */
 	CKPT_VMA_SYSV = 10,		/* an attached System V segment */
 	CKPT_VMA_AIO = 11,		/* the ring of io_setup(2): file 0, an AIO record follows */
+	CKPT_VMA_URING = 12,		/* queues of an io_uring; their content is in its record */
 };
 
 /* vm_flags, translated; the names are those of VM_* */

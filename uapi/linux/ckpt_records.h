@@ -23,7 +23,8 @@
 	X(EVENTFD, 18) \
 	X(TIMERFD, 19) \
 	X(SIGNALFD, 20) \
-	X(EPOLL, 21)
+	X(EPOLL, 21) \
+	X(URING, 22)
 
 enum ckpt_rec_type {
 	CKPT_REC_REFUSAL = 1,
@@ -375,5 +376,6 @@ struct ckpt_rec_sigpending {
 #include "ckpt_rec_memory.h"
 #include "ckpt_rec_files.h"
 #include "ckpt_rec_socks.h"
+#include "ckpt_uring.h"
 
 #endif /* _UAPI_LINUX_CKPT_RECORDS_H */
