@@ -505,6 +505,8 @@ static int dump_captured(struct dump *d, uint64_t started)
 		ret = dump_record_tree(d);
 	if (!ret)
 		ret = dump_records_externals(d);
+	if (!ret)
+		ret = dump_records_check(d);
 	if (!ret && d->frozen_to_end)
 		ret = thaw_when_read(d);
 	if (!ret)

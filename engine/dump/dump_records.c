@@ -108,3 +108,22 @@ int dump_records_externals(struct dump *d)
 	}
 	return 0;
 }
+
+int dump_records_check(const struct dump *d)
+{
+	size_t len = d->cap.records_len + d->records_len;
+	_cleanup_free_ char *both = malloc(len + 1);
+	struct state_error why = { 0 };
+	struct state *state = NULL;
+	int ret;
+
+	if (!both)
+		return error_fail(d->error, -ENOMEM, "out of memory");
+	memcpy(both, d->cap.records, d->cap.records_len);
+	if (d->records_len)
+		memcpy(both + d->cap.records_len, d->records, d->records_len);
+	ret = state_parse(both, len, &state, &why);
+	state_free(state);
+	return ret ? error_fail(d->error, ret, "no restart could read the image: at %zu: %s; "
+				"this is a bug, please report it", why.offset, why.text) : 0;
+}

@@ -165,7 +165,7 @@ void *dump_record_add(struct dump *d, uint16_t type, size_t size, const void *ta
 		      size_t tail_len);
 int dump_record_tree(struct dump *d);
 int dump_records_externals(struct dump *d);
-
+int dump_records_check(const struct dump *d);	/* could a restart read all of them? */
 int dump_externals_open(struct dump *d);
 void dump_externals_done(struct dump *d);
 /* The name of the external that this file is, or NULL. */
