@@ -77,6 +77,21 @@ struct ckpt_cmd {
 	int (*run)(struct ckpt_ctx *ctx, union ckpt_arg *arg);
 };
 
+/* The features of every kernel, and those that not all have. */
+#define CKPT_FEATS_ALWAYS(op)						\
+	CKPT_FEAT_SNAPSHOT op CKPT_FEAT_SHARE op CKPT_FEAT_EVENTS op	\
+	CKPT_FEAT_DEADLINES op CKPT_FEAT_OWNER op CKPT_FEAT_WRITES op	\
+	CKPT_FEAT_WRITES_STATE op CKPT_FEAT_SOCK_CREDS op CKPT_FEAT_LEASE op \
+	CKPT_FEAT_SAMPLE op CKPT_FEAT_FOWN op CKPT_FEAT_PKEYS op	\
+	CKPT_FEAT_FILE_PATH op CKPT_FEAT_ROLLBACK op CKPT_FEAT_SENT op	\
+	CKPT_FEAT_KEEP op CKPT_FEAT_L0 op CKPT_FEAT_FLEASE
+#define CKPT_FEATS(op)							\
+	CKPT_FEATS_ALWAYS(op) op CKPT_FEAT_SYSV op CKPT_FEAT_AIO op	\
+	CKPT_FEAT_URING op CKPT_FEAT_MQUEUE op CKPT_FEAT_TTY_PEEK op CKPT_FEAT_TRACK
+
+/* Each has a bit of its own. */
+static_assert((CKPT_FEATS(|)) == (CKPT_FEATS(+)));
+
 static int ckpt_cmd_info(struct ckpt_ctx *ctx, union ckpt_arg *arg)
 {
 	struct ckpt_info *info = &arg->info;
@@ -84,12 +99,7 @@ static int ckpt_cmd_info(struct ckpt_ctx *ctx, union ckpt_arg *arg)
 	info->api = CKPT_API;
 	info->max_threads = CKPT_MAX_THREADS;
 	info->max_pause_ms = CKPT_MAX_PAUSE_MS;
-	info->features = CKPT_FEAT_SNAPSHOT | CKPT_FEAT_SHARE | CKPT_FEAT_EVENTS |
-			 CKPT_FEAT_DEADLINES | CKPT_FEAT_OWNER | CKPT_FEAT_WRITES |
-			 CKPT_FEAT_WRITES_STATE | CKPT_FEAT_SOCK_CREDS | CKPT_FEAT_LEASE |
-			 CKPT_FEAT_SAMPLE | CKPT_FEAT_FOWN | CKPT_FEAT_PKEYS |
-			 CKPT_FEAT_FILE_PATH | CKPT_FEAT_ROLLBACK | CKPT_FEAT_SENT |
-			 CKPT_FEAT_KEEP | CKPT_FEAT_L0 | CKPT_FEAT_FLEASE;
+	info->features = CKPT_FEATS_ALWAYS(|);
 	if (ckpt_sysv_is_known())
 		info->features |= CKPT_FEAT_SYSV;
 	if (ckpt_aio_is_known())
