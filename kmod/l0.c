@@ -5,25 +5,26 @@
  * Owns the table of kept snapshots, by the map that they were taken of, and the rules by which they
  * are given up. A snapshot costs the pages that the job has written since, which are charged to the
  * job's memory cgroup as before, and page tables. So a holder looks at the room in those cgroups,
- * as the memory watch does, but the less often the more room there is: at most half of the room
- * above the reserve can be used up between two looks. It counts the pages that a snapshot holds
- * alone at most once a second, and so seldom that counting takes one percent of a processor.
+ * as the memory watch does, but the less often the more room there is: until the next look all
+ * processors together cannot use up the room above the reserve. It counts the pages that a snapshot
+ * holds alone at most once a second, and so seldom that counting takes one percent of a processor,
+ * but once a minute.
  *
  * Giving up takes snapshots off the table at once. Freeing takes as long as the exit of a process
  * of that size, so the kernel does that later (mmput_async()); neither the job nor whoever closes a
  * holder waits for it. A rollback that has found a snapshot has a reference of its own.
  *
- * Lock order: cmd_lock of a context, ckpt_l0_lock. A holder's mmap_lock is taken with neither.
+ * Lock order: cmd_lock of a context, ckpt_l0_lock, the lock of track.c. A snapshot's mmap_lock is
+ * not taken with ckpt_l0_lock, nor are counters of cgroups flushed with it.
  */
 #include <linux/file.h>
 #include <linux/hashtable.h>
 #include <linux/jiffies.h>
-#include <linux/kthread.h>
+#include <linux/math64.h>
 #include <linux/memcontrol.h>
 #include <linux/mm.h>
 #include <linux/mutex.h>
-#include <linux/pagewalk.h>
-#include <linux/percpu_counter.h>
+#include <linux/sched.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/task.h>
 #include <linux/slab.h>
@@ -31,36 +32,39 @@
 
 #include "capture.h"
 #include "chardev.h"
-#include "compat/ksyms.h"
-#include "compat/mm.h"
 #include "context.h"
 #include "l0.h"
 #include "objects.h"
 #include "track.h"
 #include "watch.h"
 
-#define CKPT_L0_LOOK_MS		10	/* the reserve lasts that long */
 #define CKPT_L0_LOOK_MAX_MS	1000
 #define CKPT_L0_COUNT_MS	1000
+#define CKPT_L0_COUNT_MAX_MS	60000
 #define CKPT_L0_COUNT_SHARE	100	/* counting takes one part of so many */
+#define CKPT_L0_OWNERS		16	/* cgroups looked at together */
 
 struct ckpt_l0_map {
 	struct hlist_node hash;
 	struct list_head link;		/* ckpt_l0.maps */
+	struct list_head all;		/* ckpt_l0_all */
 	struct ckpt_l0 *l0;
 	struct mm_struct *mm;		/* by mmgrab(): its address identifies the map */
 	struct mm_struct *snapshot;	/* reference */
 	u64 token;
 };
 
-/* ckpt_ctx.l0 of a holder; ckpt_l0_lock protects what changes. */
+/*
+ * ckpt_ctx.l0 of a holder; ckpt_l0_lock protects what changes. Numbers are read without it: STATE
+ * does not wait.
+ */
 struct ckpt_l0 {
 	struct ckpt_ctx *ctx;		/* reference */
 	struct list_head maps;
 	unsigned int nr;		/* of maps */
 	enum ckpt_l0_why why;
 	u64 max_bytes, bytes;
-	unsigned long flushed;		/* jiffies of the last look that flushed counters */
+	unsigned long flushed;	/* jiffies of the last look that flushed counters; of the watch */
 	unsigned long count_at;		/* jiffies of the next count */
 	struct delayed_work watch;
 	struct work_struct count;
@@ -69,6 +73,8 @@ struct ckpt_l0 {
 
 static DEFINE_MUTEX(ckpt_l0_lock);	/* protects the table and all holders */
 static DEFINE_HASHTABLE(ckpt_l0_table, 8);
+static LIST_HEAD(ckpt_l0_all);		/* the same; who looks at a map moves it to the end */
+static unsigned int ckpt_l0_nr;		/* of maps in the table */
 static struct workqueue_struct *ckpt_l0_wq;
 
 /* -------------------------------------------------------------- giving up */
@@ -82,10 +88,13 @@ static struct mm_struct *ckpt_l0_unlink(struct ckpt_l0_map *map, enum ckpt_l0_wh
 	lockdep_assert_held(&ckpt_l0_lock);
 	hash_del(&map->hash);
 	list_del(&map->link);
+	list_del(&map->all);
+	ckpt_l0_nr--;
 	mmdrop(map->mm);
 	kfree(map);
-	if (!--l0->nr) {
-		l0->bytes = 0;
+	WRITE_ONCE(l0->nr, l0->nr - 1);
+	if (!l0->nr) {
+		WRITE_ONCE(l0->bytes, 0);
 		WRITE_ONCE(l0->why, why);
 		wake_up_all(&l0->ctx->wq);
 	}
@@ -139,6 +148,21 @@ bool ckpt_l0_forget(struct mm_struct *mm, bool wait)
 	return snapshot;
 }
 
+struct mm_struct *ckpt_l0_kept(const struct mm_struct *mm, u64 token)
+{
+	struct mm_struct *snapshot = NULL;
+	struct ckpt_l0_map *map;
+
+	mutex_lock(&ckpt_l0_lock);
+	map = ckpt_l0_lookup(mm);
+	if (map && map->token == token) {
+		snapshot = map->snapshot;
+		mmget(snapshot);
+	}
+	mutex_unlock(&ckpt_l0_lock);
+	return snapshot;
+}
+
 void ckpt_l0_release(struct ckpt_ctx *ctx)
 {
 	struct ckpt_l0 *l0 = ctx->l0;
@@ -153,70 +177,6 @@ void ckpt_l0_release(struct ckpt_ctx *ctx)
 }
 
 /* --------------------------------------------------------------- counting */
-
-struct ckpt_l0_walk {
-	const struct ckpt_l0 *l0;
-	u64 pages;
-};
-
-static unsigned int ckpt_l0_alone(struct page *page, unsigned int nr)
-{
-	unsigned int alone = 0;
-
-	if (!PageAnon(page))
-		return 0;
-	for (; nr; nr--, page++)
-		alone += ckpt_page_mapcount(page) == 1;
-	return alone;
-}
-
-static int ckpt_l0_walk_test(unsigned long start, unsigned long end, struct mm_walk *walk)
-{
-	return !walk->vma->anon_vma || is_vm_hugetlb_page(walk->vma);
-}
-
-static int ckpt_l0_walk_pmd(pmd_t *pmdp, unsigned long addr, unsigned long end,
-			    struct mm_walk *walk)
-{
-	struct ckpt_l0_walk *lw = walk->private;
-	spinlock_t *ptl;
-	pmd_t pmd;
-
-	cond_resched();
-	if (READ_ONCE(lw->l0->why) != CKPT_L0_KEPT)
-		return 1;
-	pmd = READ_ONCE(*pmdp);
-	if (!pmd_trans_huge(pmd) && !is_swap_pmd(pmd))
-		return 0;	/* a page table: on to its entries */
-	ptl = pmd_lock(walk->mm, pmdp);
-	pmd = *pmdp;
-	if (pmd_trans_huge(pmd))
-		lw->pages += ckpt_l0_alone(pmd_page(pmd), HPAGE_PMD_NR);
-	if (pmd_trans_huge(pmd) || is_swap_pmd(pmd))
-		walk->action = ACTION_CONTINUE;
-	else if (!pmd_none(pmd))
-		walk->action = ACTION_AGAIN;	/* the huge page was split meanwhile */
-	spin_unlock(ptl);
-	return 0;
-}
-
-static int ckpt_l0_walk_pte(pte_t *ptep, unsigned long addr, unsigned long end,
-			    struct mm_walk *walk)
-{
-	struct ckpt_l0_walk *lw = walk->private;
-	pte_t pte = READ_ONCE(*ptep);
-
-	if (pte_present(pte) && !pte_special(pte))
-		lw->pages += ckpt_l0_alone(pte_page(pte), 1);
-	return 0;
-}
-
-static const struct mm_walk_ops ckpt_l0_walk_ops = {
-	.test_walk = ckpt_l0_walk_test,
-	.pmd_entry = ckpt_l0_walk_pmd,
-	.pte_entry = ckpt_l0_walk_pte,
-	CKPT_WALK_RDLOCK
-};
 
 /* The @i-th snapshot of the holder, with a reference; NULL: there are fewer. */
 static struct mm_struct *ckpt_l0_get(const struct ckpt_l0 *l0, unsigned int i)
@@ -238,25 +198,21 @@ static struct mm_struct *ckpt_l0_get(const struct ckpt_l0 *l0, unsigned int i)
 static void ckpt_l0_count(struct work_struct *work)
 {
 	struct ckpt_l0 *l0 = container_of(work, struct ckpt_l0, count);
-	struct ckpt_l0_walk lw = { .l0 = l0 };
-	unsigned long began = jiffies;
+	u64 began = current->se.sum_exec_runtime, bytes = 0, ms;
 	struct mm_struct *snapshot;
 	unsigned int i;
-	u64 tables = 0;
 
 	for (i = 0; (snapshot = ckpt_l0_get(l0, i)); i++) {
-		mmap_read_lock(snapshot);
-		ckpt_k(walk_page_range)(snapshot, 0, TASK_SIZE_MAX, &ckpt_l0_walk_ops, &lw);
-		mmap_read_unlock(snapshot);
-		tables += mm_pgtables_bytes(snapshot);
+		bytes += ckpt_l0_alone(snapshot, &l0->why);
 		mmput(snapshot);
 	}
+	ms = div_u64(current->se.sum_exec_runtime - began, NSEC_PER_MSEC / CKPT_L0_COUNT_SHARE);
+	ms = clamp_t(u64, ms, CKPT_L0_COUNT_MS, CKPT_L0_COUNT_MAX_MS);
 	mutex_lock(&ckpt_l0_lock);
 	if (l0->why == CKPT_L0_KEPT) {
-		l0->bytes = (lw.pages << PAGE_SHIFT) + tables;
-		l0->count_at = jiffies + max((jiffies - began) * CKPT_L0_COUNT_SHARE,
-					     msecs_to_jiffies(CKPT_L0_COUNT_MS));
-		if (l0->bytes > l0->max_bytes)
+		WRITE_ONCE(l0->bytes, bytes);
+		l0->count_at = jiffies + msecs_to_jiffies(ms);
+		if (bytes > l0->max_bytes)
 			ckpt_l0_give_up(l0, CKPT_L0_LIMIT);
 	}
 	mutex_unlock(&ckpt_l0_lock);
@@ -279,23 +235,65 @@ static struct task_struct *ckpt_l0_owner(const struct mm_struct *mm)
 	return task;
 }
 
-/* For how many milliseconds may nobody look? 0: room is short. */
-static unsigned int ckpt_l0_room_ms(const struct ckpt_l0 *l0, bool flush)
+/*
+ * Processes of the holder's maps from the *@at-th on, with references: one of each cgroup. Their
+ * number; less than CKPT_L0_OWNERS: there are no more.
+ */
+static unsigned int ckpt_l0_owners(const struct ckpt_l0 *l0, unsigned int *at,
+				   struct task_struct **owners)
 {
-	unsigned long room, reserve, reserves = CKPT_L0_LOOK_MAX_MS / CKPT_L0_LOOK_MS + 1;
+	const void *memcgs[CKPT_L0_OWNERS], *memcg;
+	unsigned int nr = 0, i = 0, k;
 	struct task_struct *task;
 	struct ckpt_l0_map *map;
 
-	lockdep_assert_held(&ckpt_l0_lock);
+	mutex_lock(&ckpt_l0_lock);
 	list_for_each_entry(map, &l0->maps, link) {
+		if (i++ < *at)
+			continue;
+		if (nr == CKPT_L0_OWNERS)
+			break;
+		*at = i;
 		task = ckpt_l0_owner(map->mm);
 		if (!task)
 			continue;
-		room = ckpt_watch_room(task, flush, &reserve);
-		reserves = min(reserves, room / max(reserve, 1UL));
-		put_task_struct(task);
+		memcg = ckpt_watch_memcg(task);
+		for (k = 0; k < nr && memcgs[k] != memcg; k++)
+			;
+		if (k < nr) {
+			put_task_struct(task);
+			continue;
+		}
+		memcgs[nr] = memcg;
+		owners[nr++] = task;
 	}
-	return reserves < 2 ? 0 : (reserves - 1) * CKPT_L0_LOOK_MS;
+	mutex_unlock(&ckpt_l0_lock);
+	return nr;
+}
+
+/*
+ * For how many milliseconds may nobody look? 0: room is short. The reserve of a small cgroup is a
+ * small one, but the job does not write to it more slowly.
+ */
+static unsigned int ckpt_l0_room_ms(const struct ckpt_l0 *l0, bool flush)
+{
+	unsigned long room, reserve, looks = CKPT_L0_LOOK_MAX_MS / CKPT_WATCH_MS;
+	struct task_struct *owners[CKPT_L0_OWNERS];
+	unsigned int at = 0, nr, i;
+	bool is_short = false;
+
+	do {
+		nr = ckpt_l0_owners(l0, &at, owners);
+		for (i = 0; i < nr; i++) {
+			room = ckpt_watch_room_high(owners[i], flush, &reserve);
+			if (room <= 2 * reserve)
+				is_short = true;
+			else
+				looks = min(looks, (room - reserve) / ckpt_watch_rate());
+			put_task_struct(owners[i]);
+		}
+	} while (nr == CKPT_L0_OWNERS);
+	return is_short ? 0 : max(looks, 1UL) * CKPT_WATCH_MS;
 }
 
 /* Snapshots whose map has no process any more are of no use. */
@@ -321,25 +319,75 @@ static unsigned int ckpt_l0_look(struct ckpt_l0 *l0)
 		l0->flushed = jiffies;
 		ms = ckpt_l0_room_ms(l0, true);
 	}
-	if (!ms)
+	if (!ms) {
+		mutex_lock(&ckpt_l0_lock);
 		ckpt_l0_give_up(l0, CKPT_L0_MEMORY);
+		mutex_unlock(&ckpt_l0_lock);
+	}
 	return ms;
 }
 
 static void ckpt_l0_watch(struct work_struct *work)
 {
 	struct ckpt_l0 *l0 = container_of(to_delayed_work(work), struct ckpt_l0, watch);
-	unsigned int ms = 0;
+	unsigned int ms;
 
 	mutex_lock(&ckpt_l0_lock);
 	ckpt_l0_sweep(l0);
-	if (l0->nr)
-		ms = ckpt_l0_look(l0);
+	mutex_unlock(&ckpt_l0_lock);
+	ms = READ_ONCE(l0->nr) ? ckpt_l0_look(l0) : 0;
+	mutex_lock(&ckpt_l0_lock);
 	if (l0->nr && time_after_eq(jiffies, l0->count_at))
 		queue_work(ckpt_l0_wq, &l0->count);
 	if (l0->nr)
 		queue_delayed_work(system_highpri_wq, &l0->watch, msecs_to_jiffies(ms));
 	mutex_unlock(&ckpt_l0_lock);
+}
+
+/* ------------------------------------------------------------- making room */
+
+/* Look at one map, which goes to the end. True: its snapshot was given up. */
+static bool ckpt_l0_forget_next(unsigned long need, const void **last, bool *is_short)
+{
+	struct task_struct *task = NULL;
+	struct mm_struct *mm = NULL;
+	struct ckpt_l0_map *map;
+	const void *memcg;
+	bool forgot;
+
+	mutex_lock(&ckpt_l0_lock);
+	map = list_first_entry_or_null(&ckpt_l0_all, struct ckpt_l0_map, all);
+	if (map) {
+		list_move_tail(&map->all, &ckpt_l0_all);
+		task = ckpt_l0_owner(map->mm);
+		mm = map->mm;
+		mmgrab(mm);
+	}
+	mutex_unlock(&ckpt_l0_lock);
+	if (task) {
+		memcg = ckpt_watch_memcg(task);
+		if (memcg != *last)
+			*is_short = ckpt_l0_is_short(task, need, false);
+		*last = memcg;
+		put_task_struct(task);
+	}
+	forgot = task && *is_short && ckpt_l0_forget(mm, true);
+	if (mm)
+		mmdrop(mm);
+	return forgot;
+}
+
+bool ckpt_l0_forget_others(unsigned long need)
+{
+	unsigned int left = READ_ONCE(ckpt_l0_nr);
+	const void *last = &ckpt_l0_all;	/* no cgroup */
+	bool is_short = false, any = false;
+
+	for (; left; left--) {
+		any |= ckpt_l0_forget_next(need, &last, &is_short);
+		cond_resched();
+	}
+	return any;
 }
 
 /* ------------------------------------------------------------ the commands */
@@ -361,60 +409,38 @@ static struct ckpt_l0 *ckpt_l0_alloc(struct ckpt_ctx *ctx, u64 max_bytes)
 	return l0;
 }
 
-struct ckpt_l0_trim {
-	struct work_struct work;
-	struct mm_struct *mm;
-};
-
 /*
- * Leave only what a rollback copies: private mappings with pages of their own. Others would hold
- * files open, with their locks and seals, that the job has let go of long since. Nor is the
- * snapshot accounted: nobody will write to it, so it never needs the memory that fork promised.
+ * Put the map into the table, unless there is a newer snapshot by now. A newer one has its token
+ * first and then looks for an older one, with the lock, so one of both sees the other.
  */
-static void ckpt_l0_trim_work(struct work_struct *work)
+static bool ckpt_l0_insert(struct ckpt_l0 *l0, struct ckpt_l0_map *map)
 {
-	struct mm_struct *mm = container_of(work, struct ckpt_l0_trim, work)->mm;
-	unsigned long start, end = 0;
-	struct vm_area_struct *vma;
-	bool drop;
+	struct mm_struct *mm;
+	struct ckpt_l0_map *old;
 
-	kthread_use_mm(mm);	/* some kernels count what is unmapped in the map of current */
-	do {
-		mmap_write_lock(mm);
-		vma = find_vma(mm, end);
-		drop = vma && (!vma->anon_vma || vma->vm_flags & (VM_SHARED | VM_MAYSHARE));
-		if (vma) {
-			start = vma->vm_start;
-			end = vma->vm_end;
-		}
-		if (vma && !drop && vma->vm_flags & VM_ACCOUNT) {
-			percpu_counter_sub(ckpt_kdata.vm_committed_as, vma_pages(vma));
-			ckpt_vm_flags_change(vma, 0, VM_ACCOUNT);
-		}
-		mmap_write_unlock(mm);
-		if (drop)
-			vm_munmap(start, end - start);
-		cond_resched();
-	} while (vma);
-	kthread_unuse_mm(mm);
-}
-
-static void ckpt_l0_trim(struct mm_struct *mm)
-{
-	struct ckpt_l0_trim trim = { .mm = mm };
-
-	INIT_WORK_ONSTACK(&trim.work, ckpt_l0_trim_work);
-	queue_work(ckpt_l0_wq, &trim.work);
-	flush_work(&trim.work);
-	destroy_work_on_stack(&trim.work);
+	mutex_lock(&ckpt_l0_lock);
+	mm = ckpt_track_get(map->mm, map->token);
+	if (mm) {
+		mmdrop(mm);	/* the map has a reference already */
+		old = ckpt_l0_lookup(map->mm);
+		if (old)
+			mmput_async(ckpt_l0_unlink(old, CKPT_L0_REPLACED));
+		hash_add(ckpt_l0_table, &map->hash, (unsigned long)map->mm);
+		list_add_tail(&map->all, &ckpt_l0_all);
+		list_add_tail(&map->link, &l0->maps);
+		ckpt_l0_nr++;
+		WRITE_ONCE(l0->nr, l0->nr + 1);
+	}
+	mutex_unlock(&ckpt_l0_lock);
+	return mm;
 }
 
 /* Let the holder have the snapshot of @obj, if its token counts and there is memory for it. */
 static void ckpt_l0_take(struct ckpt_l0 *l0, struct ckpt_object *obj)
 {
-	struct ckpt_l0_map *map, *old;
+	struct ckpt_l0_map *map;
 
-	if (!obj->mm.snapshot || !obj->mm.token)
+	if (!obj->mm.keep)
 		return;
 	map = kzalloc(sizeof(*map), GFP_KERNEL_ACCOUNT);
 	if (!map)
@@ -428,27 +454,12 @@ static void ckpt_l0_take(struct ckpt_l0 *l0, struct ckpt_object *obj)
 	map->token = obj->mm.token;
 	map->snapshot = obj->mm.snapshot;
 	obj->mm.snapshot = NULL;
-	ckpt_l0_trim(map->snapshot);
-	mutex_lock(&ckpt_l0_lock);
-	old = ckpt_l0_lookup(map->mm);
-	if (old)
-		mmput_async(ckpt_l0_unlink(old, CKPT_L0_REPLACED));
-	hash_add(ckpt_l0_table, &map->hash, (unsigned long)map->mm);
-	list_add_tail(&map->link, &l0->maps);
-	l0->nr++;
-	mutex_unlock(&ckpt_l0_lock);
-}
-
-/* Is a snapshot there that a holder could keep? */
-static bool ckpt_l0_has_any(struct ckpt_capture *cap)
-{
-	struct ckpt_object *obj;
-	unsigned long id;
-
-	ckpt_for_each_object(obj, id, &cap->objects, CKPT_OBJ_MM)
-		if (obj->mm.snapshot && obj->mm.token)
-			return true;
-	return false;
+	ckpt_l0_trim(ckpt_l0_wq, map->snapshot);
+	if (ckpt_l0_insert(l0, map))
+		return;
+	mmput_async(map->snapshot);
+	mmdrop(map->mm);
+	kfree(map);
 }
 
 static int ckpt_l0_hand_over(struct ckpt_ctx *ctx, struct ckpt_ctx *holder,
@@ -457,11 +468,13 @@ static int ckpt_l0_hand_over(struct ckpt_ctx *ctx, struct ckpt_ctx *holder,
 	struct ckpt_object *obj;
 	struct ckpt_l0 *l0;
 	unsigned long id;
+	int err;
 
 	if (ckpt_ctx_phase(holder) != CKPT_PHASE_NEW)
 		return -EBADFD;
-	if (!ckpt_l0_has_any(ctx->capture))
-		return -ENODATA;
+	err = ckpt_l0_choose(ctx->capture, arg);
+	if (err)
+		return err;
 	l0 = ckpt_l0_alloc(holder, arg->max_bytes);
 	if (!l0)
 		return -ENOMEM;
@@ -520,46 +533,16 @@ int ckpt_l0_state(struct ckpt_ctx *ctx, struct ckpt_l0_state *arg)
 		return -EBADFD;
 	smp_rmb();	/* pairs with the lock under which the phase was set after l0 */
 	l0 = ctx->l0;
-	mutex_lock(&ckpt_l0_lock);
-	arg->why = l0->why;
-	arg->nr_mm = l0->nr;
-	arg->bytes = l0->bytes;
+	arg->why = READ_ONCE(l0->why);
+	arg->nr_mm = READ_ONCE(l0->nr);
+	arg->bytes = READ_ONCE(l0->bytes);
 	arg->max_bytes = l0->max_bytes;
-	mutex_unlock(&ckpt_l0_lock);
 	return 0;
 }
 
 bool ckpt_l0_is_over(struct ckpt_ctx *ctx)
 {
 	return READ_ONCE(ctx->l0->why) != CKPT_L0_KEPT;
-}
-
-int ckpt_l0_find(struct ckpt_ctx *ctx, struct ckpt_l0_find *arg)
-{
-	struct ckpt_l0_map *map;
-	struct ckpt_object *obj;
-	int err;
-
-	if (arg->pad)
-		return -EINVAL;
-	err = ckpt_capture_expect(ctx, CKPT_PHASE_COLLECTED, CKPT_PHASE_COLLECTED);
-	if (err)
-		return err;
-	obj = ckpt_object_by_id(&ctx->capture->objects, CKPT_OBJ_MM, arg->mm_id);
-	if (!obj || !obj->mm.mm)
-		return -ENOENT;
-	mutex_lock(&ckpt_l0_lock);
-	map = ckpt_l0_lookup(obj->mm.mm);
-	if (map && !obj->mm.kept) {
-		mmget(map->snapshot);
-		obj->mm.kept = map->snapshot;
-	}
-	if (map && obj->mm.kept == map->snapshot)
-		arg->token = map->token;
-	else
-		err = -ENODATA;
-	mutex_unlock(&ckpt_l0_lock);
-	return err;
 }
 
 int __init ckpt_l0_init(void)

@@ -49,6 +49,7 @@ struct ckpt_object {
 			struct mm_struct *mm;		/* reference */
 			struct mm_struct *snapshot;	/* reference; NULL: none */
 			struct mm_struct *kept;	/* of an earlier capture: l0.h; reference */
+			bool keep;			/* CKPT_IOC_L0_KEEP takes @snapshot */
 			struct ckpt_thread *cloner;	/* a parked thread that has it, or NULL */
 			int clone_err;
 			struct ckpt_rec_mm *rec;	/* in the records of the snapshot */

@@ -41,7 +41,8 @@
 
 /*
  * A snapshot is readable from the clone until it is dropped.  A live map is readable while the
- * tree is frozen; the map of a stopped process is readable until it is dropped.
+ * tree is frozen; the map of a stopped process is readable until it is dropped.  A kept snapshot
+ * (l0.h) is there once it was found, and only its page map is asked for.
  */
 static int ckpt_pages_map(struct ckpt_ctx *ctx, u32 mm_id, u32 flags,
 			  struct mm_struct **ret_mm)
@@ -59,7 +60,10 @@ static int ckpt_pages_map(struct ckpt_ctx *ctx, u32 mm_id, u32 flags,
 		return -ENOENT;
 	if (READ_ONCE(cap->lost))
 		return -ENOMEM;
-	mm = flags & CKPT_PAGES_LIVE ? obj->mm.mm : obj->mm.snapshot;
+	if (flags & CKPT_PAGES_KEPT && flags & CKPT_PAGES_LIVE)
+		return -EINVAL;
+	mm = flags & CKPT_PAGES_KEPT ? obj->mm.kept :
+	     flags & CKPT_PAGES_LIVE ? obj->mm.mm : obj->mm.snapshot;
 	if (!mm)
 		return -EBADFD;
 	mmget(mm);
@@ -129,6 +133,7 @@ struct ckpt_page_walk {
 	unsigned int nr;
 	unsigned int max;
 	unsigned long next;	/* where to go on when the runs are full */
+	bool kept;		/* of a kept snapshot: only pages that can be copied count */
 	bool shared;		/* the mapping's pages may be in other maps */
 	bool tracked;		/* the map's soft-dirty bits tell the writes since its base */
 	bool believed;		/* the bits of the current mapping tell them, too */
@@ -195,7 +200,7 @@ static int ckpt_walk_test(unsigned long start, unsigned long end, struct mm_walk
 		return 1;
 	root = ckpt_object_find(&pw->cap->objects, CKPT_OBJ_ANON_ROOT, vma->anon_vma->root,
 				NULL);
-	pw->shared = root && root->anon.shared;
+	pw->shared = root && root->anon.shared && !pw->kept;
 	pw->believed = pw->tracked && ckpt_track_believes(vma);
 	return 0;
 }
@@ -248,7 +253,7 @@ static int ckpt_walk_pmd(pmd_t *pmdp, unsigned long addr, unsigned long end,
 static int ckpt_walk_zero(struct ckpt_page_walk *pw, struct vm_area_struct *vma,
 			  unsigned long addr, pte_t pte)
 {
-	if (vma_is_anonymous(vma) || !is_zero_pfn(pte_pfn(pte)))
+	if (pw->kept || vma_is_anonymous(vma) || !is_zero_pfn(pte_pfn(pte)))
 		return 0;
 	return ckpt_run_add(pw, addr, 1, CKPT_RUN_ANON, pte_pfn(pte));
 }
@@ -279,7 +284,7 @@ static int ckpt_walk_pte(pte_t *ptep, unsigned long addr, unsigned long end,
 		return PageAnon(page) ? ckpt_run_add(pw, addr, 1, CKPT_RUN_ANON,
 						     page_to_pfn(page)) : 0;
 	}
-	if (ckpt_is_marker(entry))	/* a marker without a page */
+	if (pw->kept || ckpt_is_marker(entry))	/* a marker without a page */
 		return 0;
 	/* record a lost page as well: reading it reports the loss */
 	return ckpt_run_add(pw, addr, 1, CKPT_RUN_ANON, CKPT_COOKIE_SWAP | entry.val);
@@ -318,6 +323,8 @@ static u64 ckpt_pagemap_base(const struct ckpt_object *obj, struct mm_struct *mm
 {
 	if (mm == obj->mm.snapshot)
 		return obj->mm.base;
+	if (mm == obj->mm.kept)
+		return 0;
 	/* if the map has a snapshot, its bits count from that snapshot on */
 	return obj->mm.snapshot ? 0 : ckpt_track_base(mm);
 }
@@ -360,7 +367,7 @@ static bool ckpt_range_is_sane(u64 start, u64 end)
 
 int ckpt_capture_pagemap(struct ckpt_ctx *ctx, struct ckpt_pagemap *arg)
 {
-	struct ckpt_page_walk pw = { .cap = ctx->capture };
+	struct ckpt_page_walk pw = { .cap = ctx->capture, .kept = arg->flags & CKPT_PAGES_KEPT };
 	struct ckpt_object *obj;
 	struct mm_struct *mm;
 	int err;

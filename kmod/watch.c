@@ -27,7 +27,6 @@
 #include "events.h"
 #include "watch.h"
 
-#define CKPT_WATCH_MS		10
 /* Looks from one flush to the next, at most. */
 #define CKPT_WATCH_FLUSH	(1000 / CKPT_WATCH_MS)
 /*
@@ -38,7 +37,7 @@
 
 static unsigned long ckpt_watch_reserve(unsigned long max)
 {
-	return min(CKPT_WATCH_CPU_PAGES * num_online_cpus(), max / 16);
+	return min(ckpt_watch_rate(), max / 16);
 }
 
 #ifdef CONFIG_MEMCG
@@ -60,14 +59,16 @@ static unsigned long ckpt_watch_cache(struct mem_cgroup *memcg, bool flush)
 	return pages > busy ? (pages - busy) / 2 : 0;
 }
 
-static void ckpt_watch_level(struct mem_cgroup *memcg, bool flush, unsigned long *room,
+static void ckpt_watch_level(struct mem_cgroup *memcg, bool flush, bool high, unsigned long *room,
 			     unsigned long *reserve)
 {
 	unsigned long used = page_counter_read(&memcg->memory);
-	unsigned long max = READ_ONCE(memcg->memory.max);
-	unsigned long left = max > used ? max - used : 0;
-	unsigned long keep = ckpt_watch_reserve(max);
+	unsigned long max = READ_ONCE(memcg->memory.max), left, keep;
 
+	if (high)
+		max = min(max, READ_ONCE(memcg->memory.high));
+	left = max > used ? max - used : 0;
+	keep = ckpt_watch_reserve(max);
 	if (left < max / 4)	/* flushing the counters is expensive */
 		left += ckpt_watch_cache(memcg, flush);
 	if (left - min(left, keep) < *room - min(*room, *reserve)) {
@@ -90,7 +91,8 @@ static struct mem_cgroup *ckpt_watch_group(struct task_struct *task)
 }
 #endif
 
-unsigned long ckpt_watch_room(struct task_struct *task, bool flush, unsigned long *ret_reserve)
+static unsigned long ckpt_watch_look(struct task_struct *task, bool flush, bool high,
+				     unsigned long *ret_reserve)
 {
 	unsigned long room = max(si_mem_available(), 0L);
 	unsigned long reserve = ckpt_watch_reserve(totalram_pages());
@@ -98,7 +100,7 @@ unsigned long ckpt_watch_room(struct task_struct *task, bool flush, unsigned lon
 	struct mem_cgroup *group = ckpt_watch_group(task), *memcg;
 
 	for (memcg = group; memcg && parent_mem_cgroup(memcg); memcg = parent_mem_cgroup(memcg))
-		ckpt_watch_level(memcg, flush, &room, &reserve);
+		ckpt_watch_level(memcg, flush, high, &room, &reserve);
 	if (group)
 		css_put(&group->css);
 #endif
@@ -106,8 +108,23 @@ unsigned long ckpt_watch_room(struct task_struct *task, bool flush, unsigned lon
 	return room;
 }
 
-/* The cgroup that pages of @task are charged to; without a reference, only to compare with. */
-static const void *ckpt_watch_memcg(struct task_struct *task)
+unsigned long ckpt_watch_room(struct task_struct *task, bool flush, unsigned long *ret_reserve)
+{
+	return ckpt_watch_look(task, flush, false, ret_reserve);
+}
+
+unsigned long ckpt_watch_room_high(struct task_struct *task, bool flush,
+				   unsigned long *ret_reserve)
+{
+	return ckpt_watch_look(task, flush, true, ret_reserve);
+}
+
+unsigned long ckpt_watch_rate(void)
+{
+	return CKPT_WATCH_CPU_PAGES * num_online_cpus();
+}
+
+const void *ckpt_watch_memcg(struct task_struct *task)
 {
 	const void *memcg = NULL;
 

@@ -30,6 +30,7 @@
 #include <linux/security.h>
 #include <linux/signal.h>
 #include <linux/static_call.h>
+#include <linux/swap.h>
 #include <linux/syscalls.h>
 #include <linux/task_work.h>
 

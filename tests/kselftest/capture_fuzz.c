@@ -36,6 +36,7 @@ struct fuzzer {
 	uint64_t state;
 	int fd;
 	int holder;		/* that a L0_KEEP named last, or 0 */
+	uint64_t token;		/* that a PAGEMAP told last, or 0 */
 	unsigned int done, good;
 	unsigned int named;	/* trees that a TARGET may have been given, a bit each */
 	bool killed;		/* the target was ended by right */
@@ -131,7 +132,8 @@ static unsigned long sensible(struct fuzzer *f, void *arg)
 		return CKPT_IOC_THAW;
 	case 6:
 		*(struct ckpt_pagemap *)arg = (struct ckpt_pagemap){
-			.size = sizeof(struct ckpt_pagemap), .flags = once_in(f, 2), .mm_id = id,
+			.size = sizeof(struct ckpt_pagemap), .mm_id = id,
+			.flags = once_in(f, 4) ? CKPT_PAGES_KEPT : once_in(f, 2),
 			.nr_runs = (uint32_t)below(f, 1000), .start = odd_value(f) & -PAGE,
 			.end = 1UL << 46, .runs = in_buffer(f),
 		};
@@ -154,7 +156,8 @@ static unsigned long sensible(struct fuzzer *f, void *arg)
 		return CKPT_IOC_FILE_GET;
 	case 9:
 		*(struct ckpt_l0_find *)arg = (struct ckpt_l0_find){
-			.size = sizeof(struct ckpt_l0_find), .mm_id = id,
+			.size = sizeof(struct ckpt_l0_find), .mm_id = id, .token = f->token,
+			.fill = once_in(f, 4) ? odd_value(f) : 0,
 		};
 		return CKPT_IOC_L0_FIND;
 	case 10:
@@ -233,6 +236,12 @@ static void disturb(struct fuzzer *f)
 	}
 }
 
+static void note_token(struct fuzzer *f, const struct ckpt_pagemap *map)
+{
+	if (map->token || map->base)
+		f->token = map->token ? map->token : map->base;
+}
+
 static void *give_commands(void *arg)
 {
 	struct fuzzer *f = arg;
@@ -254,6 +263,8 @@ static void *give_commands(void *arg)
 		f->killed = f->killed || ends_target(nr, flags, words, failed);
 		if (!failed) {
 			f->good++;
+			if (nr == CKPT_IOC_PAGEMAP)
+				note_token(f, (const void *)words);
 			if (nr == CKPT_IOC_FILE_GET)
 				close(*(int *)(fuzz.buffer + BUFFER - 3 * PAGE));
 		}

@@ -151,7 +151,10 @@ static __u64 l0_token(struct rig *ctx)
 /* Take a snapshot that counts, and have a new holder keep it. */
 static void l0_keep(struct l0_rig *l, __u64 max_bytes)
 {
-	struct ckpt_l0_keep keep = { .max_bytes = max_bytes };
+	__u32 take = 1;
+	struct ckpt_l0_keep keep = {
+		.max_bytes = max_bytes, .take = (uintptr_t)&take, .nr_take = 1,
+	};
 	struct ckpt_thaw thaw = {};
 	struct rig ctx;
 
@@ -185,12 +188,26 @@ static __u32 l0_over(struct l0_rig *l)
 	return l0_state(l).why;
 }
 
-static int l0_find(struct rig *ctx, __u64 *ret_token)
+static int l0_find(struct rig *ctx, __u64 token, __u64 fill)
 {
-	struct ckpt_l0_find find = { .mm_id = 1 };
-	int ret = rig_command(ctx, CKPT_IOC_L0_FIND, &find);
+	struct ckpt_l0_find find = { .mm_id = 1, .token = token, .fill = fill };
 
-	*ret_token = find.token;
+	return rig_command(ctx, CKPT_IOC_L0_FIND, &find);
+}
+
+/* Bytes of the area that the snapshot has and that lie below HOLE, and above. */
+static int l0_pages(struct rig *ctx, unsigned long *ret_below, unsigned long *ret_above)
+{
+	struct ckpt_page_run runs[64];
+	struct ckpt_pagemap map = {
+		.flags = CKPT_PAGES_KEPT, .mm_id = 1, .start = AREA, .end = AREA + LEN,
+		.nr_runs = 64, .runs = (uintptr_t)runs,
+	};
+	int ret = rig_command(ctx, CKPT_IOC_PAGEMAP, &map);
+
+	*ret_below = *ret_above = 0;
+	for (__u32 i = 0; !ret && i < map.nr_runs; i++)
+		*(runs[i].start < AREA + HOLE ? ret_below : ret_above) += runs[i].nr_pages * PAGE;
 	return ret;
 }
 
@@ -220,12 +237,17 @@ static void l0_end(struct l0_rig *l)
 void test_l0_refused(void)
 {
 	struct ckpt_l0_keep keep = { .fd = -1 }, unknown = { .flags = 1 };
+	struct ckpt_pagemap both = {
+		.flags = CKPT_PAGES_KEPT | CKPT_PAGES_LIVE, .mm_id = 1, .end = PAGE, .nr_runs = 1,
+	};
+	__u32 take = 99;
 	struct ckpt_l0_find find = { .mm_id = 1 }, pad = { .mm_id = 1, .pad = 1 };
 	struct ckpt_l0_state state = {};
 	struct ckpt_thaw thaw = {};
 	struct l0_rig l;
 	struct rig ctx;
-	__u64 token, done;
+	unsigned long below, above;
+	__u64 done;
 
 	tap_note("L0 refused");
 	l0_start(&l, false);
@@ -234,9 +256,11 @@ void test_l0_refused(void)
 	tap_is(rig_command(&ctx, CKPT_IOC_L0_FIND, &pad), -EINVAL, "padding");
 	find.mm_id = 99;
 	tap_is(rig_command(&ctx, CKPT_IOC_L0_FIND, &find), -ENOENT, "no such map");
-	tap_is(l0_find(&ctx, &token), -ENODATA, "nothing is kept");
+	tap_is(l0_find(&ctx, 1, 0), -ENODATA, "nothing is kept");
+	tap_is(l0_pages(&ctx, &below, &above), -EBADFD, "PAGEMAP of what was not found");
+	tap_is(rig_command(&ctx, CKPT_IOC_PAGEMAP, &both), -EINVAL, "PAGEMAP of both");
 	tap_is(rig_command(&ctx, CKPT_IOC_THAW, &thaw), 0, "THAW");
-	tap_is(l0_find(&ctx, &token), -EBADFD, "L0_FIND after the thaw");
+	tap_is(l0_find(&ctx, 1, 0), -EBADFD, "L0_FIND after the thaw");
 	tap_is(rig_command(&ctx, CKPT_IOC_L0_KEEP, &keep), -EBADF, "no descriptor");
 	keep.fd = 0;
 	tap_is(rig_command(&ctx, CKPT_IOC_L0_KEEP, &keep), -EBADF, "a file that is no context");
@@ -246,6 +270,15 @@ void test_l0_refused(void)
 	l.holder.ctx = keep.fd = open(CKPT_DEVICE, O_RDWR | O_CLOEXEC);
 	tap_is(rig_command(&l.holder, CKPT_IOC_L0_STATE, &state), -EBADFD, "no holder yet");
 	tap_is(rig_command(&ctx, CKPT_IOC_L0_KEEP, &keep), -ENODATA, "without tracking");
+	keep.take = (uintptr_t)&take;
+	tap_is(rig_command(&ctx, CKPT_IOC_L0_KEEP, &keep), -EINVAL, "maps without their number");
+	keep.nr_take = 1;
+	tap_is(rig_command(&ctx, CKPT_IOC_L0_KEEP, &keep), -ENOENT, "an unknown map");
+	keep.nr_take = 32769;
+	tap_is(rig_command(&ctx, CKPT_IOC_L0_KEEP, &keep), -EINVAL, "too many maps");
+	keep.nr_take = 1;
+	keep.take = 8;
+	tap_is(rig_command(&ctx, CKPT_IOC_L0_KEEP, &keep), -EFAULT, "no memory");
 	l.rig = ctx;
 	tap_is(l0_copy(&l, 0, PAGE, &done), -EBADFD, "L0_COPY in a capture");
 	l.rig.ctx = -1;
@@ -258,8 +291,9 @@ static void l0_rollback(bool huge)
 	__u32 map = 1;
 	struct ckpt_rollback rollback = { .nr_keep = 1, .keep = (uintptr_t)&map };
 	struct ckpt_l0_copy none = { .nr_iov = 0 };
+	unsigned long below, above;
 	struct l0_rig l;
-	__u64 token = 0, done = 0;
+	__u64 done = 0;
 
 	l0_start(&l, huge);
 	l0_keep(&l, ~0ULL);
@@ -272,9 +306,13 @@ static void l0_rollback(bool huge)
 	l0_write(&l, 'b', 0, WRITTEN);
 	tap_is((long)l0_others(&l, 'a'), WRITTEN, "bytes that differ");
 	l0_freeze(&l, &l.rig, CKPT_SNAPSHOT_NO_COW);
-	tap_is(l0_find(&l.rig, &token), 0, "L0_FIND");
-	tap_ok(token == l.token, "the token is that of the snapshot");
-	tap_is(l0_find(&l.rig, &token), 0, "again");
+	tap_is(l0_find(&l.rig, l.token + 1, 0), -ENODATA, "another token");
+	tap_is(l0_pages(&l.rig, &below, &above), -EBADFD, "that holds nothing");
+	tap_is(l0_find(&l.rig, l.token, 0), 0, "L0_FIND");
+	tap_is(l0_find(&l.rig, l.token, PAGE), 0, "again");
+	tap_is(l0_pages(&l.rig, &below, &above), 0, "PAGEMAP of the snapshot");
+	tap_ok(huge ? below >= HOLE : below == HOLE && !above,
+	       "it has %lu bytes, and %lu in the hole", below, above);
 	tap_is(rig_command(&l.rig, CKPT_IOC_ROLLBACK, &rollback), 0, "ROLLBACK");
 	tap_is(l0_over(&l), CKPT_L0_REPLACED, "nothing counts from the snapshot any more");
 	/* the rollback has a reference of its own */
@@ -325,7 +363,6 @@ static void l0_not_found(void)
 void test_l0_given_up(void)
 {
 	struct l0_rig l;
-	__u64 token;
 	int old;
 
 	tap_note("L0 given up");
@@ -334,7 +371,15 @@ void test_l0_given_up(void)
 	l0_write(&l, 'b', 0, WRITTEN);
 	tap_is(l0_over(&l), CKPT_L0_LIMIT, "it holds too much");
 	l0_freeze(&l, &l.rig, CKPT_SNAPSHOT_NO_COW);
-	tap_is(l0_find(&l.rig, &token), -ENODATA, "nothing is kept");
+	tap_is(l0_find(&l.rig, l.token, 0), -ENODATA, "nothing is kept");
+	close(l.rig.ctx);
+	close(l.holder.ctx);
+	l0_keep(&l, ~0ULL);
+	l0_freeze(&l, &l.rig, CKPT_SNAPSHOT_NO_COW);
+	tap_is(l0_find(&l.rig, l.token, 0), 0, "there is room for it");
+	tap_is(l0_find(&l.rig, l.token, 1ULL << 50), -ENOMEM, "but not beside so much");
+	tap_is(l0_over(&l), CKPT_L0_MEMORY, "it was given up");
+	tap_is(l0_find(&l.rig, l.token, 0), -ENODATA, "and let go of");
 	close(l.rig.ctx);
 	l.rig.ctx = -1;
 	close(l.holder.ctx);

@@ -20,12 +20,14 @@
  * struct ckpt_l0_keep - CKPT_IOC_L0_KEEP: hand the snapshots of a thawed capture to a holder
  * @fd: a context that has had no command yet; it becomes the holder
  * @nr_mm: number of snapshots that it holds
- * @max_bytes: the most memory that they may hold alone; counted once a second, or so seldom that
- *	counting takes a hundredth of one processor's time
+ * @max_bytes: the most memory that they may hold alone, swap included; counted once a second, or so
+ *	seldom that counting takes a hundredth of one processor's time, but once a minute
+ * @take, @nr_take: the maps whose snapshots are wanted, array of __u32; at most CKPT_MAX_THREADS
+ *	(/dev/ckpt); none: all maps
  *
  * Only snapshots with a token (CKPT_SNAPSHOT_TRACK) are kept; all others are dropped, as by
  * CKPT_IOC_DROP. -ENODATA: there is none, nothing was dropped; -ENOMEM: memory ran short before;
- * -EBADFD: @fd is no new context, or the capture is not thawed.
+ * -EBADFD: @fd is no new context, or the capture is not thawed; -ENOENT: no such map in @take.
  */
 struct ckpt_l0_keep {
 	__u32 size;
@@ -33,6 +35,9 @@ struct ckpt_l0_keep {
 	__s32 fd;
 	__u32 nr_mm;
 	__u64 max_bytes;
+	__u64 take;
+	__u32 nr_take;
+	__u32 pad;
 };
 
 enum ckpt_l0_why {
@@ -61,9 +66,13 @@ struct ckpt_l0_state {
 /**
  * struct ckpt_l0_find - CKPT_IOC_L0_FIND: hold the kept snapshot of a map of a frozen tree
  * @mm_id: the map; from now on its snapshot stays until this context lets go of it
- * @token: of the snapshot, as CKPT_IOC_PAGEMAP told it
+ * @token: of the snapshot that is wanted, as CKPT_IOC_PAGEMAP told it
+ * @fill: bytes that the caller is about to fill and that are absent now, in all maps; 0: not known
  *
- * After CKPT_IOC_SNAPSHOT, before the thaw. -ENOENT: no such map; -ENODATA: none is kept of it.
+ * After CKPT_IOC_SNAPSHOT, before the thaw. CKPT_IOC_PAGEMAP with CKPT_PAGES_KEPT then tells which
+ * pages the snapshot has. -ENOENT: no such map; -ENODATA: that snapshot is not kept; -ENOMEM: there
+ * is no room for @fill beside it, so the snapshots of all maps of the tree were given up, also
+ * those that were found before.
  */
 struct ckpt_l0_find {
 	__u32 size;
@@ -71,7 +80,10 @@ struct ckpt_l0_find {
 	__u32 mm_id;
 	__u32 pad;
 	__u64 token;
+	__u64 fill;
 };
+
+#define CKPT_PAGES_KEPT		(1U << 2)	/* CKPT_IOC_PAGEMAP: the snapshot that was found */
 
 /**
  * struct ckpt_l0_copy - CKPT_IOC_L0_COPY: copy pages of the snapshot into a map that is restored
