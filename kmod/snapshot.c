@@ -35,10 +35,10 @@
 #include "l0.h"
 #include "records.h"
 #include "snapshot_fork.h"
+#include "snapshot_room.h"
 #include "thread.h"
 #include "trace.h"
 #include "track.h"
-#include "watch.h"
 
 /* ---------------------------------------------------------------- collecting */
 
@@ -455,49 +455,6 @@ static int ckpt_snapshot_clone(struct ckpt_thread *thread, void *arg)
 	return 0;
 }
 
-/*
- * Pages that a clone takes at once: page tables, descriptors of mappings, and pinned pages, which
- * fork copies.  Of the pinned pages only those are known that count against a limit.
- */
-static unsigned long ckpt_snapshot_need(struct ckpt_object *obj)
-{
-	struct mm_struct *mm = obj->mm.mm;
-	unsigned long pinned = 0;
-
-	if (test_bit(MMF_HAS_PINNED, &mm->flags))
-		pinned = atomic64_read(&mm->pinned_vm);
-	return (mm_pgtables_bytes(mm) + mm->map_count * 512UL) / PAGE_SIZE + pinned + 64;
-}
-
-static bool ckpt_snapshot_wants(const struct ckpt_object *obj)
-{
-	return obj->mm.cloner;
-}
-
-static int ckpt_snapshot_admit(struct ckpt_capture *cap)
-{
-	struct ckpt_object *obj;
-	unsigned long id, room, reserve, need = 0;
-
-	ckpt_for_each_object(obj, id, &cap->objects, CKPT_OBJ_MM) {
-		if (!ckpt_snapshot_wants(obj))
-			continue;
-		need += ckpt_snapshot_need(obj);
-		room = ckpt_watch_room(obj->task, false, &reserve);
-		if (room <= need + reserve)
-			room = ckpt_watch_room(obj->task, true, &reserve);
-		if (room <= need + reserve && ckpt_l0_forget(obj->mm.mm, true))
-			room = ckpt_watch_room(obj->task, true, &reserve);
-		if (room > need + reserve)
-			continue;
-		ckpt_refuse(cap, CKPT_R_MEMORY, obj->task, 0,
-			    "%lu KiB free, %lu KiB needed at once",
-			    room << (PAGE_SHIFT - 10), (need + reserve) << (PAGE_SHIFT - 10));
-		return -ENOMEM;
-	}
-	return 0;
-}
-
 static void ckpt_snapshot_blame(struct ckpt_capture *cap, struct ckpt_object *obj, int err)
 {
 	if (err == -EAGAIN)
@@ -505,6 +462,30 @@ static void ckpt_snapshot_blame(struct ckpt_capture *cap, struct ckpt_object *ob
 			    "fork failed: pids.max, or the cgroup or the machine is frozen");
 	else if (err == -ENOMEM)
 		ckpt_refuse(cap, CKPT_R_MEMORY, obj->task, 0, "fork failed");
+}
+
+/*
+ * The fork met a limit that admission did not see coming: once more, without kept snapshots. One
+ * map after the other: mostly the first one fails again, or none.
+ */
+static void ckpt_snapshot_clone_again(struct ckpt_capture *cap)
+{
+	struct ckpt_object *obj;
+	bool made_room = false;
+	unsigned long id;
+
+	ckpt_for_each_object(obj, id, &cap->objects, CKPT_OBJ_MM) {
+		if (!obj->mm.cloner || obj->mm.clone_err != -ENOMEM)
+			continue;
+		made_room = made_room || ckpt_snapshot_make_room(cap, obj, 0);
+		if (!made_room)
+			return;
+		obj->mm.clone_err = ckpt_thread_try_post(obj->mm.cloner, ckpt_snapshot_clone,
+							 obj) ?:
+				    ckpt_thread_wait(obj->mm.cloner);
+		if (obj->mm.clone_err)
+			return;
+	}
 }
 
 /* Clone all maps at once, each in a thread of its own, then wait for all. */
@@ -515,15 +496,19 @@ static int ckpt_snapshot_clone_all(struct ckpt_capture *cap)
 	int err = 0, ret;
 
 	ckpt_for_each_object(obj, id, &cap->objects, CKPT_OBJ_MM) {
-		if (!ckpt_snapshot_wants(obj))
+		if (!obj->mm.cloner)
 			continue;
 		obj->mm.clone_err = ckpt_thread_try_post(obj->mm.cloner,
 							 ckpt_snapshot_clone, obj);
 	}
+	ckpt_for_each_object(obj, id, &cap->objects, CKPT_OBJ_MM)
+		if (obj->mm.cloner && !obj->mm.clone_err)
+			obj->mm.clone_err = ckpt_thread_wait(obj->mm.cloner);
+	ckpt_snapshot_clone_again(cap);
 	ckpt_for_each_object(obj, id, &cap->objects, CKPT_OBJ_MM) {
-		if (!ckpt_snapshot_wants(obj))
+		if (!obj->mm.cloner)
 			continue;
-		ret = obj->mm.clone_err ?: ckpt_thread_wait(obj->mm.cloner);
+		ret = obj->mm.clone_err;
 		if (ret)
 			ckpt_snapshot_blame(cap, obj, ret);
 		if (!err)
@@ -542,12 +527,12 @@ static int ckpt_snapshot_memory(struct ckpt_capture *cap)
 	if (!err)
 		err = ckpt_snapshot_clone_all(cap);
 	ckpt_for_each_object(obj, id, &cap->objects, CKPT_OBJ_MM) {
+		/* the bits count from this snapshot now, so an older one is of no use */
+		if (obj->mm.snapshot && cap->track)
+			ckpt_l0_forget(obj->mm.mm, false);
 		if (!err && obj->mm.snapshot) {
 			obj->mm.rec->live = 0;
 			cap->has_snapshot = true;
-			/* the bits count from this snapshot now, so an older one is of no use */
-			if (cap->track)
-				ckpt_l0_forget(obj->mm.mm, false);
 		} else if (obj->mm.snapshot) {
 			mmput(obj->mm.snapshot);
 			obj->mm.snapshot = NULL;
