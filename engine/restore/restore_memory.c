@@ -322,61 +322,93 @@ static int fill_vma(struct restore_memory *m, const struct state_vma *vma)
 
 /* ------------------------------------------------------- maps of a rollback */
 
-/* Pages of a kept map whose contents are in memory: many ranges in one call. */
-struct putting {
-	struct restore_memory *m;
+/* Ranges of a kept map: many of them in one call. */
+struct ranges {
 	struct ckpt_iovec iov[PUT_RANGES];
 	unsigned int nr;
-	bool in_l0;		/* the kernel has the contents of the ranges in @iov */
-	const char *data;	/* of the ranges in @iov; NULL: the filler reads them */
 	uint64_t bytes;
 };
 
-/* Copy from the kernel's snapshot; the rest, if it does not have all, is read from the image. */
-static int putting_copy(struct putting *p)
+/* Pages of a kept map whose contents are in memory. */
+struct putting {
+	struct restore_memory *m;
+	struct ranges copy;	/* the kernel has the contents */
+	struct ranges write;	/* the contents are at @data */
+	const char *data;	/* NULL: the filler reads them */
+};
+
+static void ranges_add(struct ranges *r, uint64_t start, uint64_t end)
 {
-	struct ckpt_l0_copy arg = {
-		.pid = p->m->map.pid, .nr_iov = p->nr, .iov = (uintptr_t)p->iov,
-	};
-	int ret = p->nr ? kdev_l0_copy(p->m->dev, &arg) : 0;
-	uint64_t done = arg.done;
-
-	p->m->copied += done;
-	if (ret && ret != -ENODATA)
-		return error_fail(p->m->error, ret, "cannot copy the memory of process %d: %s",
-				  p->m->map.pid, strerror(-ret));
-	for (unsigned int i = 0; ret == -ENODATA && i < p->nr; i++) {
-		uint64_t skip = done < p->iov[i].len ? done : p->iov[i].len;
-		uint64_t start = p->iov[i].addr + skip, end = p->iov[i].addr + p->iov[i].len;
-		int failed = start < end ? write_range(p->m, start, end) : 0;
-
-		if (failed)
-			return failed;
-		done -= skip;
-	}
-	p->bytes = 0;
-	p->nr = 0;
-	return 0;
+	r->iov[r->nr++] = (struct ckpt_iovec){ .addr = start, .len = end - start };
+	r->bytes += end - start;
 }
 
-static int putting_flush(struct putting *p)
+/* Take @bytes away from the beginning; with @m, read them from the image. */
+static int ranges_skip(struct ranges *r, uint64_t bytes, struct restore_memory *m)
 {
+	unsigned int i = 0;
+	int ret = 0;
+
+	for (; !ret && i < r->nr && bytes; i += !r->iov[i].len) {
+		uint64_t addr = r->iov[i].addr, len = r->iov[i].len;
+		uint64_t part = len < bytes ? len : bytes;
+
+		if (m)
+			ret = write_range(m, addr, addr + part);
+		r->iov[i] = (struct ckpt_iovec){ .addr = addr + part, .len = len - part };
+		r->bytes -= part;
+		bytes -= part;
+	}
+	r->nr -= i;
+	memmove(r->iov, r->iov + i, r->nr * sizeof(r->iov[0]));
+	return ret;
+}
+
+/*
+ * Copy from the kernel's snapshot. It told which pages it has, so one that it cannot copy is an
+ * exception: that page is read from the image, and if it is not the only one, twice as many.
+ */
+static int putting_copy(struct putting *p)
+{
+	struct ranges *r = &p->copy;
+	uint64_t skip = 0;
+	int ret = 0;
+
+	while (r->nr && !ret) {
+		struct ckpt_l0_copy arg = {
+			.pid = p->m->map.pid, .nr_iov = r->nr, .iov = (uintptr_t)r->iov,
+		};
+		int failed = kdev_l0_copy(p->m->dev, &arg);
+
+		if (failed && failed != -ENODATA)
+			return error_fail(p->m->error, failed,
+					  "cannot copy the memory of process %d: %s",
+					  p->m->map.pid, strerror(-failed));
+		p->m->copied += arg.done;
+		ranges_skip(r, failed ? arg.done : r->bytes, NULL);
+		skip = arg.done || !skip ? PAGE : skip * 2;
+		if (failed)
+			ret = ranges_skip(r, skip, p->m);
+	}
+	return ret;
+}
+
+static int putting_write(struct putting *p)
+{
+	struct ranges *r = &p->write;
 	struct ckpt_pages arg = {
-		.mm_id = (__u32)p->m->map.pid, .nr_iov = p->nr, .iov = (uintptr_t)p->iov,
+		.mm_id = (__u32)p->m->map.pid, .nr_iov = r->nr, .iov = (uintptr_t)r->iov,
 		.buf = (uintptr_t)p->data,
 	};
-	int ret;
+	int ret = r->nr ? kdev_pages_write(p->m->dev, &arg) : 0;
 
-	if (p->in_l0)
-		return putting_copy(p);
-	ret = p->nr ? kdev_pages_write(p->m->dev, &arg) : 0;
 	if (ret)
 		return error_fail(p->m->error, ret, "cannot fill the memory of process %d: %s",
 				  p->m->map.pid, strerror(-ret));
-	p->m->put += p->bytes;
-	p->data += p->bytes;
-	p->bytes = 0;
-	p->nr = 0;
+	p->m->put += r->bytes;
+	p->data += r->bytes;
+	r->bytes = 0;
+	r->nr = 0;
 	return 0;
 }
 
@@ -386,32 +418,36 @@ static int restore_memory_differs(enum keep_what what, uint64_t start, uint64_t 
 
 	if (what == KEEP_DROP)
 		return drop_range(p->m, start, end);
-	if (!p->data && !p->in_l0)
+	if (what == KEEP_COPY) {
+		ranges_add(&p->copy, start, end);
+		return p->copy.nr == PUT_RANGES ? putting_copy(p) : 0;
+	}
+	if (!p->data)
 		return write_range(p->m, start, end);
-	p->iov[p->nr++] = (struct ckpt_iovec){ .addr = start, .len = end - start };
-	p->bytes += end - start;
-	return p->nr == PUT_RANGES ? putting_flush(p) : 0;
+	ranges_add(&p->write, start, end);
+	return p->write.nr == PUT_RANGES ? putting_write(p) : 0;
 }
 
 static int fill_kept(struct restore_memory *m, const struct state_mm *mm,
 		     const struct keep_map *kept)
 {
-	struct putting p = { .m = m, .data = kept->data };
+	struct putting *p = calloc(1, sizeof(*p));
 	int ret = 0;
 
-	for (unsigned int i = 0; !ret && i < mm->nr_vmas; i++) {
-		bool in_l0 = rollback_keep_in_l0(kept, &mm->vmas[i]);
-
-		if (!rollback_keep_has_pages(&mm->vmas[i]))
-			continue;
-		if (in_l0 != p.in_l0)
-			ret = putting_flush(&p);
-		p.in_l0 = in_l0;
-		if (!ret)
+	if (!p)
+		return error_fail(m->error, -ENOMEM, "out of memory");
+	p->m = m;
+	p->data = kept->data;
+	for (unsigned int i = 0; !ret && i < mm->nr_vmas; i++)
+		if (rollback_keep_has_pages(&mm->vmas[i]))
 			ret = rollback_keep_walk(kept, m->reader, &mm->vmas[i],
-						 restore_memory_differs, &p);
-	}
-	return ret ? ret : putting_flush(&p);
+						 restore_memory_differs, p);
+	if (!ret)
+		ret = putting_copy(p);
+	if (!ret)
+		ret = putting_write(p);
+	free(p);
+	return ret;
 }
 
 int restore_memory_fill(struct restore_memory *m, const struct state_mm *mm,

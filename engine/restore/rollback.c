@@ -34,6 +34,7 @@
 #include "engine/restore/restore_image.h"
 #include "engine/restore/rollback_compare.h"
 #include "engine/restore/rollback_keep.h"
+#include "engine/restore/rollback_l0.h"
 
 #define FREEZE_TIMEOUT_MS	10000
 #define EXTERNALS_MAX		8
@@ -236,8 +237,11 @@ static int rollback_look(struct rollback *r)
 	ret = rollback_externals(r);
 	if (ret || r->why[0] || r->options->reread)
 		return ret;
-	return rollback_keep_look(r->image.state, now, r->image.reader, r->cap.dev, &r->keep,
-				  r->error);
+	ret = rollback_keep_look(r->image.state, now, r->image.reader, r->cap.dev, &r->keep,
+				 r->error);
+	if (!ret)
+		rollback_l0_look(&r->keep, r->image.state, r->image.reader, r->cap.dev);
+	return ret;
 }
 
 /* ---------------------------------------------------------------- builder */

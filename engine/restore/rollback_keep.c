@@ -103,38 +103,44 @@ bool rollback_keep_fits(const struct state_mm *image, const struct state_mm *now
 	return image->nr_vmas;
 }
 
+bool rollback_keep_can(const struct state_mm *image, uint64_t image_ns)
+{
+	return rollback_keep_fits(image, image, image_ns);
+}
+
 /* ------------------------------------------------------------------- pages */
 
-static int add_run(struct keep_map *map, const struct ckpt_page_run *run)
+int rollback_keep_add(struct keep_run **runs, unsigned int *nr, unsigned int *room,
+		      const struct ckpt_page_run *run)
 {
 	uint64_t end = run->start + run->nr_pages * PAGE;
 	bool clean = run->flags & CKPT_RUN_CLEAN;
-	struct keep_run *last = map->nr ? &map->runs[map->nr - 1] : NULL;
+	struct keep_run *last = *nr ? &(*runs)[*nr - 1] : NULL;
 
 	if (last && last->end == run->start && last->clean == clean) {
 		last->end = end;
 		return 0;
 	}
-	if (map->nr == map->room) {
-		unsigned int room = map->room ? map->room * 2 : 64;
-		struct keep_run *more = realloc(map->runs, room * sizeof(*more));
+	if (*nr == *room) {
+		unsigned int want = *room ? *room * 2 : 64;
+		struct keep_run *more = realloc(*runs, want * sizeof(*more));
 
 		if (!more)
 			return -ENOMEM;
-		map->runs = more;
-		map->room = room;
+		*runs = more;
+		*room = want;
 	}
-	map->runs[map->nr++] = (struct keep_run){ run->start, end, clean };
+	(*runs)[(*nr)++] = (struct keep_run){ run->start, end, clean };
 	return 0;
 }
 
 /*
  * Read which pages the map has. 1: the kernel tells since which snapshot, and it is @image_id's;
- * *@ret_token is that snapshot's.
+ * @map->token is that snapshot's.
  */
 static int look_at_pages(struct keep_map *map, const struct state_mm *now, uint64_t image_id,
 			 const struct image_reader *reader, struct kdev *dev,
-			 struct ckpt_page_run *runs, uint64_t *ret_token)
+			 struct ckpt_page_run *runs)
 {
 	struct ckpt_pagemap arg = {
 		.flags = CKPT_PAGES_LIVE, .mm_id = now->rec->mm_id,
@@ -151,21 +157,12 @@ static int look_at_pages(struct keep_map *map, const struct state_mm *now, uint6
 		if (!ret && (!arg.base || image_tracked(reader, arg.base) != image_id))
 			return 0;
 		for (unsigned int i = 0; !ret && i < arg.nr_runs; i++)
-			ret = add_run(map, &runs[i]);
+			ret = rollback_keep_add(&map->runs, &map->nr, &map->room, &runs[i]);
 		if (!ret && arg.start <= from)
 			ret = -EIO;
 	}
-	*ret_token = arg.base;
+	map->token = arg.base;
 	return ret ? ret : 1;
-}
-
-/* Has the kernel kept that snapshot? Without it, pages are read from the image. */
-static bool find_snapshot(const struct state_mm *now, uint64_t token, struct kdev *dev)
-{
-	struct ckpt_l0_find find = { .mm_id = now->rec->mm_id };
-
-	return dev->info.features & CKPT_FEAT_L0 && !kdev_l0_find(dev, &find) &&
-	       find.token == token;
 }
 
 static int look_at_map(struct rollback_keep *keep, unsigned int index, const struct state *image,
@@ -175,16 +172,14 @@ static int look_at_map(struct rollback_keep *keep, unsigned int index, const str
 	const struct state_mm *mm = &image->mms[index];
 	const struct state_proc *owner = state_proc_find(now, mm->owner->rec->pid);
 	struct keep_map *map = &keep->maps[index];
-	uint64_t token;
 	int ret;
 
 	if (!owner || !owner->mm || maps_locked_file(now, owner->mm) ||
 	    !rollback_keep_fits(mm, owner->mm, image->system->realtime_ns))
 		return 0;
-	ret = look_at_pages(map, owner->mm, mm->rec->mm_id, reader, dev, runs, &token);
+	ret = look_at_pages(map, owner->mm, mm->rec->mm_id, reader, dev, runs);
 	if (ret <= 0)
 		return ret;
-	map->l0 = find_snapshot(owner->mm, token, dev);
 	map->now_id = owner->mm->rec->mm_id;
 	return 0;
 }
@@ -264,8 +259,10 @@ int rollback_keep_look(const struct state *image, const struct state *now,
 
 void rollback_keep_done(struct rollback_keep *keep)
 {
-	for (unsigned int i = 0; i < keep->nr_maps; i++)
+	for (unsigned int i = 0; i < keep->nr_maps; i++) {
 		free(keep->maps[i].runs);
+		free(keep->maps[i].l0_runs);
+	}
 	free(keep->maps);
 	free(keep->data);
 	memset(keep, 0, sizeof(*keep));
@@ -368,10 +365,61 @@ bool rollback_keep_has_pages(const struct state_vma *vma)
 	return vma->rec->kind == CKPT_VMA_ANON || vma->rec->kind == CKPT_VMA_FILE_PRIVATE;
 }
 
-bool rollback_keep_in_l0(const struct keep_map *map, const struct state_vma *vma)
+static bool in_l0(const struct keep_map *map, const struct state_vma *vma)
 {
 	return map->l0 && !(vma->rec->flags & (CKPT_VM_DONTCOPY | CKPT_VM_WIPEONFORK |
 					   CKPT_VM_LIVE));
+}
+
+/* Tells apart the pages to write that the kernel's snapshot has, and those that it lacks. */
+struct splitting {
+	const struct keep_map *map;
+	unsigned int at;	/* runs of L0 before this one are behind the walk */
+	keep_fn fn;
+	void *arg;
+};
+
+static int splitting_add(enum keep_what what, uint64_t start, uint64_t end, void *arg)
+{
+	struct splitting *s = arg;
+	const struct keep_map *map = s->map;
+	int ret = 0;
+
+	if (what != KEEP_WRITE)
+		return s->fn(what, start, end, s->arg);
+	while (start < end && !ret) {
+		const struct keep_run *r;
+		uint64_t stop = end;
+		bool has;
+
+		while (s->at < map->nr_l0 && map->l0_runs[s->at].end <= start)
+			s->at++;
+		r = s->at < map->nr_l0 ? &map->l0_runs[s->at] : NULL;
+		has = r && r->start <= start;
+		if (has && r->end < stop)
+			stop = r->end;
+		else if (r && !has && r->start < stop)
+			stop = r->start;
+		ret = s->fn(has ? KEEP_COPY : KEEP_WRITE, start, stop, s->arg);
+		start = stop;
+	}
+	return ret;
+}
+
+/* The first run of L0 that ends after @addr. */
+static unsigned int splitting_first(const struct keep_map *map, uint64_t addr)
+{
+	unsigned int low = 0, high = map->nr_l0;
+
+	while (low < high) {
+		unsigned int middle = low + (high - low) / 2;
+
+		if (map->l0_runs[middle].end <= addr)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
 }
 
 struct pieces {
@@ -418,9 +466,15 @@ static int pieces_load(struct pieces *p, struct image_reader *reader, const stru
 int rollback_keep_walk(const struct keep_map *map, struct image_reader *reader,
 		       const struct state_vma *vma, keep_fn fn, void *arg)
 {
+	struct splitting split = { .map = map, .fn = fn, .arg = arg };
 	struct pieces p = { 0 };
 	int ret = pieces_load(&p, reader, vma);
 
+	if (in_l0(map, vma)) {
+		split.at = splitting_first(map, vma->rec->start);
+		fn = splitting_add;
+		arg = &split;
+	}
 	if (!ret)
 		ret = rollback_keep_diff(map, p.pieces, p.nr, vma->rec->start, vma->rec->end,
 					 vma->rec->kind == CKPT_VMA_FILE_PRIVATE, fn, arg);
@@ -460,8 +514,7 @@ static int reading_maps(struct reading *r, struct rollback_keep *keep, const str
 		r->mm_id = mm->rec->mm_id;
 		keep->maps[i].data = r->to;
 		for (unsigned int k = 0; !ret && k < mm->nr_vmas; k++)
-			if (rollback_keep_has_pages(&mm->vmas[k]) &&
-			    !rollback_keep_in_l0(&keep->maps[i], &mm->vmas[k]))
+			if (rollback_keep_has_pages(&mm->vmas[k]))
 				ret = rollback_keep_walk(&keep->maps[i], r->reader, &mm->vmas[k],
 							 reading_page, r);
 	}

@@ -23,17 +23,20 @@
 /* Pages that the map has now, ascending; runs that touch differ. */
 struct keep_run {
 	uint64_t start, end;
-	bool clean;		/* not written since the image */
+	bool clean;		/* not written since the image; of pages of L0: no meaning */
 };
 
 /* One map of the image. */
 struct keep_map {
 	uint32_t now_id;	/* its mm_id in the frozen tree; 0: its memory does not stay */
-	bool l0;		/* the kernel has the image's snapshot, and holds it for us */
+	uint64_t token;		/* of the snapshot that its clean pages are as in */
 	struct keep_run *runs;	/* owned */
 	unsigned int nr, room;
-	const char *data;	/* of pages to write but those of L0, in the order of
-				   rollback_keep_walk(); NULL: they were not read */
+	bool l0;		/* the kernel holds that snapshot for us: rollback_l0.h */
+	struct keep_run *l0_runs;	/* pages that the snapshot has, as @runs; owned */
+	unsigned int nr_l0, room_l0;
+	const char *data;	/* of pages to write, in the order of rollback_keep_walk(); NULL:
+				   they were not read */
 };
 
 struct rollback_keep {
@@ -63,6 +66,8 @@ void rollback_keep_done(struct rollback_keep *keep);
  */
 bool rollback_keep_fits(const struct state_mm *image, const struct state_mm *now,
 			uint64_t image_ns);
+/* Can a map of an image stay at all, if nothing is changed until the rollback? */
+bool rollback_keep_can(const struct state_mm *image, uint64_t image_ns);
 
 /* A page in the image, and the answer. */
 enum keep_page {
@@ -73,6 +78,7 @@ enum keep_page {
 
 enum keep_what {
 	KEEP_WRITE,		/* write the image's content */
+	KEEP_COPY,		/* the same; the kernel's snapshot has the page */
 	KEEP_DROP,		/* the page is not in the image: an untouched one reads right */
 };
 
@@ -87,7 +93,8 @@ typedef int (*keep_fn)(enum keep_what what, uint64_t start, uint64_t end, void *
  * rollback_keep_diff() - what makes [start, end) of a map that stays that of the image
  * @pieces: what the image has there, ascending, @nr of them
  * @zeros: pages of zeros have to be written: untouched pages read as a file
- * @fn: called in address order; a return other than 0 ends the walk and is returned
+ * @fn: called in address order; a return other than 0 ends the walk and is returned. KEEP_COPY does
+ *	not occur here
  */
 int rollback_keep_diff(const struct keep_map *map, const struct keep_piece *pieces,
 		       unsigned int nr, uint64_t start, uint64_t end, bool zeros, keep_fn fn,
@@ -96,21 +103,22 @@ int rollback_keep_diff(const struct keep_map *map, const struct keep_piece *piec
 /* Has the image pages of mappings of this kind? */
 bool rollback_keep_has_pages(const struct state_vma *vma);
 
-/*
- * Do the pages of this mapping, of a map that stays, come from the kernel's snapshot? It has none
- * of mappings that a fork does not copy.
- */
-bool rollback_keep_in_l0(const struct keep_map *map, const struct state_vma *vma);
+/* Add pages, in ascending order, to an array of runs that grows. -ENOMEM, or 0. */
+int rollback_keep_add(struct keep_run **runs, unsigned int *nr, unsigned int *room,
+		      const struct ckpt_page_run *run);
 
-/* The same for a mapping of a map that stays, with what the image has there. */
+/*
+ * As rollback_keep_diff(), for a mapping of a map that stays, with what the image has there. Pages
+ * that the kernel's snapshot has are copied; it has none of mappings that a fork does not copy.
+ */
 int rollback_keep_walk(const struct keep_map *map, struct image_reader *reader,
 		       const struct state_vma *vma, keep_fn fn, void *arg);
 
 /**
  * rollback_keep_read() - read all that a rollback will read of its image, when all maps stay
  *
- * Pages of L0 are not read. Others stay in memory until rollback_keep_done(); contents of files are
- * only checked.
+ * Pages that L0 has are not read. Others stay in memory until rollback_keep_done(); contents of
+ * files are only checked.
  *
  * Return: 1; 0: a map does not stay, or it is so much that all of the image is better read while
  * the tree runs; negative errno: the image is damaged, image_reader_error() says where.

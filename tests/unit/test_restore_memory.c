@@ -47,6 +47,7 @@ struct fake {
 	unsigned int copies;
 	unsigned int all;		/* pages of the image, of all maps */
 	uint64_t kept;			/* pages that the kernel's snapshot has, of all copies */
+	uint64_t lacks;			/* a page that it has not */
 };
 
 static struct fake *kernel;
@@ -134,7 +135,7 @@ static int fake_copy(struct ckpt_l0_copy *arg)
 		for (uint64_t at = 0; at < iov[i].len; at += PAGE, arg->done += PAGE) {
 			struct page *page = page_at(arg->pid, iov[i].addr + at);
 
-			if (!kernel->kept)
+			if (!kernel->kept || iov[i].addr + at == kernel->lacks)
 				return -ENODATA;
 			kernel->kept--;
 			put_cell(page);
@@ -509,15 +510,29 @@ static void test_damage(void **arg)
 	free_kernel();
 }
 
+/* Put pages into the image: all of the first mappings, or each @step-th one. */
+static void add_pages(int step)
+{
+	new_kernel();
+	for (int m = 0; m < MAPS; m++)
+		for (int k = 0; k < end_of(m, 0); k += step) {
+			kernel->pages[m][0][k].in_image = true;
+			kernel->pages[m][0][k].seed = (uint64_t)(m * PAGES + k) + 1;
+			kernel->all++;
+		}
+}
+
 /*
  * A rollback copies what was written, here all pages or every second one, from the kernel's
- * snapshot, and reads from the image what the kernel does not have.
+ * snapshot, and reads from the image what the kernel does not have: the fewer calls succeed, the
+ * more at once.
  */
 static void test_copied(void **arg)
 {
 	static const uint64_t kept[] = { 0, 1, 7, PAGES, 2 * PAGES + 3, MAPS * PAGES };
 	const struct scratch *s = *arg;
-	struct keep_map none = { .now_id = 1, .l0 = true };
+	struct keep_run all = { 0, 2 * OTHER, false };
+	struct keep_map none = { .now_id = 1, .l0 = true, .l0_runs = &all, .nr_l0 = 1 };
 
 	for (unsigned int i = 0; i < 2 * sizeof(kept) / sizeof(kept[0]); i++) {
 		struct ckpt_error why = { 0 };
@@ -526,19 +541,38 @@ static void test_copied(void **arg)
 
 		snprintf(name, sizeof(name), "copied-%u", i);
 		dir = scratch_path(s, name);
-		new_kernel();
-		for (int m = 0; m < MAPS; m++)
-			for (int k = 0; k < end_of(m, 0); k += 1 + (int)i % 2) {
-				kernel->pages[m][0][k].in_image = true;
-				kernel->pages[m][0][k].seed = (uint64_t)(m * PAGES + k) + 1;
-				kernel->all++;
-			}
+		add_pages(1 + (int)i % 2);
 		store(s, dir);
 		kernel->kept = kept[i / 2];
 		if (try_fill_kept(s, dir, &none, &why))
 			fail_msg("%s", why.text);
-		assert_in_range(kernel->copies, MAPS, 2 * MAPS);
+		assert_in_range(kernel->copies, MAPS, 12 * MAPS);
 		assert_int_equal(!kernel->writes, kernel->all <= kept[i / 2]);
+		check_and_free();
+	}
+}
+
+/* Pages that the snapshot lacks are not asked for; one that it then has not costs one page. */
+static void test_copied_in_part(void **arg)
+{
+	const struct scratch *s = *arg;
+	const char *dir = scratch_path(s, "copied-in-part");
+	struct keep_run some[] = {
+		{ BASE, BASE + 100 * PAGE, false }, { BASE + 200 * PAGE, BASE + 300 * PAGE, false },
+	};
+	struct keep_map none = { .now_id = 1, .l0 = true, .l0_runs = some, .nr_l0 = 2 };
+	struct ckpt_error why = { 0 };
+
+	for (unsigned int lacks = 0; lacks < 2; lacks++) {
+		add_pages(1);
+		if (!lacks)
+			store(s, dir);
+		kernel->kept = 1000000;
+		kernel->lacks = lacks ? BASE + 50 * PAGE : 0;
+		if (try_fill_kept(s, dir, &none, &why))
+			fail_msg("%s", why.text);
+		assert_int_equal(kernel->copies, MAPS * (1 + lacks));
+		assert_int_equal(1000000 - kernel->kept, MAPS * (200 - lacks));
 		check_and_free();
 	}
 }
@@ -548,7 +582,8 @@ static void test_copy_fails(void **arg)
 {
 	const struct scratch *s = *arg;
 	const char *dir = scratch_path(s, "copy-fails");
-	struct keep_map none = { .now_id = 1, .l0 = true };
+	struct keep_run all = { 0, 2 * OTHER, false };
+	struct keep_map none = { .now_id = 1, .l0 = true, .l0_runs = &all, .nr_l0 = 1 };
 	struct ckpt_error why = { 0 };
 
 	make_alone(s, dir);
@@ -569,6 +604,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_failure, scratch_setup, scratch_teardown),
 		cmocka_unit_test_setup_teardown(test_damage, scratch_setup, scratch_teardown),
 		cmocka_unit_test_setup_teardown(test_copied, scratch_setup, scratch_teardown),
+		cmocka_unit_test_setup_teardown(test_copied_in_part, scratch_setup,
+						scratch_teardown),
 		cmocka_unit_test_setup_teardown(test_copy_fails, scratch_setup, scratch_teardown),
 	};
 
