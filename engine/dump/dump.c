@@ -235,18 +235,36 @@ static uint64_t dump_lap(uint64_t *began)
 	return took;
 }
 
+/* Hand the snapshots that a rollback can use to the holder. False: it keeps none. */
+static bool dump_keep(struct dump *d)
+{
+	const struct dump_options *o = d->options;
+	const struct state *state = d->cap.state;
+	struct ckpt_l0_keep keep = { .fd = o->holder, .max_bytes = o->holder_max };
+	uint32_t *ids = calloc(state->nr_mms + 1, sizeof(*ids));
+	bool kept = false;
+
+	for (unsigned int i = 0; ids && i < state->nr_mms; i++)
+		if (!o->holder_wants ||
+		    o->holder_wants(&state->mms[i], state->system->realtime_ns))
+			ids[keep.nr_take++] = state->mms[i].rec->mm_id;
+	keep.take = (uintptr_t)ids;
+	if (keep.nr_take)
+		kept = !kdev_l0_keep(d->cap.dev, &keep) && keep.nr_mm;
+	free(ids);
+	return kept;
+}
+
 /*
  * The snapshots were read: hand them over, or drop them early; release does that as well. A holder
  * that does not get them is no failure.
  */
 static void dump_drop(struct dump *d)
 {
-	const struct dump_options *o = d->options;
-	struct ckpt_l0_keep keep = { .fd = o->holder, .max_bytes = o->holder_max };
 	struct ckpt_drop drop = { 0 };
 
-	if (o->holder && d->cap.dev->info.features & CKPT_FEAT_L0)
-		d->stats.l0 = !kdev_l0_keep(d->cap.dev, &keep) && keep.nr_mm;
+	if (d->options->holder && d->cap.dev->info.features & CKPT_FEAT_L0)
+		d->stats.l0 = dump_keep(d);
 	if (!d->stats.l0)
 		kdev_drop(d->cap.dev, &drop);
 }

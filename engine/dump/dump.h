@@ -15,6 +15,7 @@
 
 struct image_key;
 struct sock_link;
+struct state_mm;
 
 #define DUMP_FILES_MAX	(1ULL << 30)	/* default of files_max */
 #define DUMP_FILES_TOLD	16		/* files that struct dump_files_told names */
@@ -102,6 +103,8 @@ struct dump_options {
 	 */
 	int holder;
 	uint64_t holder_max;	/* bytes that they may hold alone */
+	/* Can a rollback use that map's snapshot? @image_ns: when it was taken; NULL: it can */
+	bool (*holder_wants)(const struct state_mm *mm, uint64_t image_ns);
 	bool verify_base;	/* compare the unwritten pages with @base; fail if one differs */
 	/*
 	 * Compare one in so many stretches of unwritten pages with @base, and tell which differ;

@@ -24,6 +24,7 @@
 #include "image/key.h"
 #include "engine/core/sock_rules.h"
 #include "engine/dump/dump.h"
+#include "engine/restore/rollback_keep.h"
 #include "base/outcome.h"
 
 /* With less free space no image fits at all; its real size is known only later. */
@@ -378,6 +379,7 @@ json_t *op_dump(const struct op_env *env, json_t *json)
 	o->writes_tag = env->writes_tag;
 	o->holder = env->holder;
 	o->holder_max = env->holder_max;
+	o->holder_wants = rollback_keep_can;
 	o->note = env->note;
 	o->record = env->record;
 	outcome = op_dump_run(o);
