@@ -18,6 +18,7 @@
 
 #include "supervisor/job/coord_record.h"
 #include "supervisor/job/job_events.h"
+#include "supervisor/job/job_l0.h"
 #include "supervisor/job/jobs.h"
 #include "supervisor/job/rank_record.h"
 #include "supervisor/catalog/listing.h"
@@ -164,6 +165,21 @@ static void log_outcome(const struct log *log, const struct pruner_run *run, con
 		log_entry(log, entry);
 }
 
+/* Snapshots of generations that are gone now are of no use. */
+static void pruner_check_l0(const struct pruner_run *run)
+{
+	const json_t *target;
+	size_t i;
+
+	json_array_foreach(run->targets, i, target) {
+		struct job *job = jobs_lookup(run->pruner->jobs,
+					      json_integer_value(json_object_get(target, "job")));
+
+		if (job)
+			job_l0_check(job->l0);
+	}
+}
+
 static void pruner_on_progress(json_t *progress, void *arg)
 {
 }
@@ -184,6 +200,7 @@ static void pruner_on_outcome(json_t *outcome, void *arg)
 
 	json_decref(no);
 	log_outcome(&pruner->common->log, run, outcome);
+	pruner_check_l0(run);
 	pruner_run_free(run);
 	if (request)
 		request_answer(request, outcome);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "supervisor/catalog/trust.h"
+#include "supervisor/job/job_l0.h"
 
 #define OFF	"off"
 
@@ -43,6 +44,7 @@ static void scrub_mark(const struct job *job, int64_t generation, const json_t *
 		log_error(&common->log,
 			  "job %lld: that generation %lld is suspect cannot be written down: %s",
 			  (long long)job->id, (long long)generation, error.text);
+	job_l0_check(job->l0);
 }
 
 static void scrub_log(const struct job *job, int64_t generation, const json_t *found)

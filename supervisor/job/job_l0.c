@@ -3,7 +3,8 @@
  * The snapshot of a job's last generation in the kernel; see job_l0.h.
  *
  * Owns the holder's context. The kernel counts and watches by itself; ckptd only hears that the
- * snapshot was given up, says why in the log, and closes the context.
+ * snapshot was given up, says why in the log, and closes the context. By itself ckptd gives up what
+ * belongs to a generation that no rollback goes to.
  */
 #include "supervisor/job/job_l0.h"
 
@@ -13,6 +14,8 @@
 
 #include "base/reactor.h"
 #include "engine/core/kdev.h"
+#include "supervisor/catalog/catalog.h"
+#include "supervisor/catalog/trust.h"
 #include "supervisor/storage/common.h"
 
 struct job_l0 {
@@ -21,6 +24,7 @@ struct job_l0 {
 	struct kdev *holder;		/* NULL: given up */
 	struct reactor_source *source;
 	struct ckpt_l0_state state;	/* as last heard */
+	bool useless;			/* given up by job_l0_check() */
 };
 
 static const char *l0_why(uint32_t why)
@@ -115,10 +119,29 @@ void job_l0_destroy(struct job_l0 *l0)
 	free(l0);
 }
 
+void job_l0_check(struct job_l0 *l0)
+{
+	const struct catalog *catalog = l0 ? &l0->common->catalog : NULL;
+	enum trust trust;
+
+	if (!l0 || !l0->holder)
+		return;
+	if (catalog_has(catalog, l0->job, l0->generation)) {
+		trust = trust_get(catalog, l0->job, l0->generation, NULL);
+		if (!trust_is_doubted(trust) && trust != TRUST_REPAIRED)
+			return;
+	}
+	l0_close(l0);
+	l0->useless = true;
+}
+
 json_t *job_l0_describe(const struct job_l0 *l0)
 {
 	if (!l0)
 		return NULL;
+	if (l0->useless)
+		return json_pack("{s:I, s:s}", "generation", (json_int_t)l0->generation,
+				 "given_up", "the generation was removed, or is in doubt");
 	if (!l0->holder || l0->state.why != CKPT_L0_KEPT)
 		return json_pack("{s:I, s:s}", "generation", (json_int_t)l0->generation,
 				 "given_up", l0_why(l0->state.why));

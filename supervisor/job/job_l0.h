@@ -27,6 +27,12 @@ struct job_l0 *job_l0_create(struct common *common, int64_t job, int64_t generat
 /* Give the snapshot up. */
 void job_l0_destroy(struct job_l0 *l0);
 
+/*
+ * Give the snapshot up if no rollback will go to its generation: that was removed, is in doubt, or
+ * was replaced. To be called when one of these may have happened.
+ */
+void job_l0_check(struct job_l0 *l0);
+
 /* Ask the kernel, in the event loop: a worker does not have the context. */
 void job_l0_refresh(struct job_l0 *l0);
 /*

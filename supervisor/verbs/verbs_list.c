@@ -18,6 +18,7 @@
 #include "supervisor/job/jobs_read.h"
 #include "supervisor/auto/pruner.h"
 #include "supervisor/job/job_events.h"
+#include "supervisor/job/job_l0.h"
 #include "supervisor/auto/services.h"
 #include "supervisor/storage/levels_remove.h"
 #include "supervisor/storage/levels_report.h"
@@ -358,6 +359,7 @@ static void on_rm(json_t *outcome, void *arg)
 	rm->job->busy = NULL;
 	verb_list_note_number(rm, outcome);
 	tombstone_note_end(&rm->note, rm->job, outcome);
+	job_l0_check(rm->job->l0);
 	flusher_changed(rm->request->services->flusher, rm->label);
 	flusher_release(rm->request->services->flusher);
 	if (outcome_is_ok(outcome) && !rm->request->common->config.image_dir_shared)

@@ -19,6 +19,7 @@
 #include "image/reader.h"
 #include "supervisor/catalog/trust.h"
 #include "supervisor/control/worker.h"
+#include "supervisor/job/job_l0.h"
 
 struct replica {
 	struct request *request;
@@ -135,6 +136,7 @@ static json_t *replica_settle(struct replica *r)
 	else if (!err)
 		err = trust_set(&common->catalog, r->to.job, r->to.generation, TRUST_REPAIRED,
 				NULL, common->config.node, &error);
+	job_l0_check(r->job->l0);
 	return err ? outcome_error(err, "%s", error.text) : NULL;
 }
 

@@ -17,6 +17,7 @@
 #include "mpi-glue/own_table.h"
 #include "supervisor/catalog/trust.h"
 #include "supervisor/control/worker.h"
+#include "supervisor/job/job_l0.h"
 #include "supervisor/vote/compare.h"
 
 struct vote {
@@ -130,6 +131,7 @@ static void vote_mark(const struct vote *v, const json_t *result)
 	json_int_t minority = json_integer_value(json_object_get(result, "minority"));
 	struct ckpt_error error = {};
 	enum trust trust;
+	struct job *job;
 
 	if (!strcmp(outcome ?: "", tally_name(TALLY_UNSURE)))
 		return;		/* nothing is known of them */
@@ -146,6 +148,9 @@ static void vote_mark(const struct vote *v, const json_t *result)
 				  error.text);
 		log_info(&common->log, "job %lld: generation %lld is %s", (long long)m->job,
 			 (long long)m->generation, trust_name(trust));
+		job = jobs_lookup(v->request->jobs, m->job);
+		if (job)
+			job_l0_check(job->l0);
 	}
 }
 
