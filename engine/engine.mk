@@ -56,6 +56,8 @@ $(call unit_test,tests/unit/test_rollback_compare,tests/unit/test_rollback_compa
 	tests/unit/stream.c,$(ENGINE_LIBS))
 $(call unit_test,tests/unit/test_rollback_keep,tests/unit/test_rollback_keep.c \
 	tests/unit/stream.c,$(ENGINE_LIBS))
+$(call unit_test,tests/unit/test_rollback_l0,tests/unit/test_rollback_l0.c \
+	tests/unit/stream.c tests/unit/image_fixture.c,$(ENGINE_LIBS))
 $(call unit_test,tests/unit/test_asker,tests/unit/test_asker.c tests/unit/stream.c,\
 	$(ENGINE_LIBS))
 $(call unit_test,tests/unit/test_cpu,tests/unit/test_cpu.c,$(ENGINE_LIBS))

@@ -377,14 +377,19 @@ static bool ckpt_l0_forget_next(unsigned long need, const void **last, bool *is_
 	return forgot;
 }
 
-bool ckpt_l0_forget_others(unsigned long need)
+bool ckpt_l0_forget_others(struct task_struct *task, unsigned long need)
 {
 	unsigned int left = READ_ONCE(ckpt_l0_nr);
 	const void *last = &ckpt_l0_all;	/* no cgroup */
-	bool is_short = false, any = false;
+	bool is_short = false, any = false, enough = false;
+	unsigned long room, reserve;
 
-	for (; left; left--) {
-		any |= ckpt_l0_forget_next(need, &last, &is_short);
+	for (; left && !enough; left--) {
+		if (ckpt_l0_forget_next(need, &last, &is_short)) {
+			any = true;
+			room = ckpt_watch_room(task, false, &reserve);
+			enough = room > need + reserve;
+		}
 		cond_resched();
 	}
 	return any;

@@ -38,9 +38,10 @@ bool ckpt_l0_forget(struct mm_struct *mm, bool wait);
 bool ckpt_l0_forget_tree(struct ckpt_objects *objs);
 /*
  * Free the snapshots of other trees, too, as far as these have no room for @need pages either: some
- * cgroup above them, or the machine, is as short of memory. Returns whether there was one.
+ * cgroup above them, or the machine, is as short of memory. Ends when @task has room. Returns
+ * whether there was one.
  */
-bool ckpt_l0_forget_others(unsigned long need);
+bool ckpt_l0_forget_others(struct task_struct *task, unsigned long need);
 /* Has the holder given its snapshots up? */
 bool ckpt_l0_is_over(struct ckpt_ctx *ctx);
 /* The file of a holder is closed: its snapshots are freed, behind the caller's back. */

@@ -39,7 +39,7 @@ bool ckpt_snapshot_make_room(struct ckpt_capture *cap, struct ckpt_object *obj,
 	if (any)
 		room = ckpt_watch_room(obj->task, true, &reserve);
 	if (room <= need + reserve)
-		any |= ckpt_l0_forget_others(need);
+		any |= ckpt_l0_forget_others(obj->task, need);
 	return any;
 }
 
