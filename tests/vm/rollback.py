@@ -382,6 +382,36 @@ def l0_given_up(node):
 
 
 @test
+def l0_of_no_use(node):
+    """no snapshot is kept of memory that cannot stay, nor of a generation that was removed"""
+    with_l0(node, '256M')
+    ready = f'{node.base}/ready'
+    job = node.run('/usr/bin/python3', '-c', 'import mmap, sys, time\n'
+                   'memory = mmap.mmap(-1, 4096)\n'    # shared and writable
+                   'open(sys.argv[1], "w").close()\n'
+                   'time.sleep(1000)', ready)
+    wait_for('the mapping', 30, lambda: os.path.exists(ready))
+    node.ctl('checkpoint', str(job))
+    equal(node.job(job).get('l0'), None, 'kept of a map that cannot stay')
+    node.ctl('kill', str(job), 'KILL')
+    want = Kept(node, 'undisturbed', stops=()).end()
+    run = Kept(node, 'run', stops=(SAVED, LATER, LAST))
+    run.saved()
+    run.gets_to(LATER)
+    node.ctl('checkpoint', str(run.job))
+    check('bytes' in l0_of(node, run), f'{l0_of(node, run)}')
+    run.go(LATER)
+    run.gets_to(LAST)
+    node.ctl('rm', '--force', f'{run.job}:2')
+    check('removed' in l0_of(node, run).get('given_up', ''), f'{l0_of(node, run)}')
+    done = node.json('rollback', '--in-place', str(run.job))
+    equal((done['generation'], done['bytes_copied']), (1, 0), f'{done}')
+    run.gets_to(LAST)
+    run.go(LAST)
+    equal(run.end(), want, 'output')
+
+
+@test
 def l0_under_pressure(node):
     """when the job's cgroup has no room the snapshot goes, and the job is not killed"""
     group = '/sys/fs/cgroup/l0'
