@@ -8,7 +8,7 @@
  * as the memory watch does, but the less often the more room there is: until the next look all
  * processors together cannot use up the room above the reserve. It counts the pages that a snapshot
  * holds alone at most once a second, and so seldom that counting takes one percent of a processor,
- * but once a minute.
+ * but at least once a minute.
  *
  * Giving up takes snapshots off the table at once. Freeing takes as long as the exit of a process
  * of that size, so the kernel does that later (mmput_async()); neither the job nor whoever closes a

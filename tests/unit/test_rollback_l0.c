@@ -25,7 +25,7 @@ static struct fake {
 	int pagemap;		/* what PAGEMAP returns */
 } kernel;
 
-static int fake_find(const struct ckpt_l0_find *find)
+static int l0_fake_find(const struct ckpt_l0_find *find)
 {
 	kernel.finds++;
 	kernel.fill = find->fill;
@@ -37,7 +37,7 @@ static int fake_find(const struct ckpt_l0_find *find)
 }
 
 /* The snapshot has every page but the first, in two pieces that touch. */
-static int fake_pagemap(struct ckpt_pagemap *map)
+static int l0_fake_pagemap(struct ckpt_pagemap *map)
 {
 	struct ckpt_page_run *runs = (void *)(uintptr_t)map->runs;
 
@@ -50,17 +50,17 @@ static int fake_pagemap(struct ckpt_pagemap *map)
 	return kernel.pagemap;
 }
 
-static int fake_command(struct kdev *dev, unsigned long command, void *arg)
+static int l0_fake_command(struct kdev *dev, unsigned long command, void *arg)
 {
 	(void)dev;
 	if (command == CKPT_IOC_L0_FIND)
-		return fake_find(arg);
-	return command == CKPT_IOC_PAGEMAP ? fake_pagemap(arg) : -ENOTTY;
+		return l0_fake_find(arg);
+	return command == CKPT_IOC_PAGEMAP ? l0_fake_pagemap(arg) : -ENOTTY;
 }
 
-static const struct kdev_ops fake_ops = { .command = fake_command };
+static const struct kdev_ops fake_ops = { .command = l0_fake_command };
 
-static void store(const struct scratch *s, const char *dir)
+static void l0_store(const struct scratch *s, const char *dir)
 {
 	const struct image_options options = { 0 };
 	struct image_writer *writer;
@@ -79,7 +79,7 @@ static void store(const struct scratch *s, const char *dir)
 	image_destroy(img);
 }
 
-static struct state *make_state(struct stream *stream)
+static struct state *l0_make_state(struct stream *stream)
 {
 	struct state_error error;
 	struct state *state = NULL;
@@ -100,7 +100,7 @@ static struct state *make_state(struct stream *stream)
 }
 
 /* The first map was written to in part and lacks the rest; the others have no pages now. */
-static void make_keep(struct rollback_keep *keep, uint32_t stays)
+static void l0_make_keep(struct rollback_keep *keep, uint32_t stays)
 {
 	const struct ckpt_page_run clean = {
 		.start = BASE, .nr_pages = 20, .flags = CKPT_RUN_CLEAN,
@@ -130,18 +130,18 @@ struct wanted {
 	unsigned int finds;
 };
 
-static void try_one(const struct scratch *s, const char *dir, const struct wanted *w)
+static void l0_try(const struct scratch *s, const char *dir, const struct wanted *w)
 {
 	struct image_reader *reader;
 	struct rollback_keep keep;
 	struct ckpt_error error;
 	struct stream stream;
-	struct state *state = make_state(&stream);
+	struct state *state = l0_make_state(&stream);
 
 	kernel = (struct fake){ .room = w->room, .pagemap = w->pagemap };
 	kernel.dev.ops = &fake_ops;
 	kernel.dev.info.features = w->features ? CKPT_FEAT_L0 : 0;
-	make_keep(&keep, w->stays);
+	l0_make_keep(&keep, w->stays);
 	assert_int_equal(image_open(dir, s->key, NULL, &reader, &error), 0);
 	rollback_l0_look(&keep, state, reader, &kernel.dev);
 	for (unsigned int m = 0; m < MAPS; m++) {
@@ -164,7 +164,7 @@ static void try_one(const struct scratch *s, const char *dir, const struct wante
 	stream_done(&stream);
 }
 
-static void test_look(void **arg)
+static void test_l0_look(void **arg)
 {
 	/* absent are 70 pages of the first map, and 100 of each other one */
 	static const struct wanted all[] = {
@@ -180,15 +180,15 @@ static void test_look(void **arg)
 	const struct scratch *s = *arg;
 	const char *dir = scratch_path(s, "image");
 
-	store(s, dir);
+	l0_store(s, dir);
 	for (unsigned int i = 0; i < sizeof(all) / sizeof(all[0]); i++)
-		try_one(s, dir, &all[i]);
+		l0_try(s, dir, &all[i]);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_look, scratch_setup, scratch_teardown),
+		cmocka_unit_test_setup_teardown(test_l0_look, scratch_setup, scratch_teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -21,7 +21,7 @@
  * @fd: a context that has had no command yet; it becomes the holder
  * @nr_mm: number of snapshots that it holds
  * @max_bytes: the most memory that they may hold alone, swap included; counted once a second, or so
- *	seldom that counting takes a hundredth of one processor's time, but once a minute
+ *	seldom that counting takes a hundredth of one processor's time; once a minute at least
  * @take, @nr_take: the maps whose snapshots are wanted, array of __u32; at most CKPT_MAX_THREADS
  *	(/dev/ckpt); none: all maps
  *
