@@ -34,6 +34,11 @@ double device_health_median(double *v, size_t n)
 	return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
 }
 
+static bool device_health_is_like(const struct device_probe *p, const struct device_probe *other)
+{
+	return p->bytes >= other->bytes / 2 && p->bytes <= other->bytes * 2;
+}
+
 /* The rates that @now is compared with. */
 static size_t device_health_rates(const struct device_probe *earlier, size_t n,
 				  const struct device_probe *now, double rates[COMPARED])
@@ -44,7 +49,7 @@ static size_t device_health_rates(const struct device_probe *earlier, size_t n,
 		const struct device_probe *e = &earlier[n];
 
 		if (e->speed != DEVICE_SLOW && e->series == now->series && e->seconds > 0 &&
-		    e->bytes >= now->bytes / 2 && e->bytes <= now->bytes * 2)
+		    device_health_is_like(e, now))
 			rates[k++] = device_probe_rate(e);
 	}
 	return k;
@@ -70,12 +75,63 @@ void device_health_judge(const struct device_probe *earlier, size_t n, enum devi
 	now->speed = rate < part * usual && rate < usual - spread ? DEVICE_SLOW : DEVICE_USUAL;
 }
 
+/* What was usual for the fastest series of those whose probes are like @probe in size. */
+static double device_health_best(const struct device_probe *probes, size_t n,
+				 const struct device_probe *probe)
+{
+	double best = 0;
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		if (device_health_is_like(&probes[i], probe))
+			best = fmax(best, probes[i].usual);
+	}
+	return best;
+}
+
+/*
+ * Whether, since the last probe that was judged, which is before @judged, three of series without
+ * history came in a row that were as fast as what was usual for the fastest series: that probe's
+ * series may have ended, and would judge no more. One series alone may be a slow one by itself, so
+ * that another one that is as fast says little of the device.
+ */
+static bool device_health_others_well(const struct device_probe *probes, size_t judged, size_t n)
+{
+	const struct device_probe *last;
+	size_t i, well = 0;
+	double best;
+
+	if (!judged || n < judged + DEVICE_IN_A_ROW)
+		return false;
+	last = &probes[judged - 1];
+	best = device_health_best(probes, judged, last);
+	for (i = judged; i < n && well < DEVICE_IN_A_ROW; i++) {
+		const struct device_probe *p = &probes[i];
+
+		if (p->series != last->series && device_health_is_like(p, last))
+			well = device_probe_rate(p) < AGAIN_PART * best ? 0 : well + 1;
+	}
+	return well == DEVICE_IN_A_ROW;
+}
+
+/* Number of the first probes up to the last one that was judged. */
+static size_t device_health_judged(const struct device_probe *probes, size_t n)
+{
+	while (n && probes[n - 1].speed == DEVICE_UNJUDGED)
+		n--;
+	return n;
+}
+
 size_t device_health_in_a_row(const struct device_probe *probes, size_t n, enum device_speed speed)
 {
-	size_t k = 0;
+	size_t end = n, judged, k = 0;
 
-	while (n-- && (probes[n].speed == speed || probes[n].speed == DEVICE_UNJUDGED))
-		k += probes[n].speed == speed;
+	while ((judged = device_health_judged(probes, end)) && probes[judged - 1].speed == speed) {
+		if (speed == DEVICE_SLOW && device_health_others_well(probes, judged, end))
+			break;
+		k++;
+		end = judged - 1;
+	}
 	return k;
 }
 
@@ -94,40 +150,16 @@ static bool device_health_others_too(const struct device_probe *probes, size_t n
 	return false;
 }
 
-/*
- * Whether, since the last probe that was judged, three of series without history came in a row that
- * were as fast as what was usual for that one's series: it may have ended, and would judge no more.
- */
-static bool device_health_others_well(const struct device_probe *probes, size_t n)
-{
-	const struct device_probe *last;
-	size_t judged = n, i, well = 0;
-
-	while (judged && probes[judged - 1].speed == DEVICE_UNJUDGED)
-		judged--;
-	if (!judged)
-		return false;
-	last = &probes[judged - 1];
-	for (i = judged; i < n && well < DEVICE_IN_A_ROW; i++) {
-		const struct device_probe *p = &probes[i];
-
-		if (p->series != last->series && p->bytes >= last->bytes / 2 &&
-		    p->bytes <= last->bytes * 2)
-			well = device_probe_rate(p) < AGAIN_PART * last->usual ? 0 : well + 1;
-	}
-	return well == DEVICE_IN_A_ROW;
-}
-
 enum device_state device_health_state(const struct device_probe *probes, size_t n,
 				      enum device_state before)
 {
 	const size_t slow = device_health_in_a_row(probes, n, DEVICE_SLOW);
 	const size_t usual = device_health_in_a_row(probes, n, DEVICE_USUAL);
 
+	if (device_health_others_well(probes, device_health_judged(probes, n), n))
+		return DEVICE_HEALTHY;
 	if (!slow && !usual)
 		return before;
-	if (device_health_others_well(probes, n))
-		return DEVICE_HEALTHY;
 	if (before == DEVICE_DEGRADED)
 		return usual >= DEVICE_IN_A_ROW ? DEVICE_HEALTHY : DEVICE_DEGRADED;
 	if (slow < DEVICE_IN_A_ROW)

@@ -51,7 +51,12 @@ static inline double device_probe_rate(const struct device_probe *probe)
 void device_health_judge(const struct device_probe *earlier, size_t n, enum device_state state,
 			 struct device_probe *now);
 
-/* How many of the newest judged probes, one after the other, have @speed. */
+/*
+ * device_health_in_a_row() - how many of the newest judged probes, one after the other, have @speed
+ *
+ * A row of slow ones ends where other series showed that the device was well, as below: the slow
+ * ones before that say nothing of the device any more.
+ */
 size_t device_health_in_a_row(const struct device_probe *probes, size_t n, enum device_speed speed);
 
 /*
@@ -61,7 +66,7 @@ size_t device_health_in_a_row(const struct device_probe *probes, size_t n, enum 
  *
  * Three slow ones in a row make it degraded, unless other nodes were as slow at one of them. Three
  * usual ones in a row make it healthy, as do three of other series that cannot be judged yet, of
- * like size and as fast as what was usual for the slow one.
+ * like size to the slow one and as fast as what was usual for the fastest series of such a size.
  */
 enum device_state device_health_state(const struct device_probe *probes, size_t n,
 				      enum device_state before);

@@ -43,7 +43,7 @@ static void add_to(struct device *d, int64_t series, double bytes, double rate, 
  * Rates in MB/s, one letter each: '.' usual (100, give or take), 's' slow (50), 'S' slow here and
  * elsewhere, 'x' slow here while others were usual, 'm' 90, 'b' another job's first ones at 20,
  * 'B' another job's at 8, 'h' huge (ten times the bytes, at 20), 'o' a third job's at 100, 'O' its
- * huge ones, 'i' its slow ones.
+ * huge ones, 'i' its slow ones, 'q' a third job's at 20.
  */
 static void letter(struct device *d, char c)
 {
@@ -79,6 +79,9 @@ static void letter(struct device *d, char c)
 		break;
 	case 'i':
 		add_to(d, 3, 64 * MB, 50 * MB, 0);
+		break;
+	case 'q':
+		add_to(d, 3, 64 * MB, 20 * MB, 0);
 		break;
 	case 'h':
 		add_to(d, 1, 640 * MB, 20 * MB, 0);
@@ -123,6 +126,15 @@ static void test_histories(void **state)
 		{ "........sssoooii", "slow ones of theirs", DEVICE_HEALTHY },
 		{ "........sssoooooo", "and it stays so", DEVICE_HEALTHY },
 		{ "........sssooosss", "the first job goes on, slowly", DEVICE_DEGRADED },
+		{ "........sssooos", "once is not enough after that", DEVICE_HEALTHY },
+		{ "........sssooosooos", "nor is once again", DEVICE_HEALTHY },
+		{ "........sssooosooss", "two others between do not end it", DEVICE_DEGRADED },
+		{ "........sssooooooooi", "one slow one of the later job", DEVICE_HEALTHY },
+		{ "........sssooooooooii", "two", DEVICE_HEALTHY },
+		{ "........sssooooooooiii", "three", DEVICE_DEGRADED },
+		{ ".........bbbbbbbbBBBqqq", "as fast as the slower job alone", DEVICE_DEGRADED },
+		{ ".........bbbbbbbbBBBooo", "as fast as the faster job", DEVICE_HEALTHY },
+		{ "bbbbbbbbBBBqqq", "no faster job is known", DEVICE_HEALTHY },
 		{ "........sssoo", "two are too few", DEVICE_DEGRADED },
 		{ "........sssooioo", "never three in a row", DEVICE_DEGRADED },
 		{ "........sssOOOO", "of another size", DEVICE_DEGRADED },
@@ -208,6 +220,29 @@ static void test_nothing_took_no_time(void **state)
 	free(d);
 }
 
+/* What a lift leaves behind, as ckptctl dev list counts it. */
+static void test_row_ends(void **state)
+{
+	struct device *d = calloc(1, sizeof(*d));
+	const char *c;
+
+	for (c = "........sss"; *c; c++)
+		letter(d, *c);
+	assert_int_equal(device_health_in_a_row(d->probes, d->n, DEVICE_SLOW), 3);
+	letter(d, 'o');
+	letter(d, 'o');
+	assert_int_equal(device_health_in_a_row(d->probes, d->n, DEVICE_SLOW), 3);
+	letter(d, 'o');
+	assert_int_equal(device_health_in_a_row(d->probes, d->n, DEVICE_SLOW), 0);
+	assert_int_equal(device_health_in_a_row(d->probes, d->n, DEVICE_USUAL), 0);
+	letter(d, 's');
+	assert_int_equal(device_health_in_a_row(d->probes, d->n, DEVICE_SLOW), 1);
+	letter(d, '.');
+	assert_int_equal(device_health_in_a_row(d->probes, d->n, DEVICE_SLOW), 0);
+	assert_int_equal(device_health_in_a_row(d->probes, d->n, DEVICE_USUAL), 1);
+	free(d);
+}
+
 static void test_names(void **state)
 {
 	assert_string_equal(device_state_name(DEVICE_DEGRADED), "degraded");
@@ -283,7 +318,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_histories), cmocka_unit_test(test_slow_for_ever),
 		cmocka_unit_test(test_unsteady), cmocka_unit_test(test_far_from_unsteady),
-		 cmocka_unit_test(test_nothing_took_no_time),
+		cmocka_unit_test(test_nothing_took_no_time), cmocka_unit_test(test_row_ends),
 		cmocka_unit_test(test_names), cmocka_unit_test(test_how_good),
 	};
 
