@@ -404,6 +404,23 @@ static json_t *device_replay_change(const struct common *common, const struct ju
 			 "would", device_replay_would(common, d->id.level, from, to));
 }
 
+/*
+ * Number of the oldest probes that tell nothing: slow ones from before the history of the others
+ * begins, as those that were between them are removed (device_store.h).
+ */
+static size_t device_replay_first(const struct judged_device *d)
+{
+	size_t i, slow = 0, first = 0;
+
+	for (i = 0; i < d->n; i++)
+		slow += d->probes[i].speed == DEVICE_SLOW;
+	if (d->n - slow < DEVICE_USUAL_KEPT)
+		return 0;
+	while (d->probes[first].speed == DEVICE_SLOW)
+		first++;
+	return first;
+}
+
 json_t *device_replay(const struct common *common, const char *level)
 {
 	struct judging j = { .common = common };
@@ -412,20 +429,21 @@ json_t *device_replay(const struct common *common, const char *level)
 	json_int_t degraded = 0, size;
 	struct ckpt_error error = {};
 	struct judged_device d = {};
-	size_t k;
+	size_t k, first;
 	int err = device_judge_open(common, false, &j.store, &error);
 
 	if (!err && !device_judge_load(&j, level, &d))
 		err = error_set(&error, -ENOENT, "level %.64s has no directory here", level);
-	for (k = 1; !err && k <= d.n; k++) {
+	first = err ? 0 : device_replay_first(&d);
+	for (k = first + 1; !err && k <= d.n; k++) {
 		before = state;
-		state = device_health_state(d.probes, k, before);
+		state = device_health_state(&d.probes[first], k - first, before);
 		degraded += state == DEVICE_DEGRADED;
 		if (state != before)
 			json_array_append_new(changes, device_replay_change(
 				common, &d, &d.probes[k - 1], before, state));
 	}
-	size = (json_int_t)d.n;
+	size = (json_int_t)(d.n - first);
 	free(d.probes);
 	device_store_close(j.store);
 	if (!err)

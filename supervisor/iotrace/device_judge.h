@@ -40,7 +40,8 @@ void device_report_avoid(const struct common *common, struct level_configs *leve
 /*
  * device_replay() - what degraded_devices = avoid would have done, from the recorded history
  *
- * An outcome: {"level", "probes" (generations that are recorded), "degraded" (those of them after
+ * An outcome: {"level", "probes" (generations that are recorded, but for slow ones from before
+ * others of their time were removed), "degraded" (those of them after
  * which the device was degraded), "setting", "changes": [{"job", "generation", "rate", "usual",
  * "peers", "from", "to", "would": text}, ...]}, oldest first. Changes nothing.
  */

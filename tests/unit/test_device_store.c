@@ -5,7 +5,9 @@
  * device is accused; what is avoided then.
  */
 #include <errno.h>
+#include <limits.h>
 #include <setjmp.h>
+#include <sqlite3.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -176,6 +178,17 @@ static void test_damaged(void **state)
 	fclose(f);
 	assert_int_equal(device_store_open(path, true, &store, &error), -EUCLEAN);
 	assert_null(store);
+}
+
+static const char *text_of(sqlite3 *db, const char *sql, char *text, size_t size)
+{
+	sqlite3_stmt *stmt = NULL;
+
+	assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &stmt, NULL), SQLITE_OK);
+	assert_int_equal(sqlite3_step(stmt), SQLITE_ROW);
+	snprintf(text, size, "%s", (const char *)sqlite3_column_text(stmt, 0));
+	sqlite3_finalize(stmt);
+	return text;
 }
 
 /* ------------------------------------------------------------------- judge */
@@ -446,12 +459,43 @@ static void test_replay(void **state)
 	json_decref(outcome);
 }
 
+/* Slow ones that are older than all that is kept of the others say nothing: gaps are between. */
+static void test_replay_of_a_part(void **state)
+{
+	struct device_store *store;
+	struct device_id id = { .level = "a" };
+	json_t *outcome, *result;
+	char fs[NAME_MAX];
+	sqlite3 *db;
+	int i;
+
+	/* the file system's id, as the first probe puts it down */
+	judged("a", 1, 100, false, NULL);
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	id.id = text_of(db, "SELECT id FROM device WHERE level = 'a'", fs, sizeof(fs));
+	sqlite3_close(db);
+	store = opened();
+	device_store_begin(store);
+	/* one in ten is slow, and none follows another */
+	for (i = 2; i <= 1000; i++)
+		put(store, &id, i % 10 ? DEVICE_USUAL : DEVICE_SLOW, i);
+	commit(store);
+	device_store_close(store);
+	outcome = device_replay(&common, "a");
+	result = json_object_get(outcome, "result");
+	assert_int_equal(json_integer_value(json_object_get(result, "degraded")), 0);
+	assert_in_range(json_integer_value(json_object_get(result, "probes")), DEVICE_USUAL_KEPT,
+			DEVICE_KEPT - 1);
+	assert_int_equal(json_array_size(json_object_get(result, "changes")), 1);
+	json_decref(outcome);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(kept), T(bounded), T(beside_the_collector), T(damaged), T(others_are_asked),
 		T(asked_once_for_several),
-		T(avoid), T(copies_from_a_slow_l1), T(replay), T(missing_place),
+		T(avoid), T(copies_from_a_slow_l1), T(replay), T(replay_of_a_part), T(missing_place),
 	};
 
 	return cmocka_run_group_tests_name("device_store", tests, setup, teardown);
