@@ -112,6 +112,15 @@ static const struct cli_column replay_columns[] = {
 	{ .name = "FROM" }, { .name = "TO" }, { .name = "AVOID", .cut = true }, { .name = NULL }
 };
 
+/* The daemon does not tell the jobs of other users. */
+static void dev_print_number(struct cli_table *table, const json_t *row, const char *name)
+{
+	if (json_object_get(row, name))
+		cli_table_cell(table, "%lld", (long long)cli_int(row, name));
+	else
+		cli_table_cell(table, "-");
+}
+
 /* The changes of a device's state, as they are in its history. */
 static void dev_print_replay(struct cli *cli, json_t *result)
 {
@@ -128,8 +137,8 @@ static void dev_print_replay(struct cli *cli, json_t *result)
 	table = cli_table_new(replay_columns);
 	json_array_foreach(changes, i, row) {
 		cli_table_row(table);
-		cli_table_cell(table, "%lld", (long long)cli_int(row, "job"));
-		cli_table_cell(table, "%lld", (long long)cli_int(row, "generation"));
+		dev_print_number(table, row, "job");
+		dev_print_number(table, row, "generation");
 		dev_print_rate(table, row, "rate");
 		dev_print_rate(table, row, "usual");
 		cli_table_cell(table, "%s", cli_str(row, "from"));

@@ -454,6 +454,21 @@ json_t *device_replay(const struct common *common, const char *level)
 	return outcome_error(err, "%s", error.text);
 }
 
+/* ------------------------------------------------------------------ hiding */
+
+void device_rows_hide(json_t *rows, device_owns_fn owns, void *arg)
+{
+	json_t *row;
+	size_t i;
+
+	json_array_foreach(rows, i, row) {
+		if (owns(json_integer_value(json_object_get(row, "job")), arg))
+			continue;
+		json_object_del(row, "job");
+		json_object_del(row, "generation");
+	}
+}
+
 /* ------------------------------------------------------------------ forget */
 
 int device_forget(const struct common *common, const char *level, struct ckpt_error *error)

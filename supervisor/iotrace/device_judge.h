@@ -8,6 +8,7 @@
 #define STILLPOINT_DEVICE_JUDGE_H
 
 #include <jansson.h>
+#include <stdbool.h>
 
 #include "supervisor/storage/common.h"
 
@@ -46,6 +47,15 @@ void device_report_avoid(const struct common *common, struct level_configs *leve
  * "peers", "from", "to", "would": text}, ...]}, oldest first. Changes nothing.
  */
 json_t *device_replay(const struct common *common, const char *level);
+
+typedef bool (*device_owns_fn)(int64_t job, void *arg);
+/*
+ * device_rows_hide() - take "job" and "generation" out of rows whose job @owns says no to
+ * @rows: of device_report(), or "changes" of device_replay()
+ *
+ * How fast a device is concerns all users; which job wrote when does not.
+ */
+void device_rows_hide(json_t *rows, device_owns_fn owns, void *arg);
 
 /* Forget the history of a level: -ENOENT: there is none. For `ckptctl dev forget`. */
 int device_forget(const struct common *common, const char *level, struct ckpt_error *error);

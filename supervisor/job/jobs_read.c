@@ -94,6 +94,24 @@ const struct job *jobs_read_for(struct request *request, struct job **ret_draft,
 	return NULL;
 }
 
+int jobs_read_owner(struct jobs *jobs, int64_t id, uid_t *ret_uid)
+{
+	const struct job *job = jobs_lookup(jobs, id);
+	struct job *draft = NULL;
+	struct ckpt_error error;
+	int err = 0;
+
+	if (!job) {
+		err = jobs->no_images ?: jobs_read_record(jobs, id, &draft, &error);
+		job = draft;
+	}
+	if (err)
+		return err;
+	*ret_uid = job->uid;
+	job_draft_free(draft);
+	return 0;
+}
+
 static int jobs_compare_ids(const void *a, const void *b)
 {
 	const int64_t *x = a, *y = b;

@@ -11,6 +11,7 @@
 
 #include <jansson.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 struct channel_ops;
@@ -61,6 +62,12 @@ typedef void (*jobs_read_fn)(const struct job *job, void *arg);
  * has their owner and state.
  */
 void jobs_read_all(struct jobs *jobs, const struct jobs_wanted *wanted, jobs_read_fn fn, void *arg);
+/*
+ * jobs_read_owner() - whose job this is; 0 or negative errno: there is none, or it cannot be read
+ *
+ * For a worker that jobs_worker_start() has started.
+ */
+int jobs_read_owner(struct jobs *jobs, int64_t id, uid_t *ret_uid);
 /*
  * The jobs that the last jobs_read_all() of this process could not read: [{"job": number,
  * "other_key": the record says that another key has sealed it, "error": text}], ascending; stays

@@ -4,7 +4,8 @@
  * what jobs read and write, which phases were slow, and how the node's block devices and those of
  * its levels do.
  *
- * A job's report is for its owner and root; the devices' figures, as /proc/diskstats, are for all.
+ * A job's report is for its owner and root; the devices' figures, as /proc/diskstats, are for all,
+ * but not the numbers of other users' jobs.
  * Reports are read by a worker with a deadline: the record is on a disk.
  */
 #include "supervisor/verbs/verbs.h"
@@ -40,6 +41,10 @@ struct io_look {
 	unsigned int ms;
 	int64_t since_s;	/* before now */
 	const char *level;	/* points into the request's arguments */
+	/* in the worker: the job that was asked for last, and its owner */
+	int64_t known;
+	uid_t owner;
+	int known_err;
 };
 
 /* ---------------------------------------------------------- in the worker */
@@ -51,9 +56,22 @@ static json_t *io_look_top(struct channel_reporter *reporter, void *arg)
 	return io_report_top(look->request->common, look->request->uid);
 }
 
+/* Whether the caller may know of the job. The jobs of rows often come in a row. */
+static bool io_look_owns(int64_t job, void *arg)
+{
+	struct io_look *look = arg;
+
+	if (!look->request->uid)
+		return true;
+	if (look->known != job)
+		look->known_err = jobs_read_owner(look->request->jobs, job, &look->owner);
+	look->known = job;
+	return !look->known_err && look->owner == look->request->uid;
+}
+
 static json_t *io_look_devices(struct channel_reporter *reporter, void *arg)
 {
-	const struct io_look *look = arg;
+	struct io_look *look = arg;
 	json_t *rows = devices_watch(look->ms);
 	json_t *result = json_pack("{s:s, s:o, s:o}", "node", look->request->common->config.node,
 				   "devices", rows ? rows : json_array(), "levels",
@@ -62,6 +80,7 @@ static json_t *io_look_devices(struct channel_reporter *reporter, void *arg)
 	if (!rows)
 		json_object_set_new(result, "remark", json_string(
 			"/proc/diskstats cannot be read, or names no device"));
+	device_rows_hide(json_object_get(result, "levels"), io_look_owns, look);
 	return outcome_ok(result);
 }
 
@@ -88,9 +107,12 @@ static const struct worker_kind anomalies_work = {
 
 static json_t *io_look_replay(struct channel_reporter *reporter, void *arg)
 {
-	const struct io_look *look = arg;
+	struct io_look *look = arg;
+	json_t *outcome = device_replay(look->request->common, look->level);
 
-	return device_replay(look->request->common, look->level);
+	device_rows_hide(json_object_get(json_object_get(outcome, "result"), "changes"),
+			 io_look_owns, look);
+	return outcome;
 }
 
 static const struct worker_kind replay_work = {
@@ -127,7 +149,7 @@ static void io_look_start(const struct io_look *what, const struct worker_kind *
 
 	if (!err) {
 		*look = *what;
-		err = worker_start(&request->common->workers, &spec, &ops, look, &look->worker);
+		err = jobs_worker_start(request->jobs, &spec, &ops, look, &look->worker);
 	}
 	if (err) {
 		request_answer(request, outcome_error(err, "no worker: %s", strerror(-err)));

@@ -2024,6 +2024,9 @@ def degraded_devices(node):
         equal((row['state'], row['disk'], row['rate'], row['usual'], row['avoided'], row['note']),
               ('degraded', 'sdz', 1e7, 4e7, False,
                'degraded_devices = avoid would copy every generation to level b'), 'dev list')
+        equal(('job' in row, 'generation' in row), (False, False), 'no job of others')
+        row = levels()['L1']
+        equal((row['job'], row['generation']), (7, 12), 'root knows all jobs')
         text = ends(0, '', command(node, 'dev', 'list')).stdout.decode()
         check(re.search(r'(?m)^L1 +sdz +degraded +2023-11-1', text), text)
         want = {node.name: ['L1'], two.name: []}

@@ -459,6 +459,40 @@ static void test_replay(void **state)
 	json_decref(outcome);
 }
 
+static bool owns(int64_t job, void *arg)
+{
+	return job == *(const int64_t *)arg;
+}
+
+/* Who does not own the job learns the rates alone. */
+static void test_hidden(void **state)
+{
+	int64_t mine = 7, none = 0;
+	json_t *outcome, *changes, *rows, *row;
+
+	usual("a");
+	outcome = device_replay(&common, "a");
+	changes = json_object_get(json_object_get(outcome, "result"), "changes");
+	rows = device_report(&common);
+	device_rows_hide(changes, owns, &mine);
+	device_rows_hide(rows, owns, &mine);
+	row = json_array_get(changes, 0);
+	assert_int_equal(json_integer_value(json_object_get(row, "job")), 7);
+	assert_int_equal(json_integer_value(json_object_get(row, "generation")), 9);
+	assert_int_equal(json_integer_value(json_object_get(json_array_get(rows, 1), "job")), 7);
+	device_rows_hide(changes, owns, &none);
+	device_rows_hide(rows, owns, &none);
+	assert_null(json_object_get(row, "job"));
+	assert_null(json_object_get(row, "generation"));
+	assert_true(json_number_value(json_object_get(row, "rate")) > 0);
+	row = json_array_get(rows, 1);
+	assert_string_equal(json_string_value(json_object_get(row, "state")), "healthy");
+	assert_null(json_object_get(row, "job"));
+	assert_null(json_object_get(row, "generation"));
+	json_decref(outcome);
+	json_decref(rows);
+}
+
 /* Slow ones that are older than all that is kept of the others say nothing: gaps are between. */
 static void test_replay_of_a_part(void **state)
 {
@@ -495,7 +529,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(kept), T(bounded), T(beside_the_collector), T(damaged), T(others_are_asked),
 		T(asked_once_for_several),
-		T(avoid), T(copies_from_a_slow_l1), T(replay), T(replay_of_a_part), T(missing_place),
+		T(avoid), T(copies_from_a_slow_l1), T(replay), T(replay_of_a_part), T(hidden),
+		T(missing_place),
 	};
 
 	return cmocka_run_group_tests_name("device_store", tests, setup, teardown);

@@ -386,6 +386,19 @@ static void test_the_index_knows_the_owner(void **state)
 	assert_string_equal(listed(box, 7), "lost");
 }
 
+/* Whose a job is, for answers that name jobs of several users. */
+static void test_the_owner(void **state)
+{
+	struct box *box = *state;
+	uid_t uid = 0;
+
+	write_record(box, "there", "ended");
+	assert_int_equal(jobs_read_owner(box->jobs, 1, &uid), 0);
+	assert_int_equal(uid, 7);
+	assert_int_not_equal(jobs_read_owner(box->jobs, 2, &uid), 0);
+	assert_null(jobs_lookup(box->jobs, 1));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -400,6 +413,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_start_finds_a_lost_job, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_start_leaves_others_alone, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_the_index_knows_the_owner, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_the_owner, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
