@@ -70,6 +70,10 @@ static const char io_store_schema_phases[] =
 	"PRAGMA user_version = 3;"
 	"COMMIT;";
 
+/* A file of version 3 may lack it. */
+static const char io_store_schema_room[] =
+	"CREATE INDEX IF NOT EXISTS job_files ON job (uid, files) WHERE files > 0;";
+
 static const char *const io_store_sql[IO_SQLS] = {
 	[PUT_JOB] = "INSERT INTO job (key, number, uid, ranks, uuid, name, nodes, program) "
 		"VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT DO UPDATE SET "
@@ -125,7 +129,7 @@ static int io_store_fail(struct io_store *s, struct ckpt_error *error)
 			 s->db ? sqlite3_errmsg(s->db) : "no memory");
 }
 
-static int64_t io_store_number(struct io_store *s, const char *sql)
+int64_t io_store_number(struct io_store *s, const char *sql)
 {
 	sqlite3_stmt *stmt = NULL;
 	int64_t n = -1;
@@ -153,6 +157,9 @@ static int io_store_make(struct io_store *s, int64_t version)
 
 	if (!err && version < VERSION)
 		err = sqlite3_exec(s->db, io_store_schema_phases, NULL, NULL, NULL);
+	/* a full file may have no room for it: then some things take longer */
+	if (!err)
+		sqlite3_exec(s->db, io_store_schema_room, NULL, NULL, NULL);
 	return err;
 }
 
@@ -509,51 +516,6 @@ void io_store_put_name(struct io_store *s, const struct io_name *name)
 	io_store_run_name(s, UPDATE_NAME, name);
 	if (!s->err && !sqlite3_changes(s->db) && io_store_has_place(s, share, &share->names))
 		io_store_run_name(s, PUT_NAME, name);
-}
-
-/*
- * The job with files that ended first among those of the user with most of them, and that is not
- * watched now; 0: none.
- */
-static int64_t io_store_oldest(struct io_store *s)
-{
-	const struct io_store_share *share;
-	sqlite3_stmt *stmt = NULL;
-	int64_t job = 0;
-
-	/* a killed collector has noted no end, and no number of files */
-	if (sqlite3_prepare_v2(s->db, "SELECT s.job FROM span s LEFT JOIN job j ON j.key = s.job "
-			       "GROUP BY s.job HAVING EXISTS (SELECT 1 FROM file f WHERE "
-			       "f.job = s.job) ORDER BY (SELECT sum(k.files) FROM job k "
-			       "WHERE k.uid = j.uid) DESC, max(ifnull(s.ended, s.span / 1000))",
-			       -1, &stmt, NULL))
-		return 0;
-	while (!job && sqlite3_step(stmt) == SQLITE_ROW) {
-		job = sqlite3_column_int64(stmt, 0);
-		for (share = s->shares; share; share = share->next)
-			job = share->job == job ? 0 : job;
-	}
-	sqlite3_finalize(stmt);
-	return job;
-}
-
-bool io_store_make_room(struct io_store *s)
-{
-	const int64_t used = io_store_number(s, "PRAGMA page_count") -
-			     io_store_number(s, "PRAGMA freelist_count");
-	const int64_t job = used > s->pages_max / 8 * 7 ? io_store_oldest(s) : 0;
-	struct ckpt_error error;
-	char sql[300];
-
-	if (!job)
-		return false;
-	snprintf(sql, sizeof(sql), "DELETE FROM file WHERE job = %lld; DELETE FROM name WHERE "
-		 "job = %lld; DELETE FROM place WHERE job = %lld; UPDATE job SET files = 0 "
-		 "WHERE key = %lld;", (long long)job, (long long)job, (long long)job,
-		 (long long)job);
-	io_store_begin(s);
-	io_store_note(s, sqlite3_exec(s->db, sql, NULL, NULL, NULL));
-	return !io_store_commit(s, &error);
 }
 
 void io_store_expire(struct io_store *s, int64_t now)

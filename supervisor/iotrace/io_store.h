@@ -17,7 +17,8 @@
  *
  * The file is bounded, and so is each job: beyond IO_STORE_FILES files, a job's new files are in
  * its sums alone. A file that is nearly full is rid of the files of jobs that have ended: of the
- * user who has most of them, the oldest first; their counters stay.
+ * user who has most of them, the oldest first; their counters stay. When no such files are left, the
+ * user with most phases loses the oldest of them.
  *
  * Samples of one second are kept for a day, of ten seconds for a week, of five minutes for a
  * year; jobs and their files for a year after their end.
@@ -99,10 +100,11 @@ int64_t io_store_rows(const struct io_store *store);
 void io_store_expire(struct io_store *store, int64_t now);
 /*
  * io_store_make_room() - if the file is nearly full, forget the files of one job that has ended:
- *	the first one of the user whose ended jobs have most
+ *	the first one of the user whose ended jobs have most; without such a job the oldest
+ *	phases, some hundreds, of the user who has most
  *
  * A job that has a span of this handle that goes on has not ended. In a transaction of its own.
- * True: there was such a job.
+ * True: something was forgotten.
  */
 bool io_store_make_room(struct io_store *store);
 /* Let the file have at most so many bytes; io_store_open() has let it have IO_STORE_BYTES. */

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Phases in the SQLite file; see io_store_phases.h.
+ * Phases in the SQLite file, and which rows go when the file is nearly full: files of jobs that
+ * have ended, then phases; see io_store_phases.h and io_store.h. Each call frees a part, so that
+ * the collector is not held up for long.
  *
  * Statements are made when they are needed: phases come a few times an hour. A record of version 2,
  * which a report may meet before a collector has run, has no phases, and is read as such.
@@ -8,6 +10,7 @@
 #include "supervisor/iotrace/io_store_phases.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -221,4 +224,78 @@ int io_store_recent(struct io_store *s, uid_t uid, int64_t since, io_store_recen
 	}
 	sqlite3_finalize(stmt);
 	return err == SQLITE_DONE ? 0 : -EIO;
+}
+
+/* ------------------------------------------------------------------ room */
+
+/*
+ * The job with files that ended first among those of the user with most of them, and that is not
+ * watched now; 0: none.
+ */
+static int64_t io_store_oldest(struct io_store *s)
+{
+	const struct io_store_share *share;
+	sqlite3_stmt *stmt = NULL;
+	int64_t job = 0;
+
+	/*
+	 * A killed collector has noted no end, and no number of files. The sums of all users are
+	 * made once: there may be very many jobs.
+	 */
+	if (sqlite3_prepare_v2(s->db, "WITH u AS (SELECT uid, sum(files) AS files FROM job "
+			       "WHERE files > 0 GROUP BY uid) SELECT s.job FROM span s "
+			       "LEFT JOIN job j ON j.key = s.job LEFT JOIN u ON u.uid = j.uid "
+			       "GROUP BY s.job HAVING EXISTS (SELECT 1 FROM file f WHERE "
+			       "f.job = s.job) ORDER BY u.files DESC, "
+			       "max(ifnull(s.ended, s.span / 1000))", -1, &stmt, NULL))
+		return 0;
+	while (!job && sqlite3_step(stmt) == SQLITE_ROW) {
+		job = sqlite3_column_int64(stmt, 0);
+		for (share = s->shares; share; share = share->next)
+			job = share->job == job ? 0 : job;
+	}
+	sqlite3_finalize(stmt);
+	return job;
+}
+
+/* Run @sql in a transaction; true: the last statement of it has removed or changed rows. */
+static bool io_store_forget(struct io_store *s, const char *sql)
+{
+	struct ckpt_error error;
+	bool some;
+
+	io_store_begin(s);
+	if (!s->err)
+		io_store_note(s, sqlite3_exec(s->db, sql, NULL, NULL, NULL));
+	some = !s->err && sqlite3_changes(s->db);
+	return !io_store_commit(s, &error) && some;
+}
+
+static bool io_store_forget_files(struct io_store *s, int64_t job)
+{
+	char sql[300];
+
+	snprintf(sql, sizeof(sql), "DELETE FROM name WHERE job = %lld; DELETE FROM place WHERE "
+		 "job = %lld; UPDATE job SET files = 0 WHERE key = %lld; "
+		 "DELETE FROM file WHERE job = %lld;", (long long)job, (long long)job,
+		 (long long)job, (long long)job);
+	return io_store_forget(s, sql);
+}
+
+bool io_store_make_room(struct io_store *s)
+{
+	const int64_t used = io_store_number(s, "PRAGMA page_count") -
+			     io_store_number(s, "PRAGMA freelist_count");
+	int64_t job;
+
+	if (used <= s->pages_max / 8 * 7)
+		return false;
+	job = io_store_oldest(s);
+	if (job)
+		return io_store_forget_files(s, job);
+	return io_store_forget(s, "DELETE FROM phase WHERE (job, began) IN (SELECT p.job, p.began "
+			       "FROM job j JOIN phase p ON p.job = j.key WHERE j.uid = "
+			       "(SELECT k.uid FROM job k JOIN phase q ON q.job = k.key "
+			       "GROUP BY k.uid ORDER BY count(*) DESC LIMIT 1) "
+			       "ORDER BY p.began LIMIT 1000)");
 }

@@ -4,7 +4,8 @@
  * the jobs that used the node at the same time.
  *
  * The collector stores a phase when it is over. A job keeps its newest IO_STORE_PHASES, a user the
- * newest IO_STORE_USER_PHASES of all jobs, so that nobody's phases cost another user rows.
+ * newest IO_STORE_USER_PHASES of all jobs, so that nobody's phases cost another user rows. In a file
+ * that is full they go as io_store_make_room() says.
  */
 #ifndef STILLPOINT_IO_STORE_PHASES_H
 #define STILLPOINT_IO_STORE_PHASES_H

@@ -36,6 +36,8 @@ struct io_store {
 	char text[200];
 };
 
+/* The number that @sql asks for; -1: none. */
+int64_t io_store_number(struct io_store *store, const char *sql);
 /* Keep SQLite's @err, if it is one and the first. */
 void io_store_note(struct io_store *store, int err);
 

@@ -210,6 +210,43 @@ static void test_bounds(void **state)
 	free(phases);
 }
 
+/* In a full file phases go when no files of ended jobs are left: the oldest, of who has most. */
+static void test_room(void **state)
+{
+	struct anomaly_phase *phases = calloc(IO_STORE_GROUP, sizeof(*phases));
+	struct io_store *store = store_of("room", true);
+	int64_t few, old, new;
+	int i;
+
+	io_store_begin(store);
+	few = watch(store, 1, 1000, "", 1000);
+	old = watch(store, 2, 1001, "", 1000);
+	new = watch(store, 3, 1001, "", 1000);
+	put_phases(store, few, 1, 50);
+	put_phases(store, old, 1000, 1000);
+	put_phases(store, new, 2000, 20000);
+	io_store_put_file(store, &(const struct io_file_key){ .job = (__u64)few },
+			  &(const struct io_file){ .opens = 1 });
+	io_store_end_span(store, few, 1000000, 1001);
+	commit(store);
+	assert_false(io_store_make_room(store));
+	io_store_bound(store, 512 << 10);
+	/* the file, then phases */
+	assert_true(io_store_make_room(store));
+	assert_int_equal(group(store, old, phases), IO_STORE_GROUP);
+	assert_true(io_store_make_room(store));
+	assert_int_equal(group(store, old, phases), 0);
+	for (i = 0; i < 30 && io_store_make_room(store); i++)
+		;
+	assert_in_range(i, 1, 20);
+	assert_int_equal(group(store, few, phases), 50);
+	/* the newest ones are kept */
+	assert_int_equal(group(store, new, phases), IO_STORE_GROUP);
+	assert_int_equal(phases[IO_STORE_GROUP - 1].began, 21999);
+	io_store_close(store);
+	free(phases);
+}
+
 /* Runs of one user's program at one scale are compared, and no others. */
 static void test_groups(void **state)
 {
@@ -262,8 +299,8 @@ static void test_second_version(void **state)
 	io_store_close(store);
 	snprintf(path, sizeof(path), "%s/second", dir);
 	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-	assert_int_equal(sqlite3_exec(db, "DROP TABLE phase; DROP INDEX job_program; ALTER TABLE "
-		"job DROP COLUMN program; ALTER TABLE job DROP COLUMN ranks; ALTER TABLE job DROP "
+	assert_int_equal(sqlite3_exec(db, "DROP TABLE phase; DROP INDEX job_program; "
+		"DROP INDEX job_files; ALTER TABLE job DROP COLUMN program; ALTER TABLE job DROP COLUMN ranks; ALTER TABLE job DROP "
 		"COLUMN files; PRAGMA user_version = 2;", NULL, NULL, NULL), SQLITE_OK);
 	sqlite3_close(db);
 	store = store_of("second", false);
@@ -491,7 +528,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_noted), cmocka_unit_test(test_bounds),
-		cmocka_unit_test(test_groups), cmocka_unit_test(test_second_version),
+		cmocka_unit_test(test_room), cmocka_unit_test(test_groups),
+		cmocka_unit_test(test_second_version),
 		cmocka_unit_test(test_others), cmocka_unit_test(test_how_good),
 	};
 
