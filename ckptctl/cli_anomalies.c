@@ -44,7 +44,7 @@ static void cli_anomalies_rows(struct cli_table *table, int64_t job, const char 
 
 /* How many phases were judged, how well, and how many were not. */
 static void cli_anomalies_sum(long long abnormal, long long judged, long long few,
-			    long long unknown)
+			      long long unknown, long long left_out)
 {
 	if (!judged && !unknown)
 		puts("no phase was recorded: one is two minutes after its end, and at the job's "
@@ -55,8 +55,20 @@ static void cli_anomalies_sum(long long abnormal, long long judged, long long fe
 		printf("; insufficient history: %lld were compared with fewer than 8 others", few);
 	if (unknown)
 		printf("; too little history to judge %lld more", unknown);
+	if (left_out)
+		printf("; %lld older ones were not looked at", left_out);
 	if (judged || unknown)
 		putchar('\n');
+}
+
+/* Nodes that could not read their phases, or do not judge them yet. */
+static void cli_anomalies_unjudged(const json_t *nodes)
+{
+	const json_t *node;
+	size_t i;
+
+	json_array_foreach(nodes, i, node)
+		printf("node %s told no verdicts\n", json_string_value(node));
 }
 
 void cli_anomalies_of_job(const json_t *result, bool whole)
@@ -66,7 +78,9 @@ void cli_anomalies_of_job(const json_t *result, bool whole)
 
 	if (whole || nr)
 		cli_anomalies_sum((long long)nr, cli_int(anomalies, "judged"),
-				cli_int(anomalies, "few"), cli_int(anomalies, "unknown"));
+				  cli_int(anomalies, "few"), cli_int(anomalies, "unknown"),
+				  cli_int(anomalies, "left_out"));
+	cli_anomalies_unjudged(json_object_get(anomalies, "unjudged_nodes"));
 	if (nr) {
 		struct cli_table *table = cli_table_new(columns);
 
@@ -78,7 +92,7 @@ void cli_anomalies_of_job(const json_t *result, bool whole)
 void cli_anomalies_of_jobs(const json_t *result)
 {
 	const json_t *jobs = json_object_get(result, "jobs"), *job;
-	long long judged = 0, few = 0, unknown = 0, abnormal = 0;
+	long long judged = 0, few = 0, unknown = 0, abnormal = 0, left_out = 0;
 	struct cli_table *table;
 	size_t i;
 
@@ -88,12 +102,12 @@ void cli_anomalies_of_jobs(const json_t *result)
 		judged += cli_int(anomalies, "judged");
 		few += cli_int(anomalies, "few");
 		unknown += cli_int(anomalies, "unknown");
+		left_out += cli_int(anomalies, "left_out");
 		abnormal += (long long)json_array_size(json_object_get(anomalies, "list"));
 	}
-	printf("%zu jobs%s on node %s: ", json_array_size(jobs),
-	       json_is_true(json_object_get(result, "more")) ? ", the newest," : "",
-	       cli_str(result, "node"));
-	cli_anomalies_sum(abnormal, judged, few, unknown);
+	printf("%zu jobs on node %s%s: ", json_array_size(jobs), cli_str(result, "node"),
+	       json_is_true(json_object_get(result, "more")) ? " (the newest, not all)" : "");
+	cli_anomalies_sum(abnormal, judged, few, unknown, left_out);
 	if (!abnormal)
 		return;
 	table = cli_table_new(columns);

@@ -162,6 +162,7 @@ $(call unit_test,tests/unit/test_io_ask,tests/unit/test_io_ask.c tests/unit/peer
 	$(CKPTD_LIBS) $(foreach f,nodes_peer nodes_asks nodes_list request_answer,\
 		-Wl$(comma)--wrap=$(f)))
 $(call unit_test,tests/unit/test_io_anomaly,tests/unit/test_io_anomaly.c,$(CKPTD_LIBS))
+$(call unit_test,tests/unit/test_io_own,tests/unit/test_io_own.c,$(CKPTD_LIBS))
 $(call unit_test,tests/unit/test_io_merge,tests/unit/test_io_merge.c,$(CKPTD_LIBS))
 $(call unit_test,tests/unit/test_io_store,tests/unit/test_io_store.c,$(CKPTD_LIBS))
 # which rank hangs, and why: pure

@@ -392,8 +392,12 @@ static void page_io_anomalies(struct page *page, const json_t *anomalies)
 	if (!i)
 		return;
 	html_rawf(&page->html, "<h2>Slower than usual</h2>\n<p>%zu of %lld phases, compared with "
-			       "those of your runs of the program.</p>\n", i,
+			       "those of your runs of the program.", i,
 		  (long long)page_int(anomalies, "judged"));
+	if (page_int(anomalies, "left_out"))
+		html_rawf(&page->html, " %lld older ones were not looked at.",
+			  (long long)page_int(anomalies, "left_out"));
+	html_raw(&page->html, "</p>\n");
 	page_table(page, "Phases that were slower than usual, the newest first", headings);
 	while (i--) {
 		const json_t *p = json_array_get(list, i);

@@ -262,13 +262,19 @@ enum anomaly_cause anomaly_cause_of(const struct anomaly_judgement *j,
 	return degraded ? ANOMALY_DEVICE : ANOMALY_UNTOLD;
 }
 
+bool anomaly_is_checkpoint(const struct anomaly_judgement *j, double seconds, double under)
+{
+	return j->verdict == ANOMALY_ABNORMAL && j->usual > 0 && under > 0 &&
+	       under >= LOSS_PART * seconds * (1 - j->rate / j->usual);
+}
+
 const char *anomaly_cause_name(enum anomaly_cause cause)
 {
 	static const char *const names[ANOMALY_CAUSES] = {
 		[ANOMALY_NO_CAUSE] = "", [ANOMALY_NEIGHBOUR] = "interference",
 		[ANOMALY_CROWD] = "likely_interference", [ANOMALY_OPERATIONS] = "configuration",
 		[ANOMALY_DEVICE] = "degraded_device", [ANOMALY_UNTOLD] = "configuration_or_device",
-		[ANOMALY_NODE] = "degraded_node",
+		[ANOMALY_CHECKPOINT] = "checkpoint", [ANOMALY_NODE] = "degraded_node",
 		[ANOMALY_ALL_NODES] = "configuration_or_shared_storage",
 	};
 

@@ -83,6 +83,7 @@ enum anomaly_cause {
 	ANOMALY_OPERATIONS,	/* configuration: smaller operations than usual */
 	ANOMALY_DEVICE,		/* a device of this node is known as degraded */
 	ANOMALY_UNTOLD,		/* configuration, or a degraded node or device */
+	ANOMALY_CHECKPOINT,	/* a checkpoint of the job itself */
 	/* said by whoever knows the phases of all nodes of the job (io_merge.c) */
 	ANOMALY_NODE,		/* other nodes of the job were as fast as usual */
 	ANOMALY_ALL_NODES,	/* all were slow: configuration, or storage that they share */
@@ -106,6 +107,15 @@ enum anomaly_cause {
 enum anomaly_cause anomaly_cause_of(const struct anomaly_judgement *judgement,
 				    const struct anomaly_neighbour *neighbours, size_t n,
 				    bool degraded, size_t *ret_by);
+
+/*
+ * anomaly_is_checkpoint() - whether checkpoints of the job explain half of the time that it lost
+ * @seconds: of the phase
+ * @under: seconds of these in which ckptd took a checkpoint: the job was stopped then, or its
+ *	images were written beside its own I/O
+ */
+bool anomaly_is_checkpoint(const struct anomaly_judgement *judgement, double seconds,
+			   double under);
 
 /* The cause's word in answers, as "interference"; "" for ANOMALY_NO_CAUSE. */
 const char *anomaly_cause_name(enum anomaly_cause cause);

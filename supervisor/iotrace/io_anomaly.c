@@ -9,12 +9,14 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/outcome.h"
+#include "supervisor/catalog/history.h"
 #include "supervisor/iotrace/device_health.h"
 #include "supervisor/iotrace/device_judge.h"
 
@@ -67,14 +69,43 @@ static bool io_anomaly_is_degraded(const json_t *devices, const struct io_judged
 	return false;
 }
 
+/* Seconds of the phase in which a checkpoint of the job was taken. */
+static double io_anomaly_under(const json_t *history, const struct io_judged *p)
+{
+	const double began = (double)p->began, ended = (double)(p->began + p->seconds);
+	const json_t *row;
+	double sum = 0;
+	size_t i;
+
+	json_array_foreach(history, i, row) {
+		const double taken = (double)json_integer_value(json_object_get(row, "taken"));
+		const double ns = (double)json_integer_value(json_object_get(row, "total_ns"));
+		double from, until;
+
+		/* neither a restart, nor a copy to a level, which a job runs beside */
+		if (json_object_get(row, "restart") || json_object_get(row, "level"))
+			continue;
+		from = fmax(began, taken);
+		until = fmin(ended, taken + ns / 1e9);
+		sum += fmax(0, until - from);
+	}
+	return sum;
+}
+
 static int io_anomaly_explain(struct io_store *store, const struct io_anomaly_of *of,
 			      struct io_judged *p)
 {
 	struct io_neighbours s = { .of = of };
 	size_t by = 0;
-	int err = io_store_others(store, of->job, p->began, p->began + p->seconds, of->now,
-				  io_anomaly_on_other, &s);
+	int err;
 
+	if (anomaly_is_checkpoint(&p->judgement, (double)p->seconds,
+				  io_anomaly_under(of->history, p))) {
+		p->cause = ANOMALY_CHECKPOINT;
+		return 0;
+	}
+	err = io_store_others(store, of->job, p->began, p->began + p->seconds, of->now,
+			      io_anomaly_on_other, &s);
 	if (err)
 		return err;
 	p->cause = anomaly_cause_of(&p->judgement, s.list, s.n,
@@ -84,57 +115,102 @@ static int io_anomaly_explain(struct io_store *store, const struct io_anomaly_of
 	return 0;
 }
 
-/* Judge the newest @room phases of the job in its group of @n. Their number, or an error. */
-static int io_anomaly_group(struct io_store *store, const struct io_anomaly_of *of,
-			    const struct anomaly_phase *phases, size_t n, size_t room,
-			    struct io_judged *ret_judged)
+/* ---------------------------------------------------------------- judging */
+
+/* Phases of one kind that are compared, oldest first. */
+struct io_group {
+	struct anomaly_phase phases[IO_STORE_GROUP + IO_JUDGED_MAX];
+	size_t n;
+};
+
+static int io_group_compare(const void *a, const void *b)
 {
-	size_t i = n, nr = 0;
-	int err = 0;
+	const struct anomaly_phase *x = a, *y = b;
 
-	while (!err && i-- && nr < room) {
-		struct io_judged *p = &ret_judged[nr];
+	return (x->began > y->began) - (x->began < y->began);
+}
 
-		if (phases[i].job != of->job || phases[i].began + phases[i].seconds <= of->since)
+/* Where @phase is in the group; the group's size: it is not there. */
+static size_t io_group_find(const struct io_group *g, const struct anomaly_phase *phase)
+{
+	size_t i = 0;
+
+	while (i < g->n && (g->phases[i].job != phase->job || g->phases[i].began != phase->began))
+		i++;
+	return i;
+}
+
+/*
+ * Read the newest phases of the group, and add those of @own that are older: others of the program
+ * may have had many since.
+ */
+static int io_group_read(struct io_store *store, enum anomaly_kind kind,
+			 const struct anomaly_phase *own, size_t nr, struct io_group *g)
+{
+	const int n = io_store_group(store, own->job, kind, g->phases);
+	size_t i;
+
+	g->n = n > 0 ? (size_t)n : 0;
+	for (i = 0; n >= 0 && i < nr; i++) {
+		if (own[i].kind == kind && io_group_find(g, &own[i]) == g->n)
+			g->phases[g->n++] = own[i];
+	}
+	if (g->n)
+		qsort(g->phases, g->n, sizeof(g->phases[0]), io_group_compare);
+	return n < 0 ? n : 0;
+}
+
+/* Judge those of the @nr phases @own that are of @kind; 0, or an error. */
+static int io_anomaly_kind(struct io_store *store, const struct io_anomaly_of *of,
+			   enum anomaly_kind kind, const struct anomaly_phase *own, size_t nr,
+			   struct io_group *g, struct io_judged *ret_judged)
+{
+	size_t i = 0;
+	int err;
+
+	while (i < nr && own[i].kind != kind)
+		i++;
+	if (i == nr)
+		return 0;
+	err = io_group_read(store, kind, own, nr, g);
+	for (; !err && i < nr; i++) {
+		struct io_judged *p = &ret_judged[i];
+
+		if (own[i].kind != kind)
 			continue;
-		*p = (struct io_judged){ .began = phases[i].began, .seconds = phases[i].seconds,
-					 .kind = phases[i].kind };
-		err = anomaly_judge(phases, n, i, &p->judgement);
+		*p = (struct io_judged){ .began = own[i].began, .seconds = own[i].seconds,
+					 .kind = kind };
+		err = anomaly_judge(g->phases, g->n, io_group_find(g, &own[i]), &p->judgement);
 		if (!err && p->judgement.verdict == ANOMALY_ABNORMAL)
 			err = io_anomaly_explain(store, of, p);
-		nr++;
 	}
-	return err ? err : (int)nr;
+	return err;
 }
 
 int io_anomaly_judge(struct io_store *store, const struct io_anomaly_of *of,
-		     struct io_judged *ret_judged)
+		     struct io_judged *ret_judged, uint64_t *ret_left_out)
 {
-	struct anomaly_phase *phases = calloc(IO_STORE_GROUP, sizeof(*phases));
-	struct io_judged *all = calloc(3 * IO_JUDGED_MAX, sizeof(*all));
-	int n = phases && all ? 0 : -ENOMEM, kind, got;
-	size_t nr = 0;
+	struct anomaly_phase *own = calloc(IO_JUDGED_MAX, sizeof(*own));
+	struct io_group *group = calloc(1, sizeof(*group));
+	int nr = -ENOMEM, err, kind;
+	int64_t all = 0;
 
-	for (kind = ANOMALY_READ; kind <= ANOMALY_MIXED && n >= 0; kind++) {
-		n = io_store_group(store, of->job, (enum anomaly_kind)kind, phases);
-		got = n < 0 ? n : io_anomaly_group(store, of, phases, (size_t)n, IO_JUDGED_MAX,
-						   &all[nr]);
-		n = got < 0 ? got : n;
-		nr += got > 0 ? (size_t)got : 0;
-	}
-	if (n >= 0) {
-		io_judged_sort(all, nr);
-		n = nr < IO_JUDGED_MAX ? (int)nr : IO_JUDGED_MAX;
-		memcpy(ret_judged, &all[nr - (size_t)n], (size_t)n * sizeof(*all));
-	}
-	free(phases);
-	free(all);
-	return n;
+	if (own && group)
+		nr = io_store_own(store, of->job, of->since, IO_JUDGED_MAX, own, &all);
+	err = nr < 0 ? nr : 0;
+	for (kind = ANOMALY_READ; kind <= ANOMALY_MIXED && !err; kind++)
+		err = io_anomaly_kind(store, of, (enum anomaly_kind)kind, own, (size_t)nr, group,
+				      ret_judged);
+	free(own);
+	free(group);
+	*ret_left_out = !err && all > nr ? (uint64_t)(all - nr) : 0;
+	return err ? err : nr;
 }
 
 /* ------------------------------------------------------------ jobs of a user */
 
 struct io_anomaly_jobs {
+	const struct common *common;
 	struct io_store *store;
 	struct io_anomaly_of of;
 	struct io_judged *judged;
@@ -147,16 +223,21 @@ struct io_anomaly_jobs {
 static void io_anomaly_on_job(const struct io_store_recent *job, void *arg)
 {
 	struct io_anomaly_jobs *s = arg;
+	const bool full = json_array_size(s->jobs) == JOBS_MAX || s->nr > REPORT_MAX;
+	uint64_t left_out;
+	json_t *history;
 	int n;
 
-	if (json_array_size(s->jobs) == JOBS_MAX || s->nr > REPORT_MAX)
-		s->more = true;
-	if (s->err || s->more)
+	s->more |= full;
+	if (s->err || full)
 		return;
 	s->of.job = job->key;
 	s->of.uid = job->uid;
-	n = io_anomaly_judge(s->store, &s->of, s->judged);
+	s->of.history = history = history_read(&s->common->catalog, job->number);
+	n = io_anomaly_judge(s->store, &s->of, s->judged, &left_out);
+	json_decref(history);
 	s->nr += n > 0 ? (size_t)n : 0;
+	s->more |= left_out > 0;
 	if (n < 0)
 		s->err = n;
 	else
@@ -164,13 +245,13 @@ static void io_anomaly_on_job(const struct io_store_recent *job, void *arg)
 			"{s:I, s:o, s:I, s:o}", "job", (json_int_t)job->number,
 			"name", outcome_text(job->name ? job->name : ""),
 			"uid", (json_int_t)job->uid,
-			"anomalies", io_judged_json(s->judged, (size_t)n, NULL)));
+			"anomalies", io_judged_json(s->judged, (size_t)n, left_out, NULL)));
 }
 
 json_t *io_anomaly_report(const struct common *common, uid_t uid, int64_t since)
 {
 	struct io_anomaly_jobs s = {
-		.of = { .any = !uid, .since = since, .now = (int64_t)time(NULL) },
+		.common = common, .of = { .any = !uid, .since = since, .now = (int64_t)time(NULL) },
 		.judged = calloc(IO_JUDGED_MAX, sizeof(*s.judged)), .jobs = json_array(),
 	};
 	struct ckpt_error error;

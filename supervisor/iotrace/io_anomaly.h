@@ -16,17 +16,19 @@ struct io_anomaly_of {
 	int64_t since;		/* phases that ended before are left out */
 	int64_t now;
 	const json_t *devices;	/* device_report() */
+	const json_t *history;	/* history_read() of the job; NULL: none */
 };
 
 /*
  * io_anomaly_judge() - judge the newest phases of a job
  * @ret_judged: room for IO_JUDGED_MAX, sorted by their begin
+ * @ret_left_out: older ones that were not looked at
  *
  * Compared are phases of all runs of the program that its user had on this node. Return: their
  * number, or -EIO, -ENOMEM.
  */
 int io_anomaly_judge(struct io_store *store, const struct io_anomaly_of *of,
-		     struct io_judged *ret_judged);
+		     struct io_judged *ret_judged, uint64_t *ret_left_out);
 
 /*
  * io_anomaly_report() - the abnormal phases of the jobs of a user, as an outcome
@@ -34,7 +36,7 @@ int io_anomaly_judge(struct io_store *store, const struct io_anomaly_of *of,
  * @since: seconds since 1970
  *
  * {"jobs": [{"job", "name", "uid", "anomalies": io_judged_json()}, ...], "more": there are more
- * jobs}, the newest first.
+ * jobs, or older phases of these}, the newest first.
  */
 json_t *io_anomaly_report(const struct common *common, uid_t uid, int64_t since);
 

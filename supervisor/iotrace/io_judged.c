@@ -47,7 +47,7 @@ static bool io_judged_decode_row(const json_t *row, struct io_judged *ret_judged
 	/* the largest number of each field */
 	static const json_int_t most[FIELDS] = {
 		SECONDS_MAX, SECONDS_MAX, ANOMALY_MIXED, ANOMALY_ABNORMAL, 1, ANOMALY_MAX,
-		RATE_MAX, RATE_MAX, RATE_MAX, RATE_MAX, ANOMALY_UNTOLD, NUMBER_MAX,
+		RATE_MAX, RATE_MAX, RATE_MAX, RATE_MAX, ANOMALY_CHECKPOINT, NUMBER_MAX,
 	};
 	json_int_t n[FIELDS];
 	size_t i;
@@ -118,6 +118,8 @@ static enum anomaly_cause io_judged_among(const struct io_judged *judged, size_t
 	for (; i < n && judged[i].began < p->began + p->seconds; i++) {
 		if (!io_judged_overlaps(p, &judged[i]))
 			continue;
+		if (judged[i].cause == ANOMALY_CHECKPOINT)
+			return ANOMALY_CHECKPOINT;
 		usual += judged[i].judgement.verdict == ANOMALY_USUAL;
 		abnormal += judged[i].judgement.verdict == ANOMALY_ABNORMAL;
 	}
@@ -153,6 +155,8 @@ static json_t *io_judged_text(const struct io_judged *p)
 				    p->judgement.operation, p->judgement.usual_operation);
 	case ANOMALY_DEVICE:
 		return json_string("a degraded device of the node: ckptctl dev list");
+	case ANOMALY_CHECKPOINT:
+		return json_string("a checkpoint of the job: ckptctl stats");
 	case ANOMALY_NODE:
 		return json_string("a degraded node or device: the job's other nodes were as fast "
 				   "as usual");
@@ -183,9 +187,10 @@ static json_t *io_judged_row(const struct io_judged *p, const json_t *nodes)
 	return row;
 }
 
-json_t *io_judged_json(const struct io_judged *judged, size_t n, const json_t *nodes)
+json_t *io_judged_json(const struct io_judged *judged, size_t n, uint64_t left_out,
+		       const json_t *nodes)
 {
-	size_t i, known = 0, few = 0, abnormal = 0, skip;
+	size_t i, known = 0, few = 0, abnormal = 0, skip, skipped;
 	json_t *list = json_array();
 
 	for (i = 0; i < n; i++) {
@@ -193,7 +198,7 @@ json_t *io_judged_json(const struct io_judged *judged, size_t n, const json_t *n
 		few += judged[i].judgement.few;
 		abnormal += judged[i].judgement.verdict == ANOMALY_ABNORMAL;
 	}
-	skip = abnormal > IO_JUDGED_LIST ? abnormal - IO_JUDGED_LIST : 0;
+	skipped = skip = abnormal > IO_JUDGED_LIST ? abnormal - IO_JUDGED_LIST : 0;
 	for (i = 0; i < n; i++) {
 		if (judged[i].judgement.verdict != ANOMALY_ABNORMAL)
 			continue;
@@ -202,6 +207,7 @@ json_t *io_judged_json(const struct io_judged *judged, size_t n, const json_t *n
 		else
 			json_array_append_new(list, io_judged_row(&judged[i], nodes));
 	}
-	return json_pack("{s:I, s:I, s:I, s:o}", "judged", (json_int_t)known,
-			 "few", (json_int_t)few, "unknown", (json_int_t)(n - known), "list", list);
+	return json_pack("{s:I, s:I, s:I, s:o, s:I, s:b}", "judged", (json_int_t)known,
+			 "few", (json_int_t)few, "unknown", (json_int_t)(n - known), "list", list,
+			 "left_out", (json_int_t)left_out, "more", left_out || skipped);
 }

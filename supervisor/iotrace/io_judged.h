@@ -8,8 +8,9 @@
  *	"judged": [[BEGAN, SECONDS, KIND, VERDICT, FEW, COMPARED, RATE, USUAL, OPERATION,
  *		USUAL_OPERATION, CAUSE, BY], ...]
  *
- * A node of an older release has none. BY is the number of the job that interfered, 0: of another
- * user, whose jobs are not named; a node names jobs of the owner of the judged job alone.
+ * A node of an older release has none, nor has one that cannot read its phases. BY is the number of
+ * the job that interfered, 0: of another user, whose jobs are not named; a node names jobs of the
+ * owner of the judged job alone.
  */
 #ifndef STILLPOINT_IO_JUDGED_H
 #define STILLPOINT_IO_JUDGED_H
@@ -50,18 +51,23 @@ void io_judged_sort(struct io_judged *judged, size_t n);
  *
  * A phase of ANOMALY_UNTOLD is compared with those of other nodes that overlap and are of its kind:
  * if most were as usual, it is the node (ANOMALY_NODE), if most were abnormal, ANOMALY_ALL_NODES.
+ * Where one of them has a checkpoint as its cause, that is this one's, too: the home alone has the
+ * job's history, and a checkpoint is one of all nodes.
  */
 void io_judged_settle(struct io_judged *judged, size_t n);
 
 /*
- * io_judged_json() - {"judged": N, "few": N of them, "unknown": N, "list": the abnormal ones}
+ * io_judged_json() - {"judged": N, "few": N of them, "unknown": N, "list": the abnormal ones,
+ *	"left_out": N, "more": some were left out, or the list has the newest ones only}
  * @judged: @n, sorted by their begin
+ * @left_out: older ones that nobody has judged
  * @nodes: [{"node": NAME}, ...] by their numbers; NULL: rows have no "node"
  *
  * A row of the list, oldest first: {"node", "began", "seconds", "kind", "rate", "usual",
  * "compared", "few", "cause" (anomaly_cause_name()), "by" (a job that may be named), "text" (the
  * cause for people)}.
  */
-json_t *io_judged_json(const struct io_judged *judged, size_t n, const json_t *nodes);
+json_t *io_judged_json(const struct io_judged *judged, size_t n, uint64_t left_out,
+		       const json_t *nodes);
 
 #endif /* STILLPOINT_IO_JUDGED_H */

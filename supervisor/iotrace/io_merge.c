@@ -31,7 +31,9 @@ struct io_merge {
 	size_t nr_phases;
 	struct io_judged *judged;
 	size_t nr_judged;
+	uint64_t left_out;		/* phases that nobody has judged */
 	json_t *spans, *nodes;
+	json_t *unjudged;		/* names of nodes that told no verdicts */
 };
 
 struct io_merge *io_merge_new(void)
@@ -42,6 +44,7 @@ struct io_merge *io_merge_new(void)
 		return NULL;
 	m->spans = json_array();
 	m->nodes = json_array();
+	m->unjudged = json_array();
 	return m;
 }
 
@@ -60,6 +63,7 @@ void io_merge_free(struct io_merge *m)
 	free(m->judged);
 	json_decref(m->spans);
 	json_decref(m->nodes);
+	json_decref(m->unjudged);
 	free(m);
 }
 
@@ -191,6 +195,9 @@ int io_merge_add(struct io_merge *m, const char *node, const struct io_part *par
 	io_merge_counts(&m->sum.counts, &part->counts);
 	io_merge_add_files(m, part);
 	io_merge_add_times(m, node, part, ahead_ms);
+	m->left_out = portrait_plus(m->left_out, part->left_out);
+	if (part->unjudged)
+		json_array_append_new(m->unjudged, json_string(node));
 	m->seconds = io_merge_most(m->seconds, part->seconds);
 	m->sum.active_s = io_merge_most(m->sum.active_s, part->active_s);
 	m->sum.peak_read = portrait_plus(m->sum.peak_read, part->peak[0]);
@@ -408,7 +415,8 @@ static json_t *io_merge_anomalies(const struct io_merge *m)
 		memcpy(judged, m->judged, m->nr_judged * sizeof(*judged));
 	io_judged_sort(judged, m->nr_judged);
 	io_judged_settle(judged, m->nr_judged);
-	json = io_judged_json(judged, m->nr_judged, m->nodes);
+	json = io_judged_json(judged, m->nr_judged, m->left_out, m->nodes);
+	json_object_set(json, "unjudged_nodes", m->unjudged);
 	free(judged);
 	return json;
 }

@@ -36,9 +36,9 @@ int io_merge_add(struct io_merge *merge, const char *node, const struct io_part 
  * io_merge_json() - the report
  *
  * As portrait_json(), with "spans", each with its "node", "phases", "anomalies"
- * (io_judged_json()), and "nodes": [{"node",
- * "seconds", "source", "read_bytes", "write_bytes", "readers", "writers"}, ...]. A new object;
- * NULL: no memory.
+ * (io_judged_json(), and "unjudged_nodes": names of those that told no verdicts), and "nodes":
+ * [{"node", "seconds", "source", "read_bytes", "write_bytes", "readers", "writers"}, ...]. A new
+ * object; NULL: no memory.
  */
 json_t *io_merge_json(const struct io_merge *merge);
 

@@ -145,7 +145,7 @@ json_t *io_part_encode(const struct io_part *part)
 						      p->bytes[0], p->bytes[1]));
 	}
 	return json_pack("{s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:{s:I, s:o, s:o}, s:o, s:O, "
-			 "s:o}", "seconds", (json_int_t)part->seconds,
+			 "s:o*, s:I}", "seconds", (json_int_t)part->seconds,
 			 "active", (json_int_t)part->active_s,
 			 "peak", io_part_numbers(part->peak, 2),
 			 "processes", io_part_numbers(part->processes, 2),
@@ -156,7 +156,9 @@ json_t *io_part_encode(const struct io_part *part)
 			 "read", io_part_encode_side(&part->rest[0]),
 			 "write", io_part_encode_side(&part->rest[1]),
 			 "phases", phases, "spans", part->spans,
-			 "judged", io_judged_encode(part->judged, part->nr_judged));
+			 "judged", part->unjudged ? NULL :
+			 io_judged_encode(part->judged, part->nr_judged),
+			 "left_out", (json_int_t)part->left_out);
 }
 
 /* ---------------------------------------------------------------- decoding */
@@ -345,10 +347,14 @@ static bool io_part_decode_spans(const json_t *json, struct io_part *part)
 
 static bool io_part_decode_judged(const json_t *json, struct io_part *part)
 {
-	const int n = io_judged_decode(json_object_get(json, "judged"), part->judged);
+	const json_t *judged = json_object_get(json, "judged");
+	const json_t *left_out = json_object_get(json, "left_out");
+	const int n = io_judged_decode(judged, part->judged);
 
 	part->nr_judged = n > 0 ? (unsigned int)n : 0;
-	return n >= 0;
+	part->unjudged = !judged;
+	/* a node of an older release says nothing of these */
+	return n >= 0 && (!left_out || io_part_number(left_out, NUMBER_MAX, &part->left_out));
 }
 
 int io_part_decode(const json_t *json, struct io_part *ret_part)

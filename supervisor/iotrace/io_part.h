@@ -17,7 +17,7 @@
  *	 "phases": [[BEGAN, SECONDS, READ_BYTES, WRITE_BYTES], ...], oldest first,
  *	 "spans": [{"began", "source", "why", "ended", "names_lost", "files_lost", "missed",
  *		"files_full"}, ...],
- *	 "judged": as io_judged.h}
+ *	 "judged": as io_judged.h, "left_out": older phases of the job that are not among them}
  *
  * Without "name" or "place" a file's is not known.
  */
@@ -62,6 +62,8 @@ struct io_part {
 	unsigned int nr_phases;
 	struct io_judged judged[IO_JUDGED_MAX];
 	unsigned int nr_judged;
+	bool unjudged;			/* the node told no verdicts: as io_judged.h */
+	uint64_t left_out;
 	json_t *spans;			/* as above */
 	json_t *texts;			/* has the names and places */
 };

@@ -237,25 +237,26 @@ static json_t *io_report_newest(const json_t *spans)
 	return newest;
 }
 
-static int io_report_judged(const struct common *common, struct io_store *store,
-			    const struct io_anomaly_of *of, struct io_part *part)
+/* Without verdicts there is a report all the same, which says so. @job: its number. */
+static void io_report_judged(const struct common *common, struct io_store *store, int64_t job,
+			     const struct io_anomaly_of *of, struct io_part *part)
 {
-	json_t *devices = device_report(common);
+	json_t *devices = device_report(common), *history = history_read(&common->catalog, job);
 	struct io_anomaly_of now = *of;
 	int n;
 
 	now.devices = devices;
+	now.history = history;
 	now.now = (int64_t)time(NULL);
-	n = io_anomaly_judge(store, &now, part->judged);
+	n = io_anomaly_judge(store, &now, part->judged, &part->left_out);
 	json_decref(devices);
-	if (n < 0)
-		return n;
-	part->nr_judged = (unsigned int)n;
-	return 0;
+	json_decref(history);
+	part->nr_judged = n > 0 ? (unsigned int)n : 0;
+	part->unjudged = n < 0;
 }
 
-/* 0, or -EIO. */
-static int io_report_read(const struct common *common, struct io_store *store,
+/* 0, or -EIO. @job: its number. */
+static int io_report_read(const struct common *common, struct io_store *store, int64_t job,
 			  const struct io_anomaly_of *of, struct io_part *part)
 {
 	const int64_t key = of->job;
@@ -265,7 +266,7 @@ static int io_report_read(const struct common *common, struct io_store *store,
 	if (!err)
 		err = io_report_files(store, key, part);
 	if (!err)
-		err = io_report_judged(common, store, of, part);
+		io_report_judged(common, store, job, of, part);
 	io_report_samples(store, key, part);
 	io_report_phases(store, key, part);
 	part->seconds = io_report_seconds(spans);
@@ -302,7 +303,7 @@ static json_t *io_report_make(const struct common *common, struct io_store *stor
 	const struct io_anomaly_of of = { .job = key, .uid = job->uid, .any = any && !asker };
 	struct io_part *part = calloc(1, sizeof(*part));
 	json_t *result = json_object();
-	int err = part ? io_report_read(common, store, &of, part) : -ENOMEM;
+	int err = part ? io_report_read(common, store, job->number, &of, part) : -ENOMEM;
 
 	if (!err)
 		json_object_set_new(result, "part", io_part_encode(part));

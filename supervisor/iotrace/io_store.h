@@ -17,8 +17,8 @@
  *
  * The file is bounded, and so is each job: beyond IO_STORE_FILES files, a job's new files are in
  * its sums alone. A file that is nearly full is rid of the files of jobs that have ended: of the
- * user who has most of them, the oldest first; their counters stay. When no such files are left, the
- * user with most phases loses the oldest of them.
+ * user who has most of them, the oldest first; their counters stay. When no such files are left,
+ * the user with most phases loses the oldest of them.
  *
  * Samples of one second are kept for a day, of ten seconds for a week, of five minutes for a
  * year; jobs and their files for a year after their end.

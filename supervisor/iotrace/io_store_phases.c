@@ -90,6 +90,9 @@ int64_t io_store_phases_end(struct io_store *s, int64_t job)
 
 /* --------------------------------------------------------------- reading */
 
+#define PHASES_COLUMNS	"p.job, p.began, p.seconds, p.kind, p.reads, p.writes, p.read_bytes, "	\
+			"p.write_bytes, p.rates"
+
 /* A row as a phase; false: it is none. */
 static bool phases_take(sqlite3_stmt *row, struct anomaly_phase *ret_phase)
 {
@@ -125,20 +128,15 @@ static void phases_turn(struct anomaly_phase *p, int n)
 	}
 }
 
-int io_store_group(struct io_store *s, int64_t job, enum anomaly_kind kind,
-		   struct anomaly_phase *ret_phases)
+/* The rows of @stmt, newest first, which is finalized; NULL: none, or an error was noted. */
+static int phases_rows(struct io_store *s, sqlite3_stmt *stmt, int max,
+		       struct anomaly_phase *ret_phases)
 {
-	sqlite3_stmt *stmt = PHASES_SQL(s, "SELECT p.job, p.began, p.seconds, p.kind, p.reads, "
-		"p.writes, p.read_bytes, p.write_bytes, p.rates FROM job j JOIN job k "
-		"ON k.key = j.key OR (j.program <> '' AND k.uid = j.uid AND "
-		"k.program = j.program AND k.ranks = j.ranks) JOIN phase p ON p.job = k.key "
-		"WHERE j.key = ?1 AND p.kind = ?2 ORDER BY p.began DESC LIMIT ?3", job, kind,
-		IO_STORE_GROUP);
 	int n = 0, err;
 
 	if (!stmt)
 		return s->err ? -EIO : 0;
-	while ((err = sqlite3_step(stmt)) == SQLITE_ROW && n < IO_STORE_GROUP)
+	while ((err = sqlite3_step(stmt)) == SQLITE_ROW && n < max)
 		n += phases_take(stmt, &ret_phases[n]);
 	sqlite3_finalize(stmt);
 	if (err != SQLITE_DONE && err != SQLITE_ROW)
@@ -147,16 +145,42 @@ int io_store_group(struct io_store *s, int64_t job, enum anomaly_kind kind,
 	return n;
 }
 
+int io_store_own(struct io_store *s, int64_t job, int64_t since, int max,
+		 struct anomaly_phase *ret_phases, int64_t *ret_all)
+{
+	sqlite3_stmt *stmt = PHASES_SQL(s, "SELECT count(*) FROM phase WHERE job = ?1 AND "
+					"began + seconds > ?2", job, since);
+
+	*ret_all = stmt && sqlite3_step(stmt) == SQLITE_ROW ? sqlite3_column_int64(stmt, 0) : 0;
+	sqlite3_finalize(stmt);
+	stmt = PHASES_SQL(s, "SELECT " PHASES_COLUMNS " FROM phase p WHERE p.job = ?1 AND "
+			  "p.began + p.seconds > ?2 ORDER BY p.began DESC LIMIT ?3", job, since,
+			  max);
+	return phases_rows(s, stmt, max, ret_phases);
+}
+
+int io_store_group(struct io_store *s, int64_t job, enum anomaly_kind kind,
+		   struct anomaly_phase *ret_phases)
+{
+	sqlite3_stmt *stmt = PHASES_SQL(s, "SELECT " PHASES_COLUMNS " FROM job j JOIN job k "
+		"ON k.key = j.key OR (j.program <> '' AND k.uid = j.uid AND "
+		"k.program = j.program AND k.ranks = j.ranks) JOIN phase p ON p.job = k.key "
+		"WHERE j.key = ?1 AND p.kind = ?2 ORDER BY p.began DESC LIMIT ?3", job, kind,
+		IO_STORE_GROUP);
+
+	return phases_rows(s, stmt, IO_STORE_GROUP, ret_phases);
+}
+
 /*
  * Whether most of the bytes that a job wrote are in one file of several processes. Of a job with
- * very many files some are looked at: such a job writes no single one.
+ * very many files some are looked at, read ones as well: such a job writes no single one.
  */
 static bool phases_is_many_to_one(struct io_store *s, int64_t job)
 {
 	sqlite3_stmt *stmt = PHASES_SQL(s, "SELECT count(*), sum(write_bytes), "
 		"sum(flags & ?2 <> 0), sum(CASE WHEN flags & ?2 THEN write_bytes END) "
-		"FROM (SELECT flags, write_bytes FROM file WHERE job = ?1 AND writes > 0 "
-		"LIMIT ?3)", job, IO_FILE_WRITERS, FILES_LOOKED);
+		"FROM (SELECT flags, writes, write_bytes FROM file WHERE job = ?1 LIMIT ?3) "
+		"WHERE writes > 0", job, IO_FILE_WRITERS, FILES_LOOKED);
 	struct portrait_side side = {};
 
 	if (stmt && sqlite3_step(stmt) == SQLITE_ROW)

@@ -4,8 +4,8 @@
  * the jobs that used the node at the same time.
  *
  * The collector stores a phase when it is over. A job keeps its newest IO_STORE_PHASES, a user the
- * newest IO_STORE_USER_PHASES of all jobs, so that nobody's phases cost another user rows. In a file
- * that is full they go as io_store_make_room() says.
+ * newest IO_STORE_USER_PHASES of all jobs, so that nobody's phases cost another user rows. In a
+ * file that is full they go as io_store_make_room() says.
  */
 #ifndef STILLPOINT_IO_STORE_PHASES_H
 #define STILLPOINT_IO_STORE_PHASES_H
@@ -37,6 +37,16 @@ int64_t io_store_phases_end(struct io_store *store, int64_t job);
  */
 int io_store_group(struct io_store *store, int64_t job, enum anomaly_kind kind,
 		   struct anomaly_phase *ret_phases);
+
+/*
+ * io_store_own() - the newest phases of @job itself that ended after @since, of any kind
+ * @ret_phases: room for @max, oldest first
+ * @ret_all: how many there are
+ *
+ * Return: their number, or -EIO.
+ */
+int io_store_own(struct io_store *store, int64_t job, int64_t since, int max,
+		 struct anomaly_phase *ret_phases, int64_t *ret_all);
 
 struct io_store_other {
 	int64_t key, number;

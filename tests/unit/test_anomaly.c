@@ -310,6 +310,23 @@ static void test_causes(void **state)
 		assert_true(*anomaly_cause_name((enum anomaly_cause)i));
 }
 
+/* Of twenty seconds at half the usual rate ten are lost; five of a checkpoint explain that. */
+static void test_checkpoint(void **state)
+{
+	static const struct anomaly_judgement slow = {
+		.verdict = ANOMALY_ABNORMAL, .rate = 50 * MB, .usual = 100 * MB,
+	}, fine = {
+		.verdict = ANOMALY_USUAL, .rate = 50 * MB, .usual = 100 * MB,
+	}, unknown = { .rate = 50 * MB };
+
+	assert_true(anomaly_is_checkpoint(&slow, 20, 5));
+	assert_true(anomaly_is_checkpoint(&slow, 20, 20));
+	assert_false(anomaly_is_checkpoint(&slow, 20, 4.9));
+	assert_false(anomaly_is_checkpoint(&slow, 20, 0));
+	assert_false(anomaly_is_checkpoint(&fine, 20, 20));
+	assert_false(anomaly_is_checkpoint(&unknown, 20, 20));
+}
+
 /* ---------------------------------------------------------------- how good */
 
 struct score {
@@ -394,7 +411,8 @@ int main(void)
 		cmocka_unit_test(test_dbscan), cmocka_unit_test(test_radius),
 		cmocka_unit_test(test_little_history), cmocka_unit_test(test_clusters_used),
 		cmocka_unit_test(test_episode), cmocka_unit_test(test_kinds),
-		cmocka_unit_test(test_causes), cmocka_unit_test(test_how_good),
+		cmocka_unit_test(test_causes), cmocka_unit_test(test_checkpoint),
+		cmocka_unit_test(test_how_good),
 	};
 
 	return cmocka_run_group_tests_name("anomaly", tests, NULL, NULL);

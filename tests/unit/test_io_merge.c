@@ -250,7 +250,9 @@ static void test_hostile(void **state)
 		{ "judged.0.5", "129" }, { "judged.0.6", "-1" },
 		{ "judged.0.8", "9007199254740993" }, { "judged.0.7", "1.5" },
 		/* causes that only whoever merges may say */
-		{ "judged.0.10", "6" }, { "judged.0.10", "7" }, { "judged.0.11", "\"8\"" },
+		{ "judged.0.10", "7" }, { "judged.0.10", "8" }, { "judged.0.11", "\"8\"" },
+		{ "left_out", "-1" }, { "left_out", "\"1\"" }, { "left_out", "null" },
+		{ "left_out", "4611686018427387905" },
 	};
 	size_t i, k;
 
@@ -260,6 +262,7 @@ static void test_hostile(void **state)
 	assert_int_equal(decode_with("more", "[7]"), 0);
 	/* a node of an older release judges nothing */
 	assert_int_equal(decode_with("judged", NULL), 0);
+	assert_int_equal(decode_with("left_out", NULL), 0);
 	for (i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
 		assert_int_equal(decode_with(fields[i], NULL), -EBADMSG);
 		for (k = 0; k < sizeof(values) / sizeof(values[0]); k++) {
@@ -611,7 +614,63 @@ static void test_anomalies(void **state)
 	}
 	json = report_of(merge);
 	assert_int_equal(json_array_size(get(json, "anomalies.list")), IO_JUDGED_LIST);
+	assert_true(json_is_true(get(json, "anomalies.more")));
 	assert_number(json, "anomalies.list.0.began", 1000 + 100 * 20);
+	json_decref(json);
+}
+
+/* Nodes other than the home know nothing of checkpoints, but were stopped by them, too. */
+static void test_checkpoint_of_all(void **state)
+{
+	struct io_merge *merge = io_merge_new();
+	struct io_part *part[3];
+	json_t *json;
+	int i;
+
+	for (i = 0; i < 3; i++) {
+		part[i] = part_of(1);
+		judged(part[i], 1000 + i, ANOMALY_ABNORMAL,
+		       i == 1 ? ANOMALY_CHECKPOINT : ANOMALY_UNTOLD, 0);
+		/* at another time, nothing tells */
+		judged(part[i], 2000 + 100 * i, ANOMALY_ABNORMAL, ANOMALY_UNTOLD, 0);
+	}
+	for (i = 0; i < 3; i++)
+		add(merge, i ? i == 1 ? "n1" : "n2" : "n0", part[i], 0);
+	json = report_of(merge);
+	for (i = 0; i < 6; i++)
+		assert_text(json_array_get(get(json, "anomalies.list"), (size_t)i), "cause",
+			    i < 3 ? "checkpoint" : "configuration_or_device");
+	assert_text(json, "anomalies.list.0.text", "a checkpoint of the job: ckptctl stats");
+	json_decref(json);
+}
+
+/* What was not judged is said: phases beyond the bounds, and nodes without verdicts. */
+static void test_left_out(void **state)
+{
+	struct io_merge *merge = io_merge_new();
+	struct io_part *part;
+	json_t *json;
+	int i;
+
+	add(merge, "n0", part_of(1), 0);
+	json = report_of(merge);
+	assert_number(json, "anomalies.left_out", 0);
+	assert_true(json_is_false(get(json, "anomalies.more")));
+	assert_int_equal(json_array_size(get(json, "anomalies.unjudged_nodes")), 0);
+	json_decref(json);
+	merge = io_merge_new();
+	for (i = 0; i < 3; i++) {
+		part = part_of(1);
+		part->unjudged = i == 1;
+		part->left_out = i == 1 ? 0 : 40;
+		add(merge, i ? i == 1 ? "n1" : "n2" : "n0", part, 0);
+	}
+	json = report_of(merge);
+	assert_number(json, "anomalies.left_out", 80);
+	assert_true(json_is_true(get(json, "anomalies.more")));
+	assert_int_equal(json_array_size(get(json, "anomalies.unjudged_nodes")), 1);
+	assert_string_equal(json_string_value(json_array_get(get(
+		json, "anomalies.unjudged_nodes"), 0)), "n1");
 	json_decref(json);
 }
 
@@ -672,6 +731,7 @@ int main(void)
 		cmocka_unit_test(test_phases),
 		cmocka_unit_test(test_spans_clock),
 		cmocka_unit_test(test_anomalies),
+		cmocka_unit_test(test_checkpoint_of_all), cmocka_unit_test(test_left_out),
 		cmocka_unit_test(test_saturates),
 		cmocka_unit_test(test_clock),
 	};
