@@ -32,6 +32,8 @@
 struct io_asks {
 	struct common *common;
 	unsigned int questions, reports;
+	uid_t lists[IO_ASK_LISTS];	/* whose they are */
+	unsigned int nr_lists;
 };
 
 /* A report, or a question of another node. */
@@ -402,6 +404,34 @@ void io_ask_report(struct io_asks *asks, struct request *request, const struct i
 		    strcmp(json_string_value(name), asks->common->config.node))
 			io_ask_node(a, json_string_value(name));
 	}
+}
+
+/* ---------------------------------------------------------------------- lists */
+
+json_t *io_asks_enter(struct io_asks *asks, uid_t uid)
+{
+	unsigned int i, own = 0;
+
+	for (i = 0; i < asks->nr_lists; i++)
+		own += asks->lists[i] == uid;
+	if (own >= IO_ASK_USER_LISTS)
+		return outcome_error(-EBUSY, "%d of your reports on all jobs are under way: ask "
+				     "again when they are there", IO_ASK_USER_LISTS);
+	if (asks->nr_lists >= IO_ASK_LISTS)
+		return outcome_error(-EBUSY, "%d reports on all jobs are under way: ask again",
+				     IO_ASK_LISTS);
+	asks->lists[asks->nr_lists++] = uid;
+	return NULL;
+}
+
+void io_asks_leave(struct io_asks *asks, uid_t uid)
+{
+	unsigned int i = 0;
+
+	while (i < asks->nr_lists && asks->lists[i] != uid)
+		i++;
+	if (i < asks->nr_lists)
+		asks->lists[i] = asks->lists[--asks->nr_lists];
 }
 
 /* ------------------------------------------------------------------ questions */

@@ -40,4 +40,15 @@ void io_asks_close(struct io_asks *asks);	/* NULL is fine */
 void io_ask_report(struct io_asks *asks, struct request *request, const struct io_store_job *job,
 		   const json_t *nodes, bool anomalies);
 
+#define IO_ASK_LISTS		8	/* reports on all jobs of a user, at a time */
+#define IO_ASK_USER_LISTS	2	/* of these a user's */
+
+/*
+ * io_asks_enter() - a report on all jobs of @uid begins: it keeps a processor busy for seconds
+ *
+ * NULL, and io_asks_leave() is to be called at its end; or an outcome: there are too many.
+ */
+json_t *io_asks_enter(struct io_asks *asks, uid_t uid);
+void io_asks_leave(struct io_asks *asks, uid_t uid);
+
 #endif /* STILLPOINT_IO_ASK_H */

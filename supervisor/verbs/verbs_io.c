@@ -41,6 +41,7 @@ struct io_look {
 	unsigned int ms;
 	int64_t since_s;	/* before now */
 	const char *level;	/* points into the request's arguments */
+	bool entered;		/* io_asks_enter() */
 	/* in the worker: the job that was asked for last, and its owner */
 	int64_t known;
 	uid_t owner;
@@ -134,6 +135,8 @@ static void io_look_on_outcome(json_t *outcome, void *arg)
 	struct io_look *look = arg;
 
 	request_on_abandon(look->request, NULL, NULL);
+	if (look->entered)
+		io_asks_leave(look->request->services->io_asks, look->request->uid);
 	request_answer(look->request, outcome);
 	free(look);
 }
@@ -152,6 +155,8 @@ static void io_look_start(const struct io_look *what, const struct worker_kind *
 		err = jobs_worker_start(request->jobs, &spec, &ops, look, &look->worker);
 	}
 	if (err) {
+		if (what->entered)
+			io_asks_leave(request->services->io_asks, request->uid);
 		request_answer(request, outcome_error(err, "no worker: %s", strerror(-err)));
 		free(look);
 		return;
@@ -203,16 +208,22 @@ void verb_io_report(struct request *request)
 void verb_io_anomalies(struct request *request)
 {
 	json_int_t since = ANOMALIES_S;
+	json_t *outcome;
 
-	if (json_object_get(request->args, "job"))
+	if (json_object_get(request->args, "job")) {
 		io_look_report(request, true);
-	else if (json_unpack(request->args, "{s?I !}", "since_s", &since) || since <= 0 ||
-		 since > ANOMALIES_MAX_S)
-		request_answer(request, outcome_usage("io_anomalies: a job, or since when: up to a "
-						      "year"));
+		return;
+	}
+	outcome = json_unpack(request->args, "{s?I !}", "since_s", &since) || since <= 0 ||
+		  since > ANOMALIES_MAX_S ?
+		  outcome_usage("io_anomalies: a job, or since when: up to a year") :
+		  io_asks_enter(request->services->io_asks, request->uid);
+	if (outcome)
+		request_answer(request, outcome);
 	else
-		io_look_start(&(const struct io_look){ .request = request, .since_s = since },
-			      &anomalies_work);
+		io_look_start(&(const struct io_look){
+			.request = request, .since_s = since, .entered = true,
+		}, &anomalies_work);
 }
 
 void verb_io_top(struct request *request)

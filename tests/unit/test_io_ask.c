@@ -375,12 +375,51 @@ static void test_answers(void **state)
 	}
 }
 
+static void assert_full(uid_t uid, const char *who)
+{
+	json_t *outcome = io_asks_enter(asks[0], uid);
+	const char *text = json_string_value(json_object_get(json_object_get(outcome, "error"),
+							     "text"));
+
+	assert_int_equal(outcome_errno(outcome), -EBUSY);
+	assert_non_null(text);
+	assert_non_null(strstr(text, who));
+	json_decref(outcome);
+}
+
+/* Two reports on all jobs of a user at a time, eight of all users. */
+static void test_lists(void **state)
+{
+	uid_t uid;
+	int i;
+
+	for (uid = 1000; uid < 1000 + IO_ASK_LISTS / IO_ASK_USER_LISTS; uid++) {
+		for (i = 0; i < IO_ASK_USER_LISTS; i++)
+			assert_null(io_asks_enter(asks[0], uid));
+		assert_full(uid, "2 of your reports");
+	}
+	assert_full(0, "8 reports");
+	/* those of another node are not counted */
+	assert_null(io_asks_enter(asks[1], 1000));
+	io_asks_leave(asks[0], 1001);
+	assert_full(1000, "2 of your reports");
+	assert_null(io_asks_enter(asks[0], 0));
+	assert_full(1001, "8 reports");
+	io_asks_leave(asks[0], 1000);
+	io_asks_leave(asks[0], 1000);
+	assert_null(io_asks_enter(asks[0], 1000));
+	/* one who has none takes no place of others */
+	io_asks_leave(asks[0], 7);
+	assert_null(io_asks_enter(asks[0], 1000));
+	assert_full(7, "8 reports");
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(test_##name, begin, end)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(whole), T(missing), T(many), T(rights), T(questions), T(answers),
+		T(whole), T(missing), T(many), T(rights), T(questions), T(answers), T(lists),
 	};
 	char command[64];
 	int failed;
