@@ -209,9 +209,9 @@ modules-%: $(B)/kernels/%/env FORCE
 VM_LONG := $(addprefix tests/vm/,smoke.t daemon.t cr.t capture.t badluck.t restore.t mpi_programs.t)
 # ten minutes or more each, with a real Slurm, lost nodes, slow disks, replicas of MPI, a machine
 # within the machine or programs of other people: of check-cluster
-VM_CLUSTER := $(addprefix tests/vm/,crash_consistency.t devices.t held.t slurm_short.t slurm.t \
-	slurm_script.t slurm_release.t slurm_often.t lease.t diagnose.t vote_mpi.t real_programs.t \
-	scale.t) tests/security/unit.t
+VM_CLUSTER := $(addprefix tests/vm/,crash_consistency.t devices.t anomalies.t held.t \
+	slurm_short.t slurm.t slurm_script.t slurm_release.t slurm_often.t lease.t diagnose.t \
+	vote_mpi.t real_programs.t scale.t) tests/security/unit.t
 TESTS  ?= $(VM_LONG) $(filter-out $(VM_LONG) $(VM_CLUSTER),$(sort $(wildcard tests/vm/*.t \
 	tests/security/*.t)))
 
