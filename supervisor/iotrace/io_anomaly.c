@@ -82,7 +82,7 @@ static double io_anomaly_under(const json_t *history, const struct io_judged *p)
 		const double ns = (double)json_integer_value(json_object_get(row, "total_ns"));
 		double from, until;
 
-		/* neither a restart, nor a copy to a level, which a job runs beside */
+		/* restarts and copies to levels have lines of their own */
 		if (json_object_get(row, "restart") || json_object_get(row, "level"))
 			continue;
 		from = fmax(began, taken);

@@ -108,7 +108,8 @@ static bool phases_take(sqlite3_stmt *row, struct anomaly_phase *ret_phase)
 		p.operations[i] = (uint64_t)sqlite3_column_int64(row, 4 + i);
 		p.bytes[i] = (uint64_t)sqlite3_column_int64(row, 6 + i);
 	}
-	if (size <= 0 || (size_t)size > sizeof(p.rates) || size % sizeof(p.rates[0]))
+	if (size <= 0 || (size_t)size > sizeof(p.rates) || size % sizeof(p.rates[0]) ||
+	    sqlite3_column_int(row, 3) < ANOMALY_READ || sqlite3_column_int(row, 3) > ANOMALY_MIXED)
 		return false;
 	p.nr = (unsigned int)size / sizeof(p.rates[0]);
 	memcpy(p.rates, sqlite3_column_blob(row, 8), (size_t)size);
