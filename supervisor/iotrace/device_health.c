@@ -75,7 +75,7 @@ void device_health_judge(const struct device_probe *earlier, size_t n, enum devi
 	now->speed = rate < part * usual && rate < usual - spread ? DEVICE_SLOW : DEVICE_USUAL;
 }
 
-/* What was usual for the fastest series of those whose probes are like @probe in size. */
+/* The usual rate of the fastest series, of those whose probes are like @probe in size. */
 static double device_health_best(const struct device_probe *probes, size_t n,
 				 const struct device_probe *probe)
 {

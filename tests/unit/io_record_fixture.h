@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the tests of phases share: records of jobs' I/O in a directory of the test's own, and jobs,
+ * Shared by the tests of phases: records of jobs' I/O in a directory of the test's own, and jobs,
  * seconds and phases to be put into them.
  */
 #ifndef STILLPOINT_TESTS_IO_RECORD_FIXTURE_H

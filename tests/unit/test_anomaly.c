@@ -310,7 +310,7 @@ static void test_causes(void **state)
 		assert_true(*anomaly_cause_name((enum anomaly_cause)i));
 }
 
-/* Of twenty seconds at half the usual rate ten are lost; five of a checkpoint explain that. */
+/* Twenty seconds at half the usual rate lose ten; five of a checkpoint explain that. */
 static void test_checkpoint(void **state)
 {
 	static const struct anomaly_judgement slow = {

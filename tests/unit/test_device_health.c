@@ -220,7 +220,7 @@ static void test_nothing_took_no_time(void **state)
 	free(d);
 }
 
-/* What a lift leaves behind, as ckptctl dev list counts it. */
+/* The row of slow ones ends with a lift, also as ckptctl dev list counts them. */
 static void test_row_ends(void **state)
 {
 	struct device *d = calloc(1, sizeof(*d));

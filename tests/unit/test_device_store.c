@@ -464,7 +464,7 @@ static bool owns(int64_t job, void *arg)
 	return job == *(const int64_t *)arg;
 }
 
-/* Who does not own the job learns the rates alone. */
+/* A user who does not own the job learns the rates alone. */
 static void test_hidden(void **state)
 {
 	int64_t mine = 7, none = 0;

@@ -644,7 +644,7 @@ static void test_checkpoint_of_all(void **state)
 	json_decref(json);
 }
 
-/* What was not judged is said: phases beyond the bounds, and nodes without verdicts. */
+/* The report says what was not judged: phases beyond the bounds, and those of some nodes. */
 static void test_left_out(void **state)
 {
 	struct io_merge *merge = io_merge_new();

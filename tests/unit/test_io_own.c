@@ -56,7 +56,7 @@ static void test_after_many_others(void **state)
 	io_store_close(store);
 }
 
-/* Of several kinds each is compared with its own, and they come in the order of time. */
+/* Phases of each kind are compared with their own, and come in the order of time. */
 static void test_kinds(void **state)
 {
 	struct io_store *store = store_of("kinds", true);
