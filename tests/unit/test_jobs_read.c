@@ -386,7 +386,7 @@ static void test_the_index_knows_the_owner(void **state)
 	assert_string_equal(listed(box, 7), "lost");
 }
 
-/* Whose a job is, for answers that name jobs of several users. */
+/* The owner of a job, for answers that name jobs of several users. */
 static void test_the_owner(void **state)
 {
 	struct box *box = *state;

@@ -119,7 +119,7 @@ class Phases:
         time.sleep(GAP_S)
 
     def found(self):
-        """Of each phase, what ckptd says of it; None: that it was as usual."""
+        """For each phase the row that ckptd has of it as slow; None: there is none."""
         self.job.flag('last')
         self.job.end()
         number = str(self.job.job)
