@@ -271,6 +271,7 @@ static int add_lock(struct state_parser *p, const struct ckpt_rec_hdr *hdr)
 
 	if (rec->file <= 0 || rec->kind < CKPT_LOCK_FLOCK || rec->kind > CKPT_LOCK_LEASE ||
 	    (rec->type != F_RDLCK && rec->type != F_WRLCK) || rec->start > rec->end ||
+	    (rec->kind == CKPT_LOCK_LEASE && rec->type != F_RDLCK) ||
 	    rec->end > INT64_MAX || (rec->files_id != 0) != (rec->kind == CKPT_LOCK_POSIX))
 		return state_fail(p, -EBADMSG, "bad lock on file %d", rec->file);
 	p->state->locks[p->state->nr_locks++].rec = rec;

@@ -250,7 +250,8 @@ static void test_rejected(void **unused)
 	SPOIL(CKPT_REC_LOCK, ckpt_rec_lock, 0, rec->files_id = 9);
 	SPOIL(CKPT_REC_LOCK, ckpt_rec_lock, 0, rec->files_id = 0);
 	SPOIL(CKPT_REC_LOCK, ckpt_rec_lock, 1, rec->files_id = 1);
-	SPOIL(CKPT_REC_LOCK, ckpt_rec_lock, 1, rec->kind = 4);
+	SPOIL(CKPT_REC_LOCK, ckpt_rec_lock, 1, rec->kind = 5);
+	SPOIL(CKPT_REC_LOCK, ckpt_rec_lock, 0, rec->kind = CKPT_LOCK_LEASE);	/* to write */
 	SPOIL(CKPT_REC_LOCK, ckpt_rec_lock, 1, rec->type = F_UNLCK);
 	SPOIL(CKPT_REC_LOCK, ckpt_rec_lock, 1, rec->end = 1ULL << 63);
 	SPOIL(CKPT_REC_LOCK, ckpt_rec_lock, 1, rec->start = rec->end + 1);
