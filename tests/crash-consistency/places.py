@@ -86,8 +86,9 @@ def write(path, text):
         f.write(text)
 
 
-def serve(path):
-    """Start the kernel's NFS server, version 4 alone; PATH is the root of what it serves."""
+def serve(path, clients=('127.0.0.1',)):
+    """Start the kernel's NFS server, version 4 alone; PATH is the root of what it serves to the
+    addresses CLIENTS."""
     for name in ('nfsd', 'nfsv4'):
         if subprocess.run(['modprobe', '-q', name]).returncode:
             raise Unavailable(f'no module {name} in this kernel')
@@ -99,9 +100,10 @@ def serve(path):
     write('/proc/fs/nfsd/nfsv4leasetime', '10\n')
     write('/proc/fs/nfsd/portlist', 'tcp 2049\n')
     write('/proc/fs/nfsd/threads', '4\n')
-    # its only client is this kernel: nobody takes again what he had before
+    # its clients are new: nobody takes again what he had before
     write('/proc/fs/nfsd/v4_end_grace', 'Y\n')
-    write('/proc/net/rpc/auth.unix.ip/channel', f'nfsd 127.0.0.1 {FOREVER} here\n')
+    for client in clients:
+        write('/proc/net/rpc/auth.unix.ip/channel', f'nfsd {client} {FOREVER} here\n')
     write('/proc/net/rpc/nfsd.export/channel',
           f'here {path} {FOREVER} {EXPORT_FLAGS} 65534 65534 0\n')
     write('/proc/net/rpc/nfsd.fh/channel', f'here 1 \\x00000000 {FOREVER} {path}\n')

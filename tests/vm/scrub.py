@@ -138,6 +138,7 @@ def flips(node):
     wrong = set()
     for g in range(2, 7):
         done = checkpoint(node, job)
+        check('scrub' in done, done.get('why_full'))
         equal(done['scrub']['wrong'], len(wrong), f'wrong in {g}, before')
         new = victims[:20]
         del victims[:20]
@@ -145,6 +146,7 @@ def flips(node):
             flip(pid, address, rng)
             wrong.add(address)
         done = checkpoint(node, job)
+        check('scrub' in done, done.get('why_full'))
         found = done['scrub']
         equal(found['wrong'], len(wrong), f'wrong in {done["generation"]}, of {found["pages"]} '
               f'compared, new in {[n for n, a in new]}, seed {SEED}')
