@@ -6,6 +6,7 @@
 #   cluster_make DIR COUNT    keys, hosts file, images: what all nodes have in common
 #   node_up K [OPTION...]     boot node K (n1, n2, ...; options of scripts/vm up); its ckptd runs
 #   node_off K                cut its power
+#   node_knows K OTHER...     node K hears of nodes OTHER within a minute (times VM_SLOW)
 #   node_check K              fails if its kernel complained
 #   on K CMD ARG...           run CMD there
 #   cluster_end               cut the power of all
@@ -77,6 +78,19 @@ node_up() {
 
 node_off() {
 	"$cluster_top/scripts/vm" poweroff-hard "$CLUSTER-n$1"
+}
+
+node_knows() {
+	local node=$1 other _
+	shift
+	for other; do
+		for _ in $(seq $((60 * ${VM_SLOW:-1}))); do
+			on "$node" ckptctl nodes | grep -q "^n$other .*answers" && continue 2
+			sleep 1
+		done
+		on "$node" ckptctl nodes
+		return 1
+	done
 }
 
 node_check() {

@@ -56,6 +56,8 @@ int main(int argc, char **argv)
 	MPI_Comm_size(MPI_COMM_WORLD, &size);
 	wait_for(argv[1], "go");
 	snprintf(path, sizeof(path), "%s/one", argv[1]);
+	/* by default errors of files are returned */
+	MPI_File_set_errhandler(MPI_FILE_NULL, MPI_ERRORS_ARE_FATAL);
 	MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file);
 	for (i = 0; i < blocks; i++)
 		MPI_File_write_at(file, ((MPI_Offset)i * size + rank) * block, data, block,
@@ -84,18 +86,6 @@ PROGRAM
 for kind in $KINDS; do
 	"${compiler[$kind]}" -O2 -o "$dir/shared/mpi_io_$kind" "$dir/mpi_io.c" || exit 1
 done
-
-knows() {
-	local other _
-	for other in 2 3; do
-		for _ in $(seq $((60 * VM_SLOW))); do
-			on 1 ckptctl nodes | grep -q "^n$other .*answers" && continue 2
-			sleep 1
-		done
-		on 1 ckptctl nodes
-		return 1
-	done
-}
 
 # until_says NODE CONDITION...: in a report that NODE makes, within a while; python, on the result r
 until_says() {
@@ -131,7 +121,7 @@ mounts() {
 }
 
 starts() {
-	data=$nfs/data-$kind
+	local data=$nfs/data-$kind
 	on 1 mkdir -p "$data"
 	job=$(on 1 ckptrun -n $ranks --hosts n1,n2,n3 --detach "$cluster_mnt/mpi_io_$kind" "$data" \
 		$blocks $block $own $own_size) || { echo "$job"; return 1; }
@@ -142,7 +132,7 @@ starts() {
 flags() { on 1 touch "$nfs/data-$kind/$1"; }
 has() { on 1 find "$nfs/data-$kind" -name "$1" | wc -l; }
 
-# NAME COUNT: waited for
+# until_has NAME COUNT: so many files have names like NAME, within a while
 until_has() {
 	local _
 	for _ in $(seq $((120 * VM_SLOW))); do
@@ -153,8 +143,9 @@ until_has() {
 	return 1
 }
 
-# Its collector, a process of its own, counts on.
+# ckptd of n2, while the ranks write. Its collector, a process of its own, counts on.
 dies() {
+	[ "$(has 'done*')" = 0 ] || { echo 'a rank is done already'; return 1; }
 	# shellcheck disable=SC2016
 	on 2 sh -c 'kill -KILL $(pgrep -o -x ckptd)' && sleep 2 && node_daemon 2
 }
@@ -183,7 +174,7 @@ ends() {
 for k in 1 2 3; do
 	ok "node $k boots" node_up $k --cpus 1 --quiet
 done
-ok 'n1 knows the others' knows
+ok 'n1 knows the others' node_knows 1 2 3
 ok 'n1 serves NFS' serves
 for k in 1 2 3; do
 	ok "n$k has it mounted" mounts $k

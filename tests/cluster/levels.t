@@ -42,19 +42,6 @@ boots() {
 	node_up "$1" --cpus 1 --quiet
 }
 
-knows() {
-	local node=$1 other _
-	shift
-	for other; do
-		for _ in $(seq $((60 * VM_SLOW))); do
-			on "$node" ckptctl nodes | grep -q "^n$other .*answers" && continue 2
-			sleep 1
-		done
-		on "$node" ckptctl nodes
-		return 1
-	done
-}
-
 # what job $2 has written on node $1, in lines; what was written before that node had it are zeros
 lines() { on "$1" sh -c "tr -d '\\0' <$images/$2/stdout | wc -l" 2>/dev/null || echo 0; }
 
@@ -132,9 +119,9 @@ parts_of() { on "$1" sh -c "cd $images/1/gen-1 && ls -d node-*"; }
 for k in 1 2 3 4; do
 	ok "node $k boots" boots $k
 done
-ok 'n1 knows the others' knows 1 2 3 4
-ok 'n3, too' knows 3 1 2 4
-ok 'n4, too' knows 4 1 2 3
+ok 'n1 knows the others' node_knows 1 2 3 4
+ok 'n3, too' node_knows 3 1 2 4
+ok 'n4, too' node_knows 4 1 2 3
 ok 'a job of two ranks starts on n1 and n3' on 1 ckptrun -n 2 --hosts n1,n3 --detach \
 	$cluster_mnt/poisson 64 $iterations 200
 # shellcheck disable=SC2016
@@ -168,7 +155,7 @@ ends_and_goes >"$dir/ends" 2>&1
 ok 'n3: the kernel has nothing to say' node_check 3
 node_off 3
 ok 'another machine takes the place of n1' boots 1
-ok 'n4 knows it' knows 4 1
+ok 'n4 knows it' node_knows 4 1
 ok 'L4: n1, n2 and n3 are lost; restarted on n4 and n1, from the directory' \
 	restarts 1 'image \(0\|of node n1\): fetched from level disk' 1:1 --nodes n4,n1
 on 4 ckptctl kill 1 KILL
