@@ -11,9 +11,11 @@
 
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/nodes.sh"
+. "$(dirname "$0")/verdicts.sh"
 
 : "${KINDS:=mpich ompi}" "${SLOW:=1}"
-: "${WAYS:=stop sleep loop operation miss other receive any circle slow killed oom daemon cut}"
+: "${WAYS:=stop sleep loop operation request miss other receive any circle slow killed oom \
+	daemon cut}"
 # nodes that are one machine must not take each other's memory for their own
 export UCX_TLS=tcp,self OMPI_MCA_btl=self,tcp OMPI_MCA_pml=ob1 OMPI_MCA_btl_tcp_if_include=eth0
 export UCX_NET_DEVICES=eth0
@@ -47,7 +49,7 @@ network() {
 }
 link() { ip -n "$space-sw" link set "port$1" "$2"; }
 
-seconds() { date +%s.%N; }
+home() { on 1 "$@"; }
 # A job is in the network namespace of its caller.
 # hangs KIND WAY RANK [OPTION...]: the job's number in $job; $fault is the time of the fault
 hangs() {
@@ -60,6 +62,7 @@ hangs() {
 		nsenter --net="/run/netns/$space-1" "$top/build/bin/ckptrun" \
 		--socket "$work/n1/sock" -n 4 --hosts n1,n2,n3 "$@" -d "$work/$kind/hang" "$way" \
 		</dev/null)
+	output="$work/images/$job/std*"
 	for ((i = 0; i < 400 * SLOW; i++)); do
 		grep -qs begun "$work/images/$job"/stdout* && break
 		[ $((i % 20)) != 19 ] || on 1 ps | grep -Eq "^ *$job " || break
@@ -73,63 +76,10 @@ over() {
 	job=''
 }
 
-# The number of the rank's process: from the report, which names the thread.
-pid_of() {
-	on 1 diag run --json "$job" | python3 -c 'import json, sys
-rows = json.load(sys.stdin)["result"]["mpi_ranks"]
-print([row["thread"]["pid"] for row in rows if row["rank"] == int(sys.argv[1])][0])' "$1"
-}
-
-# verdict: "VERDICT CAUSE SUSPECTS SILENT" of the job now, and its report
-verdict() {
-	on 1 diag run --json --patience 1s "$job" >"$work/report" 2>&1 || return
-	python3 - "$work/report" <<'PYTHON'
-import json, sys
-result = json.load(open(sys.argv[1]))['result']
-print(result['verdict'], result['cause'], ','.join(map(str, result['suspects'])) or '-',
-      ','.join(result.get('silent_nodes', [])) or '-')
-PYTHON
-}
-# comes_to WANTED...: one of these verdicts, soon; says when
-comes_to() {
-	local said asked _
-	for _ in {1..20}; do
-		asked=$(seconds)
-		said=$(verdict)
-		for wanted; do
-			[ "$said" = "$wanted" ] || continue
-			python3 -c 'import sys; a, b, c = map(float, sys.argv[1:])
-print(f"{c - a:.1f} s after the fault, {c - b:.1f} s after the question")' \
-				"$fault" "$asked" "$(seconds)" >"$work/took"
-			return 0
-		done
-		sleep 0.3
-	done
-	echo "the verdict is $said, not $1"
-	cat "$work/report"
-	tail -n 5 "$work/images/$job"/std*
-	return 1
-}
-# A rank that runs: only the module sees that it does not leave its place.
-loops() {
-	if $module; then comes_to "hangs loops $1 -"; else comes_to "unknown unseen $1 -"; fi
-}
-# never hangs: what is only slow must not be called a hang, however often one asks
-never() {
-	local said i
-	for ((i = 0; i < 15; i++)); do
-		on 1 diag run --json "$job" >"$work/report" || return
-		said=$(python3 -c 'import json, sys
-print(json.load(open(sys.argv[1]))["result"]["verdict"])' "$work/report")
-		[ "$said" != hangs ] || { cat "$work/report"; return 1; }
-	done
-	echo "not in $i questions" >"$work/took"
-}
-
 killed() {
 	kill -KILL "$(pid_of 2)" || return
 	fault=$(seconds)
-	comes_to 'hangs ended 2 -'
+	comes_to 'hangs ended 2 - n2'
 }
 # the rank in a group with little memory: version 1 or 2 of control groups
 oom() {
@@ -151,7 +101,7 @@ oom() {
 	done
 	fault=$(seconds)
 	local rc=0
-	comes_to 'hangs ended 2 -' || rc=$?
+	comes_to 'hangs ended 2 - n2' || rc=$?
 	rmdir "$group"
 	return $rc
 }
@@ -161,16 +111,16 @@ daemon() {
 	pid=$(cat "$work/n3/pid")
 	kill -STOP "$pid"
 	fault=$(seconds)
-	comes_to 'hangs sleeps 1,3 n3' || rc=$?
+	comes_to 'hangs sleeps 1,3 n3 n1' || rc=$?
 	kill -CONT "$pid"
-	[ $rc = 0 ] && comes_to 'hangs sleeps 1 -'
+	[ $rc = 0 ] && comes_to 'hangs sleeps 1 - n1'
 }
 # A job without a fault loses a node: what the node's rank does is not known, so nobody may act.
 cut() {
 	local rc=0
 	link 2 down
 	fault=$(seconds)
-	comes_to 'unknown silent 2 n2' || rc=$?
+	comes_to 'unknown silent 2 n2 -' || rc=$?
 	link 2 up
 	return $rc
 }
@@ -179,20 +129,20 @@ cut() {
 right() {
 	[ -n "$job" ] || return
 	case $1 in
-	stop) comes_to 'hangs stopped 2 -' ;;
-	sleep) comes_to 'hangs sleeps 2 -' ;;
-	loop) loops 2 ;;
+	stop) comes_to 'hangs stopped 2 - n2' ;;
+	sleep) comes_to 'hangs sleeps 2 - n2' ;;
+	loop) loops 2 n2 ;;
 	operation)
 		if $module; then
-			loops 2
+			loops 2 n2
 		else
-			comes_to 'hangs arrived - -' 'hangs library 2 -'
+			comes_to 'hangs arrived - - -' 'hangs library 2 - n2'
 		fi
 		;;
-	miss | other) comes_to 'hangs differ 2 -' ;;
-	receive) comes_to 'hangs circle 0,2 -' 'hangs circle 2,0 -' ;;
-	any) comes_to 'hangs library 2 -' ;;
-	circle) comes_to 'hangs circle 0,1,2 -' ;;
+	miss | other) comes_to 'hangs differ 2 - n2' ;;
+	receive) comes_to 'hangs circle 0,2 - n1' 'hangs circle 2,0 - n2' ;;
+	any | request) comes_to 'hangs library 2 - n2' ;;
+	circle) comes_to 'hangs circle 0,1,2 - n1' ;;
 	slow) never ;;
 	*) "$1" ;;
 	esac

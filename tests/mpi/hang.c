@@ -2,14 +2,16 @@
 /*
  * An MPI program that hangs in the way that its argument says, for diagnose.t:
  *
- *	hang WAY	loop, stop, sleep, miss, other, receive, any, circle, operation, eat, wait,
- *			clean, uneven, slow
+ *	hang WAY	loop, stop, sleep, miss, other, receive, any, request, circle, operation,
+ *			eat, wait, write, clean, uneven, slow
  *
  * Rank HANG_RANK (1) is the one to blame, in a circle ranks 0 to 2. All ranks first do some
  * collectives and messages together. Rank 0 says "begun" when the others may hang. Clean ways run
  * for the number of seconds in HANG_SECONDS, then end. In "wait" rank 1 sleeps outside MPI for that
- * time, in "eat" it takes memory until somebody ends it.
+ * time; in "eat" it takes memory until somebody ends it, once there is the file HANG_GO if one is
+ * named; in "write", which is clean else, it writes the file HANG_FILE and waits for its disk.
  */
+#include <fcntl.h>
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>
@@ -41,6 +43,10 @@ __attribute__((noinline)) void hang_loop(void)
 /* Take memory without end: somebody else has to end this process. */
 static void hang_eat(void)
 {
+	const char *go = getenv("HANG_GO");
+
+	while (go && access(go, F_OK))
+		usleep(10000);
 	for (;;) {
 		char *more = malloc(1 << 20);
 
@@ -48,6 +54,19 @@ static void hang_eat(void)
 			memset(more, 1, 1 << 20);
 		usleep(1000);
 	}
+}
+
+static int no_status(void *state, MPI_Status *status) { return MPI_SUCCESS; }
+static int no_free(void *state) { return MPI_SUCCESS; }
+static int no_cancel(void *state, int complete) { return MPI_SUCCESS; }
+
+/* Spins in the library: nobody completes this request. */
+static void hang_request(void)
+{
+	MPI_Request request;
+
+	MPI_Grequest_start(no_status, no_free, no_cancel, NULL, &request);
+	MPI_Wait(&request, MPI_STATUS_IGNORE);
 }
 
 static void hang_operation(void *in, void *io, int *len, MPI_Datatype *type)
@@ -86,6 +105,8 @@ __attribute__((noinline)) static void blame(const char *way)
 		hang_eat();
 	if (!strcmp(way, "any"))
 		MPI_Recv(&got, 1, MPI_INT, MPI_ANY_SOURCE, 78, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	if (!strcmp(way, "request"))
+		hang_request();
 	if (!strcmp(way, "other"))
 		MPI_Bcast(&got, 1, MPI_INT, 0, MPI_COMM_WORLD);
 	if (!strcmp(way, "receive"))
@@ -127,6 +148,27 @@ static void clean(double share, double theirs)
 	}
 }
 
+/* Rank 1 waits for its disk, the others for it. */
+static void hang_write(void)
+{
+	const char *seconds = getenv("HANG_SECONDS"), *path = getenv("HANG_FILE");
+	double end = MPI_Wtime() + (seconds ? atof(seconds) : 5);
+	int fd = rank == blamed ? open(path, O_WRONLY | O_CREAT, 0600) : -1, on = 1;
+
+	if (rank == blamed && fd < 0) {
+		perror(path);
+		MPI_Abort(MPI_COMM_WORLD, 1);
+	}
+	while (on) {
+		if (fd >= 0 && (pwrite(fd, &on, sizeof(on), 0) < 0 || fsync(fd)))
+			MPI_Abort(MPI_COMM_WORLD, 1);
+		usleep(20000);
+		MPI_Barrier(MPI_COMM_WORLD);
+		on = MPI_Wtime() < end;
+		MPI_Bcast(&on, 1, MPI_INT, 0, MPI_COMM_WORLD);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	const char *way = argc > 1 ? argv[1] : "clean";
@@ -145,6 +187,8 @@ int main(int argc, char **argv)
 		circle();
 	if (!strcmp(way, "operation"))
 		operation();
+	if (!strcmp(way, "write"))
+		hang_write();
 	if (!strcmp(way, "clean"))
 		clean(0.01, 0);
 	if (!strcmp(way, "uneven"))
