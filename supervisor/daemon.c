@@ -39,6 +39,7 @@
 #include "supervisor/checkpoint/ranks_up.h"
 #include "supervisor/diagnose/diagnose.h"
 #include "supervisor/diagnose/hang_watch.h"
+#include "supervisor/diagnose/reach_round.h"
 #include "supervisor/iotrace/device_watch.h"
 #include "supervisor/iotrace/io_ask.h"
 #include "supervisor/iotrace/io_watch.h"
@@ -360,6 +361,14 @@ static int open_node(struct daemon *daemon)
 	return err ? err : check_images(common);
 }
 
+/* Others may ask here what ranks do, and whether a node can be reached. */
+static int open_diagnosis(struct daemon *daemon)
+{
+	int err = diagnose_register(daemon->services.jobs);
+
+	return err ?: reach_desk_open(&daemon->common, &daemon->reach);
+}
+
 int daemon_start(struct daemon *daemon)
 {
 	struct common *common = &daemon->common;
@@ -405,7 +414,7 @@ int daemon_start(struct daemon *daemon)
 	if (!err)
 		err = verb_ranks_register(daemon->services.jobs);
 	if (!err)
-		err = diagnose_register(daemon->services.jobs);
+		err = open_diagnosis(daemon);
 	/* The first flush asks other nodes: its delay begins when all else is open. */
 	if (!err)
 		err = flusher_open(daemon->services.jobs, daemon->services.devices,
@@ -457,6 +466,7 @@ void daemon_stop(struct daemon *daemon)
 	launch_link_close(common->launch);
 	free(common->site.silent);
 	reactor_destroy(common->reactor);
+	reach_desk_close(daemon->reach);
 	if (common->name_lock >= 0)
 		close(common->name_lock);
 	if (daemon->state_lock >= 0)

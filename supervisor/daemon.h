@@ -12,6 +12,7 @@
 struct ctl;
 struct kevents;
 struct parts_fetches;
+struct reach_desk;
 struct stale_run;
 struct history_writer;
 struct schedule;
@@ -26,6 +27,7 @@ struct daemon {
 	struct services services;
 	struct kevents *kevents;
 	struct stale_run *stale_run;
+	struct reach_desk *reach;
 	/* fetches of parts whose home is another node (parts.h) */
 	struct parts_fetches *fetches;
 	struct schedule *schedule;

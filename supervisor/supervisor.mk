@@ -168,6 +168,13 @@ $(call unit_test,tests/unit/test_io_store,tests/unit/test_io_store.c,$(CKPTD_LIB
 # which rank hangs, and why: pure
 $(call unit_test,tests/unit/test_hardware,tests/unit/test_hardware.c \
 	supervisor/diagnose/hardware.c,-ljansson)
+$(call unit_test,tests/unit/test_reach,tests/unit/test_reach.c supervisor/diagnose/reach.c \
+	base/clock.c,-ljansson)
+$(call unit_test,tests/unit/test_resent,tests/unit/test_resent.c \
+	supervisor/diagnose/resent.c,-ljansson)
+$(call unit_test,tests/unit/test_reach_round,tests/unit/test_reach_round.c \
+	tests/unit/peer_fixture.c,$(CKPTD_LIBS) $(foreach f,nodes_peer nodes_asks,\
+		-Wl$(comma)--wrap=$(f)))
 $(call unit_test,tests/unit/test_place,tests/unit/test_place.c supervisor/diagnose/place.c)
 $(call unit_test,tests/unit/test_diagnose,tests/unit/test_diagnose.c supervisor/diagnose/filter.c \
 	supervisor/diagnose/match.c supervisor/diagnose/verdict.c,-lm)

@@ -21,6 +21,7 @@
 #include "supervisor/diagnose/filter.h"
 #include "supervisor/diagnose/look.h"
 #include "mpi-glue/status_progress.h"
+#include "supervisor/diagnose/reach_round.h"
 #include "supervisor/diagnose/report.h"
 #include "supervisor/job/rank_record.h"
 #include "supervisor/parts/parts_priv.h"
@@ -49,6 +50,7 @@ struct diagnosis {
 	struct diagnose_options options;
 	struct threads_of of;
 	json_t *rows, *silent, *looks;	/* of all nodes that answered */
+	json_t *reach;			/* what others say of the silent ones (reach_round.h) */
 	unsigned int waits;		/* pending: the worker, other nodes */
 	char path[4096];
 };
@@ -94,6 +96,7 @@ static void diagnose_free(struct diagnosis *d)
 	json_decref(d->rows);
 	json_decref(d->silent);
 	json_decref(d->looks);
+	json_decref(d->reach);
 	free(d);
 }
 
@@ -114,26 +117,52 @@ static bool diagnose_suspects(const struct diagnosis *d, const json_t *result, c
 	return false;
 }
 
-/* Add to the text the signs of broken hardware on nodes of suspects. */
-static void diagnose_hardware(const struct diagnosis *d, json_t *result)
+/* Add the texts of @signs, of a look, to that of @result. */
+static void diagnose_signs(const json_t *look, const char *signs, json_t *result)
 {
-	json_t *text = json_object_get(result, "text");
-	const json_t *look, *sign;
-	size_t i, k;
+	const char *node = json_string_value(json_object_get(look, "node"));
+	const json_t *sign;
+	size_t i;
 
-	json_array_foreach(d->looks, i, look) {
-		const json_t *node = json_object_get(look, "node");
+	json_array_foreach(json_object_get(look, signs), i, sign) {
+		const char *said = json_string_value(json_object_get(sign, "text"));
 
-		if (!diagnose_suspects(d, result, node))
-			continue;
-		json_array_foreach(json_object_get(look, "hardware"), k, sign) {
-			const char *said = json_string_value(json_object_get(sign, "text"));
-
-			json_array_append_new(text, json_sprintf("node %s: %s",
-								 json_string_value(node),
-								 said ?: "?"));
-		}
+		json_array_append_new(json_object_get(result, "text"),
+				      json_sprintf("node %s: %s", node, said ?: "?"));
 	}
+}
+
+/*
+ * Add to the text what nodes say of themselves, of a job that may hang: connections that lose
+ * packets, and signs of broken hardware on the nodes of suspects; without suspects on all.
+ */
+static void diagnose_evidence(const struct diagnosis *d, json_t *result)
+{
+	const bool all = !json_array_size(json_object_get(result, "suspects"));
+	const json_t *look;
+	size_t i;
+
+	if (!strcmp(json_string_value(json_object_get(result, "verdict")), "runs"))
+		return;
+	json_array_foreach(d->looks, i, look) {
+		diagnose_signs(look, "lost_packets", result);
+		if (all || diagnose_suspects(d, result, json_object_get(look, "node")))
+			diagnose_signs(look, "hardware", result);
+	}
+}
+
+/* Say of the silent nodes what was found of them. */
+static void diagnose_silence(const struct diagnosis *d, json_t *result)
+{
+	const json_t *one;
+	size_t i;
+
+	json_object_set(result, "silent_nodes", d->silent);
+	if (!d->reach)
+		return;
+	json_object_set(result, "reach", d->reach);
+	json_array_foreach(d->reach, i, one)
+		json_array_append(json_object_get(result, "text"), json_object_get(one, "text"));
 }
 
 static json_t *diagnose_outcome(struct diagnosis *d)
@@ -151,9 +180,9 @@ static json_t *diagnose_outcome(struct diagnosis *d)
 	json_object_set_new(result, "patience_ms",
 			    json_integer((json_int_t)d->options.patience_ms));
 	json_object_set(result, "looks", d->looks);
-	diagnose_hardware(d, result);
+	diagnose_evidence(d, result);
 	if (json_array_size(d->silent))
-		json_object_set(result, "silent_nodes", d->silent);
+		diagnose_silence(d, result);
 	return outcome_ok(result);
 }
 
@@ -174,9 +203,32 @@ static void diagnose_answer(struct diagnosis *d, json_t *outcome)
 		fn(outcome, arg);
 }
 
+static void diagnose_on_reach(json_t *found, void *arg)
+{
+	struct diagnosis *d = arg;
+
+	d->reach = found;
+	diagnose_answer(d, diagnose_outcome(d));
+}
+
+/* All have answered, or will not. What keeps the silent ones is for the others to say. */
 static void diagnose_settle(struct diagnosis *d)
 {
-	if (!--d->waits)
+	json_t *voters;
+	const json_t *look;
+	size_t i;
+	int err = -ENOENT;
+
+	if (--d->waits)
+		return;
+	if (json_array_size(d->silent) && json_array_size(d->looks)) {
+		voters = json_array();
+		json_array_foreach(d->looks, i, look)
+			json_array_append(voters, json_object_get(look, "node"));
+		err = reach_round_start(d->common, d->silent, voters, diagnose_on_reach, d);
+		json_decref(voters);
+	}
+	if (err)
 		diagnose_answer(d, diagnose_outcome(d));
 }
 

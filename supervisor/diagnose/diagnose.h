@@ -4,7 +4,7 @@
  *
  * Each node's look is a worker. The home of the job asks the other nodes and decides. Nothing is
  * changed, stopped or slowed; every wait has a deadline, and nodes that do not answer by then are
- * named in the result, "silent_nodes".
+ * named in the result, "silent_nodes", with what other nodes say of them, "reach" (reach_round.h).
  *
  *	diagnose	{"job": J, "run": R, "samples": S, "interval_ms": I,
  *			"stacks": false, "recent": N, "rank": R}	peer_ask.h; the result of

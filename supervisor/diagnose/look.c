@@ -14,6 +14,7 @@
 
 #include "base/cleanup.h"
 #include "supervisor/diagnose/hardware.h"
+#include "supervisor/diagnose/resent.h"
 #include "supervisor/diagnose/row.h"
 #include "supervisor/diagnose/stacks.h"
 
@@ -228,12 +229,39 @@ static json_t *look_rows(int shim, const struct threads *threads, const struct t
 	return rows;
 }
 
+static int look_by_pid(const void *a, const void *b)
+{
+	const pid_t x = *(const pid_t *)a, y = *(const pid_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Connections of the sampled processes that lose packets; a new reference. */
+static json_t *look_resent(const struct threads *threads)
+{
+	pid_t *pids = calloc(threads->nr + 1, sizeof(*pids));
+	size_t nr = 0, all = pids ? threads->nr : 0;
+	json_t *signs;
+
+	for (size_t i = 0; i < all; i++)
+		pids[i] = threads->thread[i].pid;
+	if (all)
+		qsort(pids, all, sizeof(*pids), look_by_pid);
+	for (size_t i = 0; i < all; i++) {
+		if (!i || pids[i] != pids[nr - 1])
+			pids[nr++] = pids[i];
+	}
+	signs = resent_signs("", pids, nr);
+	free(pids);
+	return signs;
+}
+
 int look_at_ranks(int shim, const struct threads_of *of, json_t **ret_result)
 {
 	struct reading *before = NULL, *after = NULL;
 	unsigned int nr = 0, nr_after = 0;
 	struct threads threads = { 0 };
-	json_t *hardware;
+	json_t *hardware, *lost;
 	int err = readings_take(shim, &before, &nr);
 
 	if (!err)
@@ -244,13 +272,14 @@ int look_at_ranks(int shim, const struct threads_of *of, json_t **ret_result)
 		err = -EPROTO;
 	/* before the rows: they may give up the rights that this needs */
 	hardware = err ? NULL : hardware_signs("");
+	lost = err ? NULL : look_resent(&threads);
 	if (!err)
-		*ret_result = json_pack("{s:o, s:I, s:I, s:b, s:o}", "mpi_ranks",
+		*ret_result = json_pack("{s:o, s:I, s:I, s:b, s:o, s:o}", "mpi_ranks",
 					look_rows(shim, &threads, of, before,
 							  after, nr), "samples",
 					(json_int_t)threads.nr_samples, "interval_ms",
 					(json_int_t)threads.interval_ms, "module", threads.module,
-					"hardware", hardware);
+					"hardware", hardware, "lost_packets", lost);
 	readings_done(before, nr);
 	readings_done(after, nr_after);
 	threads_done(&threads);

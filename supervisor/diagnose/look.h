@@ -14,7 +14,7 @@
 
 /*
  * look_at_ranks() - {"mpi_ranks": [...], "samples": 4, "interval_ms": 200, "module": true,
- *	"hardware": hardware.h}
+ *	"hardware": hardware.h, "lost_packets": resent.h}
  * @shim: connection to the job's shim
  *
  * Return: 0, *ret_result is a new reference; -EOPNOTSUPP: the ranks have no pages; other

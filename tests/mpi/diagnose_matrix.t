@@ -15,7 +15,7 @@
 
 : "${KINDS:=mpich ompi}" "${SLOW:=1}"
 : "${WAYS:=stop sleep loop operation request miss other receive any circle slow killed oom \
-	daemon cut}"
+	daemon cut split}"
 # nodes that are one machine must not take each other's memory for their own
 export UCX_TLS=tcp,self OMPI_MCA_btl=self,tcp OMPI_MCA_pml=ob1 OMPI_MCA_btl_tcp_if_include=eth0
 export UCX_NET_DEVICES=eth0
@@ -111,7 +111,7 @@ daemon() {
 	pid=$(cat "$work/n3/pid")
 	kill -STOP "$pid"
 	fault=$(seconds)
-	comes_to 'hangs sleeps 1,3 n3 n1' || rc=$?
+	comes_to 'hangs sleeps 1,3 n3 n1' && reach_is n3 daemon_hangs || rc=$?
 	kill -CONT "$pid"
 	[ $rc = 0 ] && comes_to 'hangs sleeps 1 - n1'
 }
@@ -120,8 +120,18 @@ cut() {
 	local rc=0
 	link 2 down
 	fault=$(seconds)
-	comes_to 'unknown silent 2 n2 -' || rc=$?
+	comes_to 'unknown silent 2 n2 -' && reach_is n2 off || rc=$?
 	link 2 up
+	return $rc
+}
+# The home alone has no way to a node, which the third one reaches.
+split() {
+	local rc=0
+	ip -n "$space-1" route add unreachable "${address[2]}/32"
+	fault=$(seconds)
+	comes_to 'unknown silent 2 n2 -' && reach_is n2 link &&
+		tells 'node n3 reaches it, and node n1 does not' || rc=$?
+	ip -n "$space-1" route del unreachable "${address[2]}/32"
 	return $rc
 }
 
@@ -163,7 +173,7 @@ for kind in $KINDS; do
 		killed) hangs "$kind" wait 2 --keep-going ;;
 		oom) hangs "$kind" eat 2 --keep-going ;;
 		daemon) hangs "$kind" wait 1 ;;
-		cut) hangs "$kind" clean 1 ;;
+		cut | split) hangs "$kind" clean 1 ;;
 		*) hangs "$kind" "$way" 2 ;;
 		esac
 		ok "$kind: $way" right "$way"
