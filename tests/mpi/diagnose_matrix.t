@@ -177,7 +177,7 @@ for kind in $KINDS; do
 		*) hangs "$kind" "$way" 2 ;;
 		esac
 		ok "$kind: $way" right "$way"
-		[ ! -e "$work/took" ] || echo "# $kind: $way: $(cat "$work/took")"
+		[ ! -e "$work/took" ] || sed "s/^/# $kind: $way: /" "$work/took"
 		over
 	done
 done
