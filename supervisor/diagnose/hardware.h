@@ -12,10 +12,16 @@
 /*
  * hardware_signs() - look at sysfs and /proc below @root; "" for this node's own
  *
- * Return: a new reference, [{"kind": "memory", "object": "mc0", "count": 14, "text": "..."}, ...];
- * kinds: "memory" (EDAC, corrected), "memory_lost" (EDAC, not corrected), "link" (network), "disk",
- * "pressure" (memory; count is in hundredths of a percent), "thermal". Empty: there is none.
+ * Return: a new reference, [{"kind": "memory", "object": "mc0", "counter": "ce_count",
+ * "count": 14, "text": "..."}, ...]; empty: there is none. Kinds: "memory" (EDAC, corrected),
+ * "memory_lost" (EDAC, not corrected), "machine_check", "bus" (PCI Express), "link" (network),
+ * "disk", "file_system", "thermal", and "pressure" (memory; count is in hundredths of a percent).
  */
 json_t *hardware_signs(const char *root);
+/*
+ * Add to @signs what has grown since @before, hardware_signs() of the same node a moment ago:
+ * "new": 3, and words in the text.
+ */
+void hardware_compare(json_t *signs, const json_t *before);
 
 #endif /* STILLPOINT_DIAGNOSE_HARDWARE_H */

@@ -261,7 +261,7 @@ int look_at_ranks(int shim, const struct threads_of *of, json_t **ret_result)
 	struct reading *before = NULL, *after = NULL;
 	unsigned int nr = 0, nr_after = 0;
 	struct threads threads = { 0 };
-	json_t *hardware, *lost;
+	json_t *hardware, *was = hardware_signs(""), *lost;
 	int err = readings_take(shim, &before, &nr);
 
 	if (!err)
@@ -272,6 +272,8 @@ int look_at_ranks(int shim, const struct threads_of *of, json_t **ret_result)
 		err = -EPROTO;
 	/* before the rows: they may give up the rights that this needs */
 	hardware = err ? NULL : hardware_signs("");
+	hardware_compare(hardware, was);
+	json_decref(was);
 	lost = err ? NULL : look_resent(&threads);
 	if (!err)
 		*ret_result = json_pack("{s:o, s:I, s:I, s:b, s:o, s:o}", "mpi_ranks",

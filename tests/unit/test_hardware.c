@@ -38,6 +38,14 @@ static int begin(void **state)
 	return mkdtemp(root) ? 0 : -1;
 }
 
+static int clean(void **state)
+{
+	char command[128];
+
+	snprintf(command, sizeof(command), "rm -rf %s/sys %s/proc", root, root);
+	return system(command);
+}
+
 static int end(void **state)
 {
 	char command[128];
@@ -106,11 +114,73 @@ static void test_signs(void **state)
 	json_decref(signs);
 }
 
+static void test_more_signs(void **state)
+{
+	json_t *signs;
+
+	put("sys/bus/pci/devices/0000:01:00.0/aer_dev_correctable",
+	    "RxErr 2\nBadTLP 3\nTOTAL_ERR_COR 5\n");
+	put("sys/bus/pci/devices/0000:01:00.0/aer_dev_fatal", "DLP 0\nTOTAL_ERR_FATAL 0\n");
+	put("sys/class/infiniband/mlx5_0/ports/1/counters/symbol_error", "0\n");
+	put("sys/class/infiniband/mlx5_0/ports/2/counters/symbol_error", "8\n");
+	put("sys/class/infiniband/mlx5_0/ports/2/counters/link_downed", "1\n");
+	put("sys/class/net/eth0/carrier_down_count", "1\n");
+	put("sys/class/net/eth1/carrier_down_count", "4\n");
+	put("sys/fs/ext4/sda1/errors_count", "2\n");
+	put("proc/interrupts", "           CPU0       CPU1\n  0:          9          9  timer\n"
+	    "MCE:          1          2   Machine check exceptions\n"
+	    "MCP:          7          7   Machine check polls\n");
+	signs = hardware_signs(root);
+	is(signs, "bus", "0000:01:00.0", 5,
+	   "PCI device 0000:01:00.0 corrected 5 errors of its link");
+	is(signs, "link", "mlx5_0:2", 8, "link of mlx5_0:2 had 8 symbol errors");
+	is(signs, "link", "eth1", 4, "network interface eth1 lost its carrier 4 times");
+	is(signs, "file_system", "sda1", 2, "the file system on sda1 had 2 errors");
+	is(signs, "machine_check", "processors", 3, "processors reported 3 machine checks");
+	assert_int_equal(json_array_size(signs), 5);
+	json_decref(signs);
+}
+
+/* What grows between two looks is new; another counter of the same device is not taken for it. */
+static void test_new(void **state)
+{
+	json_t *before, *now;
+
+	put("sys/class/net/eth0/statistics/rx_errors", "3\n");
+	put("sys/class/net/eth2/statistics/rx_errors", "6\n");
+	put("sys/class/net/eth3/carrier_down_count", "1\n");
+	put("sys/block/sda/device/ioerr_cnt", "0x1f\n");
+	put("proc/pressure/memory", "some avg10=1.00 avg60=1.00 avg300=0.00 total=5\n");
+	before = hardware_signs(root);
+	put("sys/class/net/eth0/statistics/rx_errors", "5\n");
+	put("sys/class/net/eth2/statistics/tx_errors", "6\n");
+	put("sys/class/net/eth3/carrier_down_count", "2\n");
+	put("proc/pressure/memory", "some avg10=2.00 avg60=1.00 avg300=0.00 total=5\n");
+	now = hardware_signs(root);
+	hardware_compare(now, before);
+	is(now, "link", "eth0", 5,
+	   "network interface eth0 received 5 bad packets, 2 of them just now");
+	assert_int_equal(json_integer_value(json_object_get(sign(now, "link", "eth0"), "new")), 2);
+	is(now, "link", "eth2", 6, "network interface eth2 received 6 bad packets");
+	is(now, "link", "eth3", 2,
+	   "network interface eth3 lost its carrier 2 times, 1 of them just now");
+	is(now, "disk", "sda", 31, "disk sda had 31 I/O errors");
+	is(now, "pressure", "memory", 200, "tasks waited for memory in 2.00 % of the last 10 s");
+	assert_string_equal(json_string_value(json_object_get(json_array_get(now, 2), "text")),
+			    "network interface eth2 failed to send 6 packets, 6 of them just now");
+	json_decref(now);
+	json_decref(before);
+	/* a look that failed has none */
+	hardware_compare(NULL, NULL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_nothing),
-		cmocka_unit_test(test_signs),
+		cmocka_unit_test_teardown(test_signs, clean),
+		cmocka_unit_test_teardown(test_more_signs, clean),
+		cmocka_unit_test_teardown(test_new, clean),
 	};
 
 	return cmocka_run_group_tests(tests, begin, end);
