@@ -11,9 +11,11 @@ $(call program,bench/inplace,bench/inplace.c,)
 # list of thousands of generations: build/bin/bench/catalog_list DIR [N]
 $(call program,bench/catalog_list,bench/catalog_list.c,$(CKPTD_LIBS))
 
-# grouping of samples: build/bin/bench/diagnose
+# grouping of samples, merging of stacks: build/bin/bench/diagnose
 $(call program,bench/diagnose,bench/diagnose.c supervisor/diagnose/filter.c \
-	supervisor/diagnose/match.c,-lm)
+	supervisor/diagnose/match.c ckptctl/stack_tree.c,-lm)
+# samples of many threads beside gdb and eu-stack, in a VM: its opening comment says how
+$(call program,bench/sample,bench/sample.c,$(CKPTD_LIBS))
 
 $(call program,bench/image,bench/image.c,$(IMAGE_LIBS) -lm)
 $(call program,bench/erasure,bench/erasure.c,$(LEVELS_LIBS))

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * How fast samples are grouped: 12,779,520 threads with four samples each, all steady, at 128
- * places, on one core; and who is missing among 1,048,576 ranks. Prints CPU times; asserts nothing.
+ * places, on one core; who is missing among 1,048,576 ranks; and the stacks of 32,768 leaves as one
+ * tree. Prints CPU times; asserts nothing.
  *
  *	build/bin/bench/diagnose [THREADS [PLACES]]
  */
@@ -9,11 +10,14 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "ckptctl/stack_tree.h"
 #include "supervisor/diagnose/filter.h"
 #include "supervisor/diagnose/match.h"
 
 #define SAMPLES	4
 #define RANKS	1048576u
+#define LEAVES	32768
+#define DEEP	24		/* frames of a stack */
 
 static double diagnose_now(void)
 {
@@ -92,10 +96,47 @@ static int diagnose_match(void)
 	return err;
 }
 
+/* Stacks that part at several depths, as those of a code with many phases do. */
+static int diagnose_stacks(void)
+{
+	static char names[DEEP][16][40];
+	struct stack_tree *tree = stack_tree_new();
+	const char *frames[DEEP];
+	double begin, merged;
+	uint64_t x = 88172645463325252ull;
+	FILE *out = fopen("/dev/null", "w");
+	int err = tree && out ? 0 : -1;
+
+	for (int k = 0; k < DEEP; k++)
+		for (int i = 0; i < 16; i++)
+			snprintf(names[k][i], sizeof(names[k][i]), "function_%d_%d (libapp.so)", k,
+				 i);
+	begin = diagnose_now();
+	for (int leaf = 0; leaf < LEAVES && !err; leaf++) {
+		for (int k = 0; k < DEEP; k++) {
+			x ^= x << 13;
+			x ^= x >> 7;
+			x ^= x << 17;
+			frames[k] = names[k][k % 8 == 7 ? x % 16 : 0];
+		}
+		err = stack_tree_add(tree, leaf, frames, DEEP);
+	}
+	merged = diagnose_now();
+	if (!err) {
+		stack_tree_print(tree, STACK_TREE, out);
+		printf("%d leaves, %d frames each: merged in %.3f s, printed in %.3f s\n", LEAVES,
+		       DEEP, merged - begin, diagnose_now() - merged);
+	}
+	stack_tree_free(tree);
+	if (out)
+		fclose(out);
+	return err;
+}
+
 int main(int argc, char **argv)
 {
 	size_t n = argc > 1 ? strtoul(argv[1], NULL, 10) : 12779520;
 	uint64_t kinds = argc > 2 ? strtoul(argv[2], NULL, 10) : 128;
 
-	return diagnose_group(n, kinds) || diagnose_match();
+	return diagnose_group(n, kinds) || diagnose_match() || diagnose_stacks();
 }
