@@ -17,6 +17,10 @@ $(call program,bench/diagnose,bench/diagnose.c supervisor/diagnose/filter.c \
 # samples of many threads beside gdb and eu-stack, in a VM: its opening comment says how
 $(call program,bench/sample,bench/sample.c,$(CKPTD_LIBS))
 
+# records of jobs' I/O that one core stores and merges: build/bin/bench/io_store, in a directory on
+# the disk that is meant
+$(call program,bench/io_store,bench/io_store.c,$(CKPTD_LIBS))
+
 $(call program,bench/image,bench/image.c,$(IMAGE_LIBS) -lm)
 $(call program,bench/erasure,bench/erasure.c,$(LEVELS_LIBS))
 
