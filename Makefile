@@ -212,8 +212,10 @@ VM_LONG := $(addprefix tests/vm/,smoke.t daemon.t cr.t capture.t badluck.t resto
 VM_CLUSTER := $(addprefix tests/vm/,crash_consistency.t devices.t anomalies.t held.t \
 	slurm_short.t slurm.t slurm_script.t slurm_release.t slurm_often.t lease.t diagnose.t \
 	vote_mpi.t real_programs.t scale.t) tests/security/unit.t
-TESTS  ?= $(VM_LONG) $(filter-out $(VM_LONG) $(VM_CLUSTER),$(sort $(wildcard tests/vm/*.t \
-	tests/security/*.t)))
+# an hour and more: of check-long
+VM_MEASURE := tests/vm/io_recall.t
+TESTS  ?= $(VM_LONG) $(filter-out $(VM_LONG) $(VM_CLUSTER) $(VM_MEASURE),$(sort \
+	$(wildcard tests/vm/*.t tests/security/*.t)))
 
 .PHONY: vm demo bench
 vm: modules-$(KERNEL) user
@@ -296,19 +298,25 @@ check-long: export CR_SUBSET := long
 check-long: export MPI_SUBSET := all
 check-long: export TAP_TIMEOUT := 28800
 check-long: export VM_SLICES := no
-check-long: long-programs check-vm-all check-sim-long check-levels-long check-slurm-long
+check-long: long-programs check-vm-all check-sim-long check-levels-long check-slurm-long \
+	check-recall-long
 # what some tests of programs of other people need, who are skipped without
 .PHONY: long-programs
 long-programs:
 	@scripts/setup --programs
 check-vm-all: | $(if $(filter check-long,$(MAKECMDGOALS)),long-programs)
-.PHONY: check-sim-long check-levels-long check-slurm-long
+.PHONY: check-sim-long check-levels-long check-slurm-long check-recall-long
 check-sim-long: user
 	@SIM_SEEDS=10000 scripts/tap check-sim-long tests/sim/seeds.t
 check-levels-long: modules-$(CLUSTER_KERNEL) user
 	@KERNEL=$(CLUSTER_KERNEL) scripts/tap check-levels-long tests/cluster/levels.t
 check-slurm-long: modules-$(CLUSTER_KERNEL) user
 	@KERNEL=$(CLUSTER_KERNEL) KILLS=50 scripts/tap check-slurm-long tests/vm/slurm_often.t
+# recall and precision of verdicts on slow I/O; RECALL_RUNS of each kind
+RECALL_RUNS ?= 30
+check-recall-long: modules-$(CLUSTER_KERNEL) user
+	@KERNEL=$(CLUSTER_KERNEL) RUNS=$(RECALL_RUNS) TAP_COMMENTS=1 \
+		scripts/tap check-recall-long $(VM_MEASURE)
 
 # ---------------------------------------------------------------- install, clean
 

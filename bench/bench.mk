@@ -2,12 +2,13 @@
 #
 # make bench [KERNEL=6.1] [BENCH='pause dump'] [BENCH_RUNS=5] [CRIU=debian]
 # The figures of docs/performance.md, beside CRIU's, in one VM; BENCH=incremental beside full
-# checkpoints, BENCH=rollback beside restarts.
+# checkpoints, BENCH=rollback beside restarts; BENCH=iotrace: I/O that is watched and not.
 
 $(call program,bench/touch,bench/touch.c,-lpthread)
 $(call program,bench/measure,bench/measure.c,)
 $(call program,bench/steady,bench/steady.c,)
 $(call program,bench/inplace,bench/inplace.c,)
+$(call program,bench/iosteps,bench/iosteps.c,)
 # list of thousands of generations: build/bin/bench/catalog_list DIR [N]
 $(call program,bench/catalog_list,bench/catalog_list.c,$(CKPTD_LIBS))
 

@@ -109,7 +109,8 @@ static int bench_file(struct bench *b, int job, uint64_t ino, bool new)
 static int bench_second(struct bench *b, int records, int new, int second)
 {
 	const int64_t before = io_store_rows(b->store);
-	const double cpu = bench_clock(CLOCK_THREAD_CPUTIME_ID), wall = bench_clock(CLOCK_MONOTONIC);
+	const double cpu = bench_clock(CLOCK_THREAD_CPUTIME_ID);
+	const double wall = bench_clock(CLOCK_MONOTONIC);
 	int done = 0, names = 0, i;
 	struct ckpt_error error;
 	uint64_t turn[JOBS] = { 0 };
@@ -194,7 +195,8 @@ static json_t *bench_part(int node)
 /* Decode and merge the parts of NODES nodes, and make the report. */
 static int bench_merge(struct bench *b, json_t *const *parts, int second)
 {
-	const double cpu = bench_clock(CLOCK_THREAD_CPUTIME_ID), wall = bench_clock(CLOCK_MONOTONIC);
+	const double cpu = bench_clock(CLOCK_THREAD_CPUTIME_ID);
+	const double wall = bench_clock(CLOCK_MONOTONIC);
 	struct io_merge *merge = io_merge_new();
 	json_t *report = NULL;
 	int i, err = merge ? 0 : -ENOMEM;
