@@ -12,7 +12,8 @@
 # the kernel says of its programs, at the entry (times) and at the exit (counts) of a call.
 #
 # Environment, beside that of lib.sh: SLOW_MS (4), PHASE_S (20), COUNTED (2, runs in which log and
-# report are compared). No Darshan: Debian 12 has no package of its library.
+# report are compared), BLOCK_MS (100, of each of the BLOCKS of a case). No Darshan: Debian 12 has
+# no package of its library.
 
 . "$(dirname "$0")/lib.sh"
 bin=$work/bin
@@ -21,10 +22,11 @@ SLOW_MS=${SLOW_MS:-4}
 PHASE_S=${PHASE_S:-20}
 COUNTED=${COUNTED:-2}
 BLOCKS=9		# of iosteps
-BLOCK_NS=100000000	# a block of a case takes about that
+BLOCK_NS=${BLOCK_MS:-100}000000
 declare -A job=() number=() # of the job; operations of a block by "WHO CASE"
 null_cases=(zero-0 zero-1 file-1)
 cases=(write read direct-write direct-read random small "${null_cases[@]}")
+for i in "${!cases[@]}"; do wanted "${cases[i]}" || unset "cases[i]"; done
 
 ctl() { "$bin/ckptctl" --socket "$sock" "$@"; }
 daemon_start() {
@@ -229,15 +231,18 @@ for ((run = 1; run <= RUNS; run++)); do
 done
 watch on
 for ((run = 1; run <= (COUNTED < RUNS ? COUNTED : RUNS); run++)); do
-	programs_ns $run
-	compare $run write "${number["job write"]}" write
-	compare $run read "${number["job read"]}" read
-	compare $run direct-write "${number["job direct-write"]}" write
-	compare $run direct-read "${number["job direct-read"]}" read
-	compare $run random "${number["job random"]}" read write
-	compare $run small "${number["job small"]}" write
-	compare $run keep 200 write
-	phase $run
+	! wanted zero-1 || programs_ns $run
+	for case in "${cases[@]}"; do
+		n=$((number["job $case"] * 5))
+		case $case in
+		write|direct-write) compare $run "$case" $n write ;;
+		read|direct-read) compare $run "$case" $n read ;;
+		random) compare $run "$case" $n read write ;;
+		small) compare $run small $n open write close unlink ;;
+		esac
+	done
+	! wanted keep || compare $run keep 200 open write close
+	! wanted direct-write || phase $run
 	say "$bench: report $run"
 done
 for who in job slow outside; do echo end >"$work/$who/orders"; done

@@ -3,17 +3,18 @@
 """Recall and precision of the verdicts on slow phases, by kind, over many runs; in a test VM.
 
     io_recall.py --bin DIR --work DIR [--slow FACTOR] [--runs N] [--lanes N] [--kinds KIND,...]
+                 [--history N] [--seconds N]
 
 Options as of daemon.py; blanks in a kind are underscores. A *lane* is a ckptd of its own with a
 disk of its own, in memory, whose bandwidth io.max of a control group limits: the group is that of
 all jobs of the lane, so they compete for the disk as on one that is shared. Lanes run at the same
 time, and know nothing of each other.
 
-Each lane first has a history: one job with HISTORY usual phases. A *run* is another job of the same
-program, with a usual phase and one of the run's kind, in turn the first; of the kind "clean" both
-are usual. When the job has ended, ckptd is asked which of the two were slow, and why. Then the
-run's phases leave the record, so that each run is judged by the same history: in a record of 30
-slow phases of one kind, one after the other, these would be what is usual.
+Each lane first has a history: one job with --history usual phases, of --seconds each. A *run* is
+another job of the same program, with a usual phase and one of the run's kind, in turn the first; of
+the kind "clean" both are usual. When the job has ended, ckptd is asked which of the two were slow,
+and why. Then the run's phases leave the record, so that each run is judged by the same history: in
+a record of 30 slow phases of one kind, with usual ones between, these would be a habit.
 
 A slow disk has less bandwidth, by 10, 20 and 50 %. The others compete with another job on the same
 disk: a noisy neighbour with one writer as greedy as the job, four processes that write one file
@@ -37,11 +38,10 @@ from iotrace import Traced
 
 daemon.TESTS.clear()
 
-OPTIONS = argparse.Namespace(runs=30, lanes=4, kinds='all')
-HISTORY = 12        # phases; 8 others are needed for clusters
+# history: 8 others are needed for clusters
+OPTIONS = argparse.Namespace(runs=30, lanes=4, history=12, seconds=16, kinds='all')
 RATE = 4 << 20      # bytes a second of the disk: a phase at half of that is well above 1 MiB/s
 BLOCK = 256 << 10
-WRITES = 256        # of a phase: 16 s
 GAP_S = 8           # between phases; up to 3 s are closed
 DISK_MIB = 256
 
@@ -55,7 +55,7 @@ while not os.path.exists(f'{{d}}/last'):
     if not os.path.exists(f'{{d}}/phase{{n}}'):
         time.sleep(0.05)
         continue
-    for i in range({WRITES}):
+    for i in range(WRITES):
         os.pwrite(fd, buffer, i * {BLOCK})
     os.close(os.open(f'{{d}}/done{{n}}', os.O_WRONLY | os.O_CREAT))
     n += 1
@@ -107,6 +107,11 @@ RECALL = {'slow 20 %': 50, 'slow 50 %': 80, 'noisy neighbour': 80, 'N-1 writer':
 ACCUSED = 20        # at most so many of a hundred usual phases may be accused
 
 
+def writes():
+    """Of a phase."""
+    return OPTIONS.seconds * RATE // BLOCK
+
+
 class Lane:
     """A ckptd, a disk, and the control group that its jobs and the disk's limit are of."""
 
@@ -132,7 +137,7 @@ class Lane:
         self.device = f'{os.major(number)}:{os.minor(number)}'
         for name in ('data', 'beside'):
             with open(f'{self.mount}/{name}', 'wb') as f:
-                f.write(bytes(BLOCK) * WRITES)
+                f.write(bytes(BLOCK) * max(writes(), 64))
                 os.fsync(f.fileno())
         self.limit(1)
         self.node.start()
@@ -151,7 +156,8 @@ class Lane:
             f.write(f'{self.device} wbps={int(RATE * part)}')
 
     def job(self, steps, name):
-        job = Traced(self.node, steps.replace('DISK', self.mount), opts=('--name', name))
+        job = Traced(self.node, steps.replace('DISK', self.mount)
+                     .replace('WRITES', str(writes())), opts=('--name', name))
         job.flag('go')
         return job
 
@@ -171,7 +177,7 @@ class Lane:
             other.flag('quiet')
             other.end()
         time.sleep(GAP_S)
-        rate = WRITES * BLOCK / 1e6 / (ended - began)
+        rate = writes() * BLOCK / 1e6 / (ended - began)
         if kind == 'clean':
             self.rates.append(rate)
         return began, ended, rate, other.job if other else None
@@ -195,7 +201,7 @@ class Lane:
 
     def history(self):
         job = self.job(PROGRAM, self.name)
-        phases = [self.phase(job, n, 'clean') for n in range(HISTORY)]
+        phases = [self.phase(job, n, 'clean') for n in range(OPTIONS.history)]
         found = self.judged(job, phases)
         return sum(a is not None for a in found)
 
@@ -307,7 +313,7 @@ def recall(node):
             rates = [rate for lane in lanes for rate in lane.rates]
         print(f'# {len(rates)} usual phases: {statistics.median(rates):.2f} MB/s, from '
               f'{min(rates):.2f} to {max(rates):.2f}; {results.history_accused} of '
-              f'{HISTORY * len(lanes)} of the histories accused')
+              f'{OPTIONS.history * len(lanes)} of the histories accused')
         results.print(kinds)
         results.check(kinds, OPTIONS.runs)
     finally:
@@ -316,9 +322,8 @@ def recall(node):
 
 def main():
     parser = argparse.ArgumentParser(add_help=False)
-    parser.add_argument('--runs', type=int, default=OPTIONS.runs)
-    parser.add_argument('--lanes', type=int, default=OPTIONS.lanes)
-    parser.add_argument('--kinds', default=OPTIONS.kinds)
+    for name, value in vars(OPTIONS).items():
+        parser.add_argument(f'--{name}', type=type(value), default=value)
     _, rest = parser.parse_known_args(namespace=OPTIONS)
     sys.argv[1:] = rest
     return daemon.main()

@@ -6,7 +6,7 @@
 # for the same reason. With 30 runs it takes about an hour, and is a part of `make check-long`
 # (check-recall-long).
 #
-#   RUNS=3 KINDS='slow 50 %,clean' LANES=4 KERNEL=6.1 tests/vm/io_recall.t
+#   RUNS=3 KINDS='slow 50 %,clean' LANES=4 HISTORY=9 PHASE_S=10 KERNEL=6.1 tests/vm/io_recall.t
 
 . "$(dirname "$0")/lib.sh"
 VM=$VM-recall
@@ -17,7 +17,8 @@ RUNS=${RUNS:-30}
 LANES=${LANES:-4}
 KINDS=${KINDS:-all}
 # a blank would make two words of it
-DAEMON_ARGS="${DAEMON_ARGS:-} --runs $RUNS --lanes $LANES --kinds ${KINDS// /_}"
+DAEMON_ARGS="${DAEMON_ARGS:-} --runs $RUNS --lanes $LANES --history ${HISTORY:-12}
+	--seconds ${PHASE_S:-16} --kinds ${KINDS// /_}"
 # seven kinds of less than a minute and a half each, and the history before
 VM_PROGRAM_S=$((900 + 7 * 90 * RUNS / LANES))
 vm_ready
