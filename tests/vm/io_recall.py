@@ -42,6 +42,7 @@ daemon.TESTS.clear()
 OPTIONS = argparse.Namespace(runs=30, lanes=4, history=12, seconds=16, kinds='all')
 RATE = 4 << 20      # bytes a second of the disk: a phase at half of that is well above 1 MiB/s
 BLOCK = 256 << 10
+BESIDE_BLOCKS = 8   # of the file that others write
 GAP_S = 8           # between phases; up to 3 s are closed
 DISK_MIB = 256
 
@@ -135,9 +136,9 @@ class Lane:
         sh('mount', self.loop, self.mount)
         number = os.stat(self.loop).st_rdev
         self.device = f'{os.major(number)}:{os.minor(number)}'
-        for name in ('data', 'beside'):
+        for name, blocks in (('data', writes()), ('beside', BESIDE_BLOCKS)):
             with open(f'{self.mount}/{name}', 'wb') as f:
-                f.write(bytes(BLOCK) * max(writes(), 64))
+                f.write(bytes(BLOCK) * blocks)
                 os.fsync(f.fileno())
         self.limit(1)
         self.node.start()
