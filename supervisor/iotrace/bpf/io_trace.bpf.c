@@ -76,7 +76,8 @@ struct {
 
 /*
  * The number of the job that @task is of, and the process' number in the job; NULL: of none. The
- * first process of a job's namespace is our init, whose I/O is not the job's.
+ * first process of a job's namespace is our init, whose I/O is not the job's. The kernel's first
+ * namespace is no job's, so that processes without another one pay for two reads alone.
  */
 static __always_inline __u64 *io_job_of(struct task_struct *task, __u32 *pid)
 {
@@ -91,7 +92,7 @@ static __always_inline __u64 *io_job_of(struct task_struct *task, __u32 *pid)
 		__u32 inum;
 		__u64 *job;
 
-		if (at > level)
+		if (!at)
 			return NULL;
 		if (bpf_probe_read_kernel(&one, sizeof(one), numbers + at * sizeof(one)))
 			return NULL;
@@ -234,19 +235,22 @@ static __always_inline void io_add_file(struct io_file *f, int w, __u32 pid, __u
 /* A read (@w 0) or a write (1) has ended. */
 static __always_inline int io_transfer(int w, struct file *file, void *pos, __s64 ret)
 {
-	struct inode *inode = BPF_CORE_READ(file, f_inode);
-	__u32 type = BPF_CORE_READ(inode, i_mode) & S_IFMT;
 	__u64 ns, bytes = ret > 0 ? ret : 0, end = 0;
 	struct io_begun *b = io_end(w ? IO_WRITE : IO_READ, &ns);
 	struct io_file_key key;
+	struct inode *inode;
 	struct io_counts *c;
 	struct io_file *f;
+	__u32 type;
 
+	/* before all else: most calls are no job's */
 	if (!b)
 		return 0;
 	c = io_counts_of(b->job);
 	if (!c)
 		return 0;
+	inode = BPF_CORE_READ(file, f_inode);
+	type = BPF_CORE_READ(inode, i_mode) & S_IFMT;
 	if (type != S_IFREG && type != S_IFBLK) {
 		io_add_op(c, w ? IO_WRITE_OTHER : IO_READ_OTHER, ret, bytes, ns);
 		return 0;
@@ -305,17 +309,18 @@ static __always_inline void io_tell_name(struct file *file, const struct io_file
 SEC("fentry/security_file_open")
 int BPF_PROG(io_opened, struct file *file)
 {
-	struct inode *inode = BPF_CORE_READ(file, f_inode);
 	struct io_file_key key;
+	struct inode *inode;
 	struct io_counts *c;
 	struct io_file *f;
 	__u32 pid;
 	__u64 *job;
 
-	if ((BPF_CORE_READ(inode, i_mode) & S_IFMT) != S_IFREG)
-		return 0;
 	job = io_job_of(bpf_get_current_task_btf(), &pid);
-	c = job ? io_counts_of(*job) : NULL;
+	if (!job)
+		return 0;
+	inode = BPF_CORE_READ(file, f_inode);
+	c = (BPF_CORE_READ(inode, i_mode) & S_IFMT) == S_IFREG ? io_counts_of(*job) : NULL;
 	if (!c)
 		return 0;
 	if (BPF_CORE_READ(file, f_mode) & FMODE_CREATED)
