@@ -314,6 +314,7 @@ check-slurm-long: modules-$(CLUSTER_KERNEL) user
 	@KERNEL=$(CLUSTER_KERNEL) KILLS=50 scripts/tap check-slurm-long tests/vm/slurm_often.t
 # recall and precision of verdicts on slow I/O; RECALL_RUNS of each kind
 RECALL_RUNS ?= 30
+check-recall-long: export TAP_TIMEOUT := 28800
 check-recall-long: modules-$(CLUSTER_KERNEL) user
 	@KERNEL=$(CLUSTER_KERNEL) RUNS=$(RECALL_RUNS) TAP_COMMENTS=1 \
 		scripts/tap check-recall-long $(VM_MEASURE)
