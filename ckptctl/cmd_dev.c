@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ckptctl dev: the block devices of the node and how busy they are, how fast generations were
- * written to the node's levels, and what would have been done about those that got slow.
+ * ckptctl dev: the block devices, NFS mounts and clients of Lustre of the node and how busy they
+ * are, how fast generations were written to the node's levels, and what would have been done about
+ * those that got slow.
  *
- * Prints rates that the daemon has measured; needs no rights, as /proc/diskstats does not. To
- * forget what the daemon knows of a level is root's.
+ * Prints rates that the daemon has measured; needs no rights, as /proc/diskstats and mountstats do
+ * not. To forget what the daemon knows of a level is root's.
  */
 #include "ckptctl/cli.h"
 
@@ -26,7 +27,8 @@ static const struct cli_column columns[] = {
 	{ .name = "READS/s", .right = true }, { .name = "READ/s", .right = true },
 	{ .name = "EACH", .right = true }, { .name = "WRITES/s", .right = true },
 	{ .name = "WRITTEN/s", .right = true }, { .name = "EACH", .right = true },
-	{ .name = "WAITING", .right = true }, { .name = "BUSY", .right = true }, { .name = NULL }
+	{ .name = "WAITING", .right = true }, { .name = "BUSY", .right = true },
+	{ .name = "NOTE", .cut = true }, { .name = NULL }
 };
 
 static const struct cli_column level_columns[] = {
@@ -76,29 +78,95 @@ static void dev_print_levels(const json_t *levels)
 	cli_table_end(table);
 }
 
+/* How much was read and written, of a device, an NFS mount, or a client of Lustre. */
+static void dev_print_rates(struct cli_table *table, const json_t *row)
+{
+	char read[32], written[32];
+
+	cli_table_cell(table, "%.1f", dev_real(row, "reads_per_s"));
+	cli_table_cell(table, "%s", cli_bytes((uint64_t)dev_real(row, "read_bytes_per_s"), read));
+	cli_table_cell(table, "%.2f ms", dev_real(row, "read_ms"));
+	cli_table_cell(table, "%.1f", dev_real(row, "writes_per_s"));
+	cli_table_cell(table, "%s", cli_bytes((uint64_t)dev_real(row, "write_bytes_per_s"),
+					      written));
+	cli_table_cell(table, "%.2f ms", dev_real(row, "write_ms"));
+}
+
+/* An NVMe device says itself that it is ill. */
+static void dev_print_warnings(struct cli_table *table, const json_t *row)
+{
+	const json_t *words = json_object_get(row, "warnings"), *word;
+	char text[128] = "";
+	size_t i, n = 0;
+
+	json_array_foreach(words, i, word) {
+		if (n < sizeof(text))
+			n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s", i ? ", " : "",
+					      json_string_value(word));
+	}
+	if (*text)
+		cli_table_cell(table, "warns: %s", text);
+	else
+		cli_table_cell(table, "-");
+}
+
+static void dev_print_device(struct cli_table *table, const json_t *row)
+{
+	cli_table_row(table);
+	cli_table_cell(table, "%s", cli_str(row, "device"));
+	cli_table_cell(table, "%s", cli_str(row, "number"));
+	dev_print_rates(table, row);
+	cli_table_cell(table, "%lld", (long long)cli_int(row, "in_flight"));
+	cli_table_cell(table, "%.0f %%", dev_real(row, "busy_percent"));
+	dev_print_warnings(table, row);
+}
+
+static void dev_print_nfs(struct cli_table *table, const json_t *row)
+{
+	const int64_t again = cli_int(row, "retransmissions"), late = cli_int(row, "timeouts");
+
+	cli_table_row(table);
+	cli_table_cell(table, "%s", cli_str(row, "source"));
+	cli_table_cell(table, "%s", cli_str(row, "number"));
+	dev_print_rates(table, row);
+	cli_table_cell(table, "-");
+	cli_table_cell(table, "-");
+	if (again || late)
+		cli_table_cell(table, "%lld requests sent again, %lld timed out", (long long)again,
+			       (long long)late);
+	else
+		cli_table_cell(table, "-");
+}
+
+static void dev_print_lustre(struct cli_table *table, const json_t *row)
+{
+	const int64_t bad = cli_int(row, "disconnected");
+
+	cli_table_row(table);
+	cli_table_cell(table, "lustre %s", cli_str(row, "fs"));
+	cli_table_cell(table, "-");
+	dev_print_rates(table, row);
+	cli_table_cell(table, "%lld", (long long)cli_int(row, "in_flight"));
+	cli_table_cell(table, "-");
+	if (bad)
+		cli_table_cell(table, "%lld of %zu targets not connected", (long long)bad,
+			       json_array_size(json_object_get(row, "targets")));
+	else
+		cli_table_cell(table, "-");
+}
+
 static void dev_print(struct cli *cli, json_t *result)
 {
 	struct cli_table *table = cli_table_new(columns);
 	const json_t *row;
 	size_t i;
 
-	json_array_foreach(json_object_get(result, "devices"), i, row) {
-		char read[32], written[32];
-
-		cli_table_row(table);
-		cli_table_cell(table, "%s", cli_str(row, "device"));
-		cli_table_cell(table, "%s", cli_str(row, "number"));
-		cli_table_cell(table, "%.1f", dev_real(row, "reads_per_s"));
-		cli_table_cell(table, "%s", cli_bytes((uint64_t)dev_real(row, "read_bytes_per_s"),
-						      read));
-		cli_table_cell(table, "%.2f ms", dev_real(row, "read_ms"));
-		cli_table_cell(table, "%.1f", dev_real(row, "writes_per_s"));
-		cli_table_cell(table, "%s", cli_bytes((uint64_t)dev_real(row, "write_bytes_per_s"),
-						      written));
-		cli_table_cell(table, "%.2f ms", dev_real(row, "write_ms"));
-		cli_table_cell(table, "%lld", (long long)cli_int(row, "in_flight"));
-		cli_table_cell(table, "%.0f %%", dev_real(row, "busy_percent"));
-	}
+	json_array_foreach(json_object_get(result, "devices"), i, row)
+		dev_print_device(table, row);
+	json_array_foreach(json_object_get(result, "nfs"), i, row)
+		dev_print_nfs(table, row);
+	json_array_foreach(json_object_get(result, "lustre"), i, row)
+		dev_print_lustre(table, row);
 	cli_table_end(table);
 	if (json_object_get(result, "remark"))
 		printf("%s\n", cli_str(result, "remark"));
@@ -191,7 +259,7 @@ const struct cli_verb cmd_dev = {
 	.name = "dev",
 	.run = cmd_dev_run,
 	.args = "list [--interval DURATION] | replay LEVEL | forget LEVEL",
-	.help = "how busy the node's block devices are, and which level's device got slow",
+	.help = "how busy the node's devices and mounts are, and which level's device got slow",
 	.options =
 	"      --interval DURATION   between the two looks; 100ms to 10s, default 1s\n",
 };

@@ -2,7 +2,7 @@
 # ckptd, from its rooms.
 
 # The daemon but for its main(), so that tests can link it.
-SUPERVISOR_ROOMS := control net catalog storage job iotrace parts auto checkpoint restart \
+SUPERVISOR_ROOMS := control net catalog storage devices job iotrace parts auto checkpoint restart \
 	recover diagnose vote verbs
 CKPTD_SOURCES := $(filter-out supervisor/ckptd.c supervisor/net/peer%,\
 	$(wildcard supervisor/*.c $(SUPERVISOR_ROOMS:%=supervisor/%/*.c)))
@@ -152,6 +152,10 @@ $(call unit_test,tests/unit/test_level_config_group,\
 $(call unit_test,tests/unit/test_device_health,tests/unit/test_device_health.c \
 	supervisor/iotrace/device_health.c,-lm)
 $(call unit_test,tests/unit/test_device_store,tests/unit/test_device_store.c,$(CKPTD_LIBS))
+$(call unit_test,tests/unit/test_nfs_stats,tests/unit/test_nfs_stats.c \
+	supervisor/devices/nfs_stats.c supervisor/devices/mount_table.c,$(LIB)/libbase.a -ljansson)
+$(call unit_test,tests/unit/test_lustre_stats,tests/unit/test_lustre_stats.c \
+	supervisor/devices/lustre_stats.c supervisor/devices/lustre_read.c,-ljansson)
 $(call unit_test,tests/unit/test_device_peers,tests/unit/test_device_peers.c \
 	tests/unit/peer_fixture.c,$(CKPTD_LIBS) $(foreach f,nodes_peer nodes_asks nodes_list,\
 		-Wl$(comma)--wrap=$(f)))

@@ -19,8 +19,8 @@
 #include "supervisor/auto/services.h"
 #include "supervisor/control/worker.h"
 #include "supervisor/iotrace/device_judge.h"
+#include "supervisor/devices/device_look.h"
 #include "supervisor/iotrace/device_watch.h"
-#include "supervisor/iotrace/devices.h"
 #include "supervisor/iotrace/io_anomaly.h"
 #include "supervisor/iotrace/io_ask.h"
 #include "supervisor/iotrace/io_report.h"
@@ -73,14 +73,11 @@ static bool io_look_owns(int64_t job, void *arg)
 static json_t *io_look_devices(struct channel_reporter *reporter, void *arg)
 {
 	struct io_look *look = arg;
-	json_t *rows = devices_watch(look->ms);
-	json_t *result = json_pack("{s:s, s:o, s:o}", "node", look->request->common->config.node,
-				   "devices", rows ? rows : json_array(), "levels",
-				   device_report(look->request->common));
+	const struct common *common = look->request->common;
+	json_t *result = device_look_twice(look->ms);
 
-	if (!rows)
-		json_object_set_new(result, "remark", json_string(
-			"/proc/diskstats cannot be read, or names no device"));
+	json_object_set_new(result, "node", json_string(common->config.node));
+	json_object_set_new(result, "levels", device_report(common));
 	device_rows_hide(json_object_get(result, "levels"), io_look_owns, look);
 	return outcome_ok(result);
 }

@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "supervisor/iotrace/devices.h"
+#include "supervisor/devices/devices.h"
 #include "supervisor/iotrace/io_metrics.h"
 #include "supervisor/iotrace/io_place.h"
 #include "supervisor/iotrace/io_program.h"

@@ -23,11 +23,11 @@ int device_parse(const char *line, struct device_stats *ret_stats);
 json_t *device_rates(const struct device_stats *before, const struct device_stats *now,
 		     uint64_t ms);
 /*
- * devices_watch() - look twice, @ms apart, and return the devices' rates
+ * devices_read() - all devices, to be freed
  *
- * For a worker, as it waits. Devices that have never done anything (empty loop devices) are left
- * out. NULL: /proc/diskstats cannot be read.
+ * Devices that have never done anything (empty loop devices) are left out. NULL: /proc/diskstats
+ * cannot be read, or names no device.
  */
-json_t *devices_watch(unsigned int ms);
+struct device_stats *devices_read(size_t *ret_nr);
 
 #endif /* STILLPOINT_DEVICES_H */

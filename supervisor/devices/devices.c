@@ -5,16 +5,11 @@
  * Sectors are of 512 bytes, whatever the device's are. Opens no device: one that hangs would
  * hold whoever opens it.
  */
-#include "supervisor/iotrace/devices.h"
+#include "supervisor/devices/devices.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <time.h>
-
-#include "base/clock.h"
 
 #define SECTOR	512
 
@@ -64,8 +59,7 @@ json_t *device_rates(const struct device_stats *b, const struct device_stats *n,
 			 "busy_percent", busy > 100 ? 100 : busy);
 }
 
-/* All devices, to be freed; NULL with *@ret_nr 0: cannot be read. */
-static struct device_stats *devices_read(size_t *ret_nr)
+struct device_stats *devices_read(size_t *ret_nr)
 {
 	struct device_stats *all = NULL, one;
 	FILE *f = fopen("/proc/diskstats", "re");
@@ -87,28 +81,4 @@ static struct device_stats *devices_read(size_t *ret_nr)
 		fclose(f);
 	*ret_nr = nr;
 	return all;
-}
-
-json_t *devices_watch(unsigned int ms)
-{
-	const struct timespec wait = { .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L };
-	const int64_t began = clock_monotonic_ms();
-	size_t nr_before, nr, i, k;
-	struct device_stats *before = devices_read(&nr_before), *now;
-	json_t *rows = before ? json_array() : NULL;
-	uint64_t passed;
-
-	nanosleep(&wait, NULL);
-	now = devices_read(&nr);
-	passed = (uint64_t)(clock_monotonic_ms() - began);
-	for (i = 0; rows && i < nr; i++) {
-		for (k = 0; k < nr_before; k++) {
-			if (!strcmp(before[k].name, now[i].name))
-				json_array_append_new(rows, device_rates(&before[k], &now[i],
-									 passed));
-		}
-	}
-	free(before);
-	free(now);
-	return rows;
 }
