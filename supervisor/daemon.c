@@ -43,6 +43,7 @@
 #include "supervisor/iotrace/device_watch.h"
 #include "supervisor/iotrace/io_ask.h"
 #include "supervisor/iotrace/io_watch.h"
+#include "supervisor/devices/nvme_watch.h"
 #include "supervisor/parts/may_run.h"
 #include "supervisor/parts/parts.h"
 #include "supervisor/parts/stale_run.h"
@@ -344,6 +345,8 @@ static int open_jobs(struct daemon *daemon, bool keyless)
 	if (!err)
 		err = device_watch_open(daemon->services.jobs, &daemon->services.devices);
 	if (!err)
+		err = nvme_watch_open(&daemon->common, &daemon->nvme_watch);
+	if (!err)
 		jobs_find_again(daemon->services.jobs);
 	return err;
 }
@@ -455,6 +458,8 @@ void daemon_stop(struct daemon *daemon)
 	daemon->services.merger = NULL;
 	pruner_close(daemon->services.pruner);
 	daemon->services.pruner = NULL;
+	nvme_watch_close(daemon->nvme_watch);
+	daemon->nvme_watch = NULL;
 	device_watch_close(daemon->services.devices);
 	daemon->services.devices = NULL;
 	stale_run_close(daemon->stale_run);

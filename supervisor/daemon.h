@@ -19,6 +19,7 @@ struct schedule;
 struct partner_server;
 struct worker;
 struct hang_watch;
+struct nvme_watch;
 struct writes_watch;
 
 struct daemon {
@@ -33,6 +34,7 @@ struct daemon {
 	struct schedule *schedule;
 	struct history_writer *history;
 	struct writes_watch *writes_watch;
+	struct nvme_watch *nvme_watch;
 	struct hang_watch *hang_watch;	/* NULL: not wanted */
 	struct partner_server *store;
 	struct worker *self_check;	/* looks for what this node lacks; NULL: is over */

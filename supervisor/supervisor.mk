@@ -6,6 +6,14 @@ SUPERVISOR_ROOMS := control net catalog storage devices job iotrace parts auto c
 	recover diagnose vote verbs
 CKPTD_SOURCES := $(filter-out supervisor/ckptd.c supervisor/net/peer%,\
 	$(wildcard supervisor/*.c $(SUPERVISOR_ROOMS:%=supervisor/%/*.c)))
+# libnvme asks NVMe controllers for their health; ckptd can do without, and says so
+ifeq ($(shell echo '\#include <libnvme.h>' | $(CC) -E - >/dev/null 2>&1 && echo yes),yes)
+LIBNVME := -lnvme
+CKPTD_SOURCES := $(filter-out %/nvme_ask_none.c,$(CKPTD_SOURCES))
+else
+$(info no libnvme-dev: this ckptd will not know the health of NVMe devices (scripts/setup))
+CKPTD_SOURCES := $(filter-out %/nvme_ask.c,$(CKPTD_SOURCES))
+endif
 CFLAGS_supervisor/kevents.c += -I/usr/include/libnl3
 CFLAGS_supervisor/diagnose/call_names.c += -I$(B)/gen/mpi-names
 $(B)/gen/mpi-names/mpi/names.h: scripts/mpi-gen mpi-glue/mpi_calls.def
@@ -33,7 +41,7 @@ CKPTD_LIBS := $(LIB)/libckptd.a $(LIB)/liblaunch.a $(LIB)/libshim.a $(LIB)/libwi
 	$(LIB)/libop.a $(LIB)/libpeer.a $(LIB)/libcoord.a \
 	$(LIB)/libhosts.a $(LIB)/libengine.a $(LIB)/liblevels.a $(LIB)/libimage.a $(LIB)/libbase.a \
 	-lzmq -lprotobuf-c -ljansson -lsodium -luring -lzstd -lxxhash -lsystemd -lnl-genl-3 \
-		-lnl-3 -lsqlite3 -lisal -ldw -lelf -lbpf -lz -lm
+		-lnl-3 -lsqlite3 -lisal -ldw -lelf -lbpf -lz -lm $(LIBNVME)
 
 $(call program,ckptd,supervisor/ckptd.c,$(CKPTD_LIBS))
 INSTALL_SBIN += $(BIN)/ckptd
@@ -156,6 +164,7 @@ $(call unit_test,tests/unit/test_nfs_stats,tests/unit/test_nfs_stats.c \
 	supervisor/devices/nfs_stats.c supervisor/devices/mount_table.c,$(LIB)/libbase.a -ljansson)
 $(call unit_test,tests/unit/test_lustre_stats,tests/unit/test_lustre_stats.c \
 	supervisor/devices/lustre_stats.c supervisor/devices/lustre_read.c,-ljansson)
+$(call unit_test,tests/unit/test_nvme_health,tests/unit/test_nvme_health.c,$(CKPTD_LIBS))
 $(call unit_test,tests/unit/test_device_peers,tests/unit/test_device_peers.c \
 	tests/unit/peer_fixture.c,$(CKPTD_LIBS) $(foreach f,nodes_peer nodes_asks nodes_list,\
 		-Wl$(comma)--wrap=$(f)))

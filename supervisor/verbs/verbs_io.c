@@ -25,6 +25,7 @@
 #include "supervisor/iotrace/io_ask.h"
 #include "supervisor/iotrace/io_report.h"
 #include "supervisor/iotrace/io_watch.h"
+#include "supervisor/devices/nvme_watch.h"
 #include "supervisor/job/jobs.h"
 #include "supervisor/job/jobs_read.h"
 #include "supervisor/job/rank_record.h"
@@ -77,6 +78,8 @@ static json_t *io_look_devices(struct channel_reporter *reporter, void *arg)
 	json_t *result = device_look_twice(look->ms);
 
 	json_object_set_new(result, "node", json_string(common->config.node));
+	json_object_set_new(result, "nvme", nvme_report(common->config.state_dir));
+	nvme_report_mark(json_object_get(result, "nvme"), json_object_get(result, "devices"));
 	json_object_set_new(result, "levels", device_report(common));
 	device_rows_hide(json_object_get(result, "levels"), io_look_owns, look);
 	return outcome_ok(result);
