@@ -3,7 +3,8 @@
  * Judging devices; see device_judge.h.
  *
  * Knows which file system a level is on, which is what a history belongs to. device_health.c
- * decides. Nothing here opens a device: the file system's id and numbers come from stat.
+ * decides. Nothing here opens a device: the file system's id and numbers come from stat; and of a
+ * level on a file server from the list of mounts, as a stat there may hang.
  */
 #include "supervisor/iotrace/device_judge.h"
 
@@ -19,6 +20,8 @@
 #include <unistd.h>
 
 #include "base/outcome.h"
+#include "supervisor/devices/mount_table.h"
+#include "supervisor/devices/nfs_history.h"
 #include "supervisor/iotrace/device_store.h"
 #include "supervisor/iotrace/io_store.h"
 
@@ -26,7 +29,8 @@
 struct judged_device {
 	struct device_id id;
 	char fs[NAME_MAX];
-	char disk[64];		/* "": the level is no directory, or not on a block device */
+	char disk[NAME_MAX];	/* or "srv:/export"; "": no directory, or on neither */
+	char number[24];	/* of the mount's device, if it is on a file server; else "" */
 	struct device_probe *probes;	/* [DEVICE_KEPT + 2], oldest first */
 	size_t n;
 };
@@ -34,6 +38,7 @@ struct judged_device {
 struct judging {
 	const struct common *common;
 	struct device_store *store;
+	struct mount_table mounts;
 	json_t *changed, *ask;
 	int64_t now;
 };
@@ -71,17 +76,35 @@ static void device_judge_disk(dev_t dev, char *disk, size_t size)
 	snprintf(disk, size, "%.60s", slash ? slash + 1 : "");
 }
 
+/* The level is on a file server: its source is what it is known by, whatever else it is. */
+static void device_judge_served(const struct mount_entry *mount, struct judged_device *d)
+{
+	char *s;
+
+	snprintf(d->fs, sizeof(d->fs), "%.10s %.200s", mount->type, mount->source);
+	snprintf(d->disk, sizeof(d->disk), "%.200s", mount->source);
+	/* for JSON; the id keeps the name as it is */
+	for (s = d->disk; *s; s++)
+		*s = *s & 0x80 ? '?' : *s;
+	snprintf(d->number, sizeof(d->number), "%u:%u", mount->major, mount->minor);
+}
+
 /* Find out what the level is on; false: there is no such level, or no directory. */
 static bool device_judge_find(const struct judging *j, const char *level, struct judged_device *d)
 {
 	const char *dir = device_judge_dir(j->common, level);
+	const struct mount_entry *mount = dir ? mount_table_at(&j->mounts, dir) : NULL;
 	struct statfs fs;
 	struct stat st;
 	int fsid[2];
 
+	d->id = (struct device_id){ .level = level, .id = d->fs };
+	if (mount && mount_entry_is_served(mount)) {
+		device_judge_served(mount, d);
+		return true;
+	}
 	if (!dir || (*dir && (stat(dir, &st) || statfs(dir, &fs))))
 		return false;
-	d->id = (struct device_id){ .level = level, .id = d->fs };
 	snprintf(d->fs, sizeof(d->fs), "%.200s", device_judge_place(j->common, level));
 	d->disk[0] = '\0';
 	if (!*dir)
@@ -92,6 +115,10 @@ static bool device_judge_find(const struct judging *j, const char *level, struct
 		snprintf(d->fs, sizeof(d->fs), "%08x%08x", (unsigned int)fsid[0],
 			 (unsigned int)fsid[1]);
 	device_judge_disk(st.st_dev, d->disk, sizeof(d->disk));
+	/* by a symbolic link it is elsewhere than by its name */
+	mount = mount_table_of(&j->mounts, major(st.st_dev), minor(st.st_dev));
+	if (mount && mount_entry_is_served(mount))
+		device_judge_served(mount, d);
 	return true;
 }
 
@@ -156,6 +183,23 @@ static bool device_judge_l1_is_slow(const struct judging *j)
 	return slow;
 }
 
+/* Note how the mount stands that the level is on; the kernel has its counters in memory. */
+static void device_judge_sample(struct judging *j, const struct judged_device *d)
+{
+	struct nfs_mounts mounts = {};
+	const struct nfs_mount *mount;
+	struct nfs_sample sample;
+
+	if (!*d->number || nfs_mounts_read(&mounts))
+		return;
+	mount = nfs_mounts_of(&mounts, d->number);
+	if (mount) {
+		sample = nfs_sample_of(mount);
+		device_store_sample(j->store, &d->id, &sample, j->now);
+	}
+	nfs_mounts_free(&mounts);
+}
+
 static void device_judge_probe(struct judging *j, const json_t *said)
 {
 	const char *level = json_string_value(json_object_get(said, "level"));
@@ -177,6 +221,7 @@ static void device_judge_probe(struct judging *j, const json_t *said)
 	};
 	device_health_judge(d.probes, d.n++, device_store_state(j->store, &d.id), p);
 	device_store_add(j->store, &d.id, p, j->now);
+	device_judge_sample(j, &d);
 	device_judge_settle(j, &d, p->job, json_is_true(json_object_get(said, "others")));
 	free(d.probes);
 }
@@ -228,6 +273,8 @@ json_t *device_judge(const struct common *common, const json_t *probes, const js
 	int err = any ? device_judge_open(common, true, &j.store, &error) : 0;
 
 	if (any && !err) {
+		/* without the list each level is asked where it is */
+		mount_table_read(&j.mounts);
 		device_store_begin(j.store);
 		if (peers)
 			device_judge_peers(&j, peers);
@@ -235,6 +282,7 @@ json_t *device_judge(const struct common *common, const json_t *probes, const js
 			device_judge_probe(&j, probe);
 		err = device_store_commit(j.store, &error);
 		device_store_close(j.store);
+		mount_table_free(&j.mounts);
 	}
 	if (!err)
 		return outcome_ok(json_pack("{s:o, s:o, s:o*}", "rows", device_report(common),
@@ -304,6 +352,21 @@ static json_t *device_report_rows(const struct common *common, struct ckpt_error
 	return rows;
 }
 
+/* Say where the time of writes to an NFS server went; "": not known. */
+static json_t *device_report_nfs(const json_t *row)
+{
+	const json_t *nfs = json_object_get(row, "nfs");
+	const double usual = json_number_value(json_object_get(nfs, "usual_write_ms"));
+	const json_int_t again = json_integer_value(json_object_get(nfs, "retransmissions"));
+
+	if (usual <= 0)
+		return json_string("");
+	return json_sprintf("; its server answered a write in %.1f ms, usual are %.1f ms, and "
+			    "%lld requests were sent again",
+			    json_number_value(json_object_get(nfs, "write_ms")), usual,
+			    (long long)again);
+}
+
 /* Say what is done about a degraded device, or would be; "": nothing has to be. */
 static json_t *device_report_note(const struct common *common, const json_t *row, int instead)
 {
@@ -332,6 +395,22 @@ static json_t *device_report_note(const struct common *common, const json_t *row
 			    other);
 }
 
+static void device_report_set_note(const struct common *common, json_t *row, int instead,
+				   const char *error)
+{
+	json_t *note = *error ? json_sprintf("its history cannot be read: %s", error) :
+		       device_report_note(common, row, instead);
+	const char *state = json_string_value(json_object_get(row, "state"));
+	const bool is_slow = !strcmp(state, device_state_name(DEVICE_SLOW_TOO)) ||
+			     !strcmp(state, device_state_name(DEVICE_DEGRADED));
+	json_t *nfs = is_slow ? device_report_nfs(row) : json_string("");
+
+	json_object_set_new(row, "note", json_sprintf("%s%s", json_string_value(note),
+						      json_string_value(nfs)));
+	json_decref(note);
+	json_decref(nfs);
+}
+
 json_t *device_report(const struct common *common)
 {
 	const bool avoid = !strcmp(common->config.degraded_devices, "avoid");
@@ -351,9 +430,7 @@ json_t *device_report(const struct common *common)
 		json_object_set_new(row, "avoided",
 				    json_boolean(avoid && i && instead >= 0 &&
 						 device_report_is_degraded(row)));
-		json_object_set_new(row, "note", error.text[0] ?
-				    json_sprintf("its history cannot be read: %s", error.text) :
-				    device_report_note(common, row, instead));
+		device_report_set_note(common, row, instead, error.text);
 	}
 	return rows;
 }
@@ -432,6 +509,7 @@ json_t *device_replay(const struct common *common, const char *level)
 	size_t k, first;
 	int err = device_judge_open(common, false, &j.store, &error);
 
+	mount_table_read(&j.mounts);
 	if (!err && !device_judge_load(&j, level, &d))
 		err = error_set(&error, -ENOENT, "level %.64s has no directory here", level);
 	first = err ? 0 : device_replay_first(&d);
@@ -446,6 +524,7 @@ json_t *device_replay(const struct common *common, const char *level)
 	size = (json_int_t)(d.n - first);
 	free(d.probes);
 	device_store_close(j.store);
+	mount_table_free(&j.mounts);
 	if (!err)
 		return outcome_ok(json_pack("{s:s, s:I, s:I, s:s, s:o}", "level", level,
 					    "probes", size, "degraded", degraded, "setting",

@@ -2,9 +2,9 @@
 /*
  * The history of devices in io.db; see device_store.h.
  *
- * Owns the tables device and device_probe, and makes them where they are missing. The collector's
- * tables, and the version of the file, are io_store.c's. Both write in WAL mode, each for a few
- * milliseconds, and wait for each other.
+ * Owns the tables device, device_probe and device_nfs, and makes them where they are missing. The
+ * collector's tables, and the version of the file, are io_store.c's. Both write in WAL mode, each
+ * for a few milliseconds, and wait for each other.
  */
 #include "supervisor/iotrace/device_store.h"
 
@@ -15,6 +15,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "supervisor/devices/counters.h"
+
 #define BUSY_MS	10000
 #define DAY	86400
 
@@ -24,14 +26,19 @@ struct device_store {
 	char text[200];
 };
 
+static const char device_store_modes[] = "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;";
+
 static const char device_store_schema[] =
-	"PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;"
 	"CREATE TABLE IF NOT EXISTS device (level TEXT, id TEXT, state INTEGER, since INTEGER,"
 	" seen INTEGER, probes INTEGER DEFAULT 0, disk TEXT,"
 	" PRIMARY KEY (level, id)) WITHOUT ROWID;"
 	"CREATE TABLE IF NOT EXISTS device_probe (number INTEGER PRIMARY KEY, level TEXT, id TEXT,"
 	" time INTEGER, series INTEGER, job INTEGER, generation INTEGER, bytes REAL, seconds REAL,"
 	" speed INTEGER, usual REAL, peers INTEGER, peer_rate REAL);"
+	"CREATE TABLE IF NOT EXISTS device_nfs (number INTEGER PRIMARY KEY, level TEXT, id TEXT,"
+	" time INTEGER, age INTEGER, writes INTEGER, bytes INTEGER, transmissions INTEGER,"
+	" timeouts INTEGER, queue_ms INTEGER, rtt_ms INTEGER, execute_ms INTEGER);"
+	"CREATE INDEX IF NOT EXISTS device_nfs_of ON device_nfs (level, id, number);"
 	"CREATE INDEX IF NOT EXISTS device_probe_of ON device_probe (level, id, number);";
 
 static int device_store_fail(struct device_store *s, struct ckpt_error *error)
@@ -42,10 +49,12 @@ static int device_store_fail(struct device_store *s, struct ckpt_error *error)
 			 "%s", s->db ? sqlite3_errmsg(s->db) : "no memory");
 }
 
-static bool device_store_is_made(struct device_store *s)
+/* All tables are there. An earlier version had none for NFS, which readers can do without. */
+static bool device_store_is_made(struct device_store *s, bool writer)
 {
+	const char *sql = writer ? "SELECT 1 FROM device_nfs" : "SELECT 1 FROM device";
 	sqlite3_stmt *stmt = NULL;
-	const bool made = !sqlite3_prepare_v2(s->db, "SELECT 1 FROM device", -1, &stmt, NULL);
+	const bool made = !sqlite3_prepare_v2(s->db, sql, -1, &stmt, NULL);
 
 	sqlite3_finalize(stmt);
 	return made;
@@ -54,14 +63,15 @@ static bool device_store_is_made(struct device_store *s)
 static int device_store_prepare(struct device_store *s, bool writer, struct ckpt_error *error)
 {
 	sqlite3_busy_timeout(s->db, BUSY_MS);
-	if (device_store_is_made(s))
+	if (device_store_is_made(s, writer))
 		return 0;
 	/* a table that is missing is the one error that is none */
 	if ((sqlite3_errcode(s->db) & 0xff) != SQLITE_ERROR)
 		return device_store_fail(s, error);
 	if (!writer)
 		return error_set(error, -ENOENT, "no generation was measured on this node yet");
-	return sqlite3_exec(s->db, device_store_schema, NULL, NULL, NULL) ?
+	return sqlite3_exec(s->db, device_store_modes, NULL, NULL, NULL) ||
+	       sqlite3_exec(s->db, device_store_schema, NULL, NULL, NULL) ?
 	       device_store_fail(s, error) : 0;
 }
 
@@ -216,8 +226,9 @@ static void device_store_expire(struct device_store *s, int64_t now)
 	snprintf(sql, sizeof(sql),
 		 "DELETE FROM device_probe WHERE EXISTS (SELECT 1 FROM device d WHERE d.level = "
 		 "device_probe.level AND d.id = device_probe.id AND d.seen < %lld);"
+		 "DELETE FROM device_nfs WHERE time < %lld;"
 		 "DELETE FROM device WHERE seen < %lld;", (long long)now - DEVICE_DAYS * DAY,
-		 (long long)now - DEVICE_DAYS * DAY);
+		 (long long)now - DEVICE_DAYS * DAY, (long long)now - DEVICE_DAYS * DAY);
 	if (!s->err)
 		device_store_note(s, sqlite3_exec(s->db, sql, NULL, NULL, NULL));
 }
@@ -287,15 +298,80 @@ void device_store_put(struct device_store *s, const struct device_id *device,
 	device_store_run(s, stmt);
 }
 
+void device_store_sample(struct device_store *s, const struct device_id *device,
+			 const struct nfs_sample *p, int64_t now)
+{
+	const uint64_t values[] = { p->age_s, p->writes, p->bytes, p->transmissions, p->timeouts,
+				    p->queue_ms, p->rtt_ms, p->execute_ms };
+	sqlite3_stmt *stmt = device_store_sql(
+		s, "INSERT INTO device_nfs (level, id, time, age, writes, bytes, transmissions, "
+		"timeouts, queue_ms, rtt_ms, execute_ms) "
+		"VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)", device);
+	size_t i;
+
+	if (stmt)
+		sqlite3_bind_int64(stmt, 3, now);
+	for (i = 0; stmt && i < sizeof(values) / sizeof(values[0]); i++)
+		sqlite3_bind_int64(stmt, (int)i + 4, counter_bounded(values[i]));
+	device_store_run(s, stmt);
+	stmt = device_store_sql(
+		s, "DELETE FROM device_nfs WHERE level = ?1 AND id = ?2 AND number <= "
+		"(SELECT number FROM device_nfs WHERE level = ?1 AND id = ?2 ORDER BY number DESC "
+		"LIMIT 1 OFFSET ?3)", device);
+	if (stmt)
+		sqlite3_bind_int(stmt, 3, DEVICE_KEPT);
+	device_store_run(s, stmt);
+}
+
 void device_store_forget(struct device_store *s, const char *level)
 {
 	const struct device_id all = { .level = level };
 
+	/* whoever forgets makes no history, and may find one of an earlier version */
+	if (!s->err)
+		device_store_note(s, sqlite3_exec(s->db, device_store_schema, NULL, NULL, NULL));
 	device_store_run(s, device_store_sql(s, "DELETE FROM device_probe WHERE level = ?1", &all));
+	device_store_run(s, device_store_sql(s, "DELETE FROM device_nfs WHERE level = ?1", &all));
 	device_store_run(s, device_store_sql(s, "DELETE FROM device WHERE level = ?1", &all));
 }
 
 /* -------------------------------------------------------------------- rows */
+
+/* The samples of a device as JSON; NULL: it is not on NFS, or there is no such table yet. */
+static json_t *device_store_nfs(struct device_store *s, const struct device_id *device)
+{
+	struct nfs_sample *samples = calloc(DEVICE_KEPT, sizeof(*samples));
+	sqlite3_stmt *row = NULL;
+	json_t *json = NULL;
+	size_t n = 0;
+
+	if (samples)
+		row = device_store_sql(
+			s, "SELECT age, writes, bytes, transmissions, timeouts, queue_ms, rtt_ms, "
+			"execute_ms FROM (SELECT * FROM device_nfs WHERE level = ?1 AND id = ?2 "
+			"ORDER BY number DESC LIMIT ?3) ORDER BY number", device);
+	if (row)
+		sqlite3_bind_int(row, 3, DEVICE_KEPT);
+	while (row && n < DEVICE_KEPT && sqlite3_step(row) == SQLITE_ROW) {
+		samples[n++] = (struct nfs_sample){
+			.age_s = (uint64_t)sqlite3_column_int64(row, 0),
+			.writes = (uint64_t)sqlite3_column_int64(row, 1),
+			.bytes = (uint64_t)sqlite3_column_int64(row, 2),
+			.transmissions = (uint64_t)sqlite3_column_int64(row, 3),
+			.timeouts = (uint64_t)sqlite3_column_int64(row, 4),
+			.queue_ms = (uint64_t)sqlite3_column_int64(row, 5),
+			.rtt_ms = (uint64_t)sqlite3_column_int64(row, 6),
+			.execute_ms = (uint64_t)sqlite3_column_int64(row, 7),
+		};
+	}
+	sqlite3_finalize(row);
+	if (n)
+		json = nfs_history_json(samples, n);
+	free(samples);
+	/* a table that is missing is no error of the rows */
+	s->err = 0;
+	return json;
+}
 
 static json_t *device_store_row(struct device_store *s, sqlite3_stmt *row)
 {
@@ -311,7 +387,7 @@ static json_t *device_store_row(struct device_store *s, sqlite3_stmt *row)
 		last = probes[n - 1];
 	in_row = device_health_in_a_row(probes, n, DEVICE_SLOW);
 	free(probes);
-	return json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:I, s:i, s:f}",
+	return json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:I, s:i, s:f, s:o*}",
 			 "level", device.level, "disk", disk ? disk : "", "state",
 			 device_state_name((enum device_state)sqlite3_column_int(row, 2)), "since",
 			 (json_int_t)sqlite3_column_int64(row, 3), "time",
@@ -320,7 +396,7 @@ static json_t *device_store_row(struct device_store *s, sqlite3_stmt *row)
 			 "generation", (json_int_t)last.generation, "rate",
 			 device_probe_rate(&last), "usual", last.usual, "in_row",
 			 (json_int_t)in_row, "peers", (int)last.peers, "peer_rate",
-			 last.peer_rate);
+			 last.peer_rate, "nfs", device_store_nfs(s, &device));
 }
 
 json_t *device_store_rows(struct device_store *s)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The history of the node's devices: the rates at which generations were written to each level,
- * and what they say (device_health.h). Two tables of io.db, the file of io_store.h, which has no
+ * and what they say (device_health.h). Three tables of io.db, the file of io_store.h, which has no
  * need to exist before: ckptd's workers write them, whether or not the collector runs.
  *
  * A device is a level together with the file system below it: a disk that was replaced begins a
@@ -16,6 +16,7 @@
 #include <stdbool.h>
 
 #include "base/error.h"
+#include "supervisor/devices/nfs_history.h"
 #include "supervisor/iotrace/device_health.h"
 
 #define DEVICE_USUAL_KEPT	256
@@ -57,6 +58,9 @@ void device_store_peers(struct device_store *store, const struct device_id *devi
 /* Note the state; its time changes only with the state. @disk: the block device's name, or "". */
 void device_store_put(struct device_store *store, const struct device_id *device,
 		      enum device_state state, const char *disk, int64_t now);
+/* Note how the NFS mount that the level is on stands after a probe; of each device DEVICE_KEPT. */
+void device_store_sample(struct device_store *store, const struct device_id *device,
+			 const struct nfs_sample *sample, int64_t now);
 /* Forget all devices of a level. */
 void device_store_forget(struct device_store *store, const char *level);
 
@@ -64,8 +68,9 @@ void device_store_forget(struct device_store *store, const char *level);
  * device_store_rows() - the last device of each level, as JSON
  *
  * [{"level", "disk", "state", "since", "probes" (ever), "time", "job", "generation", "rate",
- *   "usual", "in_row" (slow ones, one after the other), "peers", "peer_rate"}, ...]; the figures
- * are the newest probe's; "usual" is 0 if it was not judged.
+ *   "usual", "in_row" (slow ones, one after the other), "peers", "peer_rate", "nfs"
+ *   (nfs_history_json(), if the level is on NFS)}, ...]; the figures are the newest probe's;
+ * "usual" is 0 if it was not judged.
  */
 json_t *device_store_rows(struct device_store *store);
 

@@ -264,12 +264,16 @@ static void device_watch_on_dumped(struct job *job, int64_t generation, const js
 void device_watch_copied(struct device_watch *w, int64_t job, int64_t generation,
 			 const char *level, int64_t bytes, int64_t ns)
 {
+	const struct job *of = w ? jobs_lookup(w->jobs, job) : NULL;
+	const bool others = of && json_array_size(rank_record_nodes(of->record.ranks)) > 1;
+
 	/* all copies to a level are alike, whosever they are */
 	if (w)
-		device_watch_add(w, json_pack("{s:s, s:I, s:I, s:I, s:I, s:I}", "level", level,
+		device_watch_add(w, json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:b}", "level", level,
 					      "job", (json_int_t)job, "generation",
 					      (json_int_t)generation, "series", (json_int_t)0,
-					      "bytes", (json_int_t)bytes, "ns", (json_int_t)ns));
+					      "bytes", (json_int_t)bytes, "ns", (json_int_t)ns,
+					      "others", others));
 }
 
 void device_watch_forget(struct device_watch *w, const char *level, struct request *request)

@@ -100,6 +100,69 @@ static void test_kept(void **state)
 	device_store_close(store);
 }
 
+/* Samples of an NFS mount: kept beside the probes, bounded, gone with the level's history. */
+static void test_nfs(void **state)
+{
+	struct device_store *store = opened();
+	struct ckpt_error error;
+	char *none = NULL;
+	const json_t *nfs;
+	json_t *rows;
+	sqlite3 *db;
+	int i;
+
+	device_store_begin(store);
+	put(store, &disk, DEVICE_USUAL, 1);
+	for (i = 1; i <= DEVICE_KEPT + 50; i++) {
+		const struct nfs_sample s = {
+			.age_s = 100 + (uint64_t)i, .writes = 10 * (uint64_t)i,
+			.transmissions = 10 * (uint64_t)i, .rtt_ms = 70 * (uint64_t)i,
+		};
+
+		device_store_sample(store, &disk, &s, 1000 + i);
+	}
+	commit(store);
+	rows = device_store_rows(store);
+	nfs = json_object_get(json_array_get(rows, 0), "nfs");
+	assert_int_equal(json_integer_value(json_object_get(nfs, "samples")), DEVICE_KEPT);
+	assert_int_equal(json_integer_value(json_object_get(nfs, "writes")), 10);
+	assert_true(json_number_value(json_object_get(nfs, "usual_write_ms")) == 7);
+	json_decref(rows);
+	device_store_begin(store);
+	device_store_forget(store, "L1");
+	put(store, &disk, DEVICE_USUAL, 2);
+	commit(store);
+	rows = device_store_rows(store);
+	assert_null(json_object_get(json_array_get(rows, 0), "nfs"));
+	json_decref(rows);
+	device_store_close(store);
+	/* the file of an earlier version has no such table: readers do, writers make it */
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db, "DROP TABLE device_nfs", NULL, NULL, &none), SQLITE_OK);
+	sqlite3_close(db);
+	assert_int_equal(device_store_open(path, false, &store, &error), 0);
+	rows = device_store_rows(store);
+	assert_int_equal(json_array_size(rows), 1);
+	json_decref(rows);
+	device_store_begin(store);
+	device_store_forget(store, "none");
+	commit(store);
+	device_store_close(store);
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db, "DROP TABLE device_nfs", NULL, NULL, &none), SQLITE_OK);
+	sqlite3_close(db);
+	store = opened();
+	device_store_begin(store);
+	device_store_sample(store, &disk, &(struct nfs_sample){ .age_s = 1 }, 5000);
+	device_store_sample(store, &disk, &(struct nfs_sample){ .age_s = 2, .writes = 3 }, 5001);
+	commit(store);
+	rows = device_store_rows(store);
+	nfs = json_object_get(json_array_get(rows, 0), "nfs");
+	assert_int_equal(json_integer_value(json_object_get(nfs, "writes")), 3);
+	json_decref(rows);
+	device_store_close(store);
+}
+
 static void test_bounded(void **state)
 {
 	static struct device_probe probes[DEVICE_KEPT + 1];
@@ -527,7 +590,8 @@ static void test_replay_of_a_part(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(kept), T(bounded), T(beside_the_collector), T(damaged), T(others_are_asked),
+		T(kept), T(nfs), T(bounded),
+		T(beside_the_collector), T(damaged), T(others_are_asked),
 		T(asked_once_for_several),
 		T(avoid), T(copies_from_a_slow_l1), T(replay), T(replay_of_a_part), T(hidden),
 		T(missing_place),
