@@ -165,6 +165,7 @@ $(call unit_test,tests/unit/test_nfs_stats,tests/unit/test_nfs_stats.c \
 $(call unit_test,tests/unit/test_lustre_stats,tests/unit/test_lustre_stats.c \
 	supervisor/devices/lustre_stats.c supervisor/devices/lustre_read.c,-ljansson)
 $(call unit_test,tests/unit/test_nvme_health,tests/unit/test_nvme_health.c,$(CKPTD_LIBS))
+$(call unit_test,tests/unit/test_source_metrics,tests/unit/test_source_metrics.c,$(CKPTD_LIBS))
 $(call unit_test,tests/unit/test_device_peers,tests/unit/test_device_peers.c \
 	tests/unit/peer_fixture.c,$(CKPTD_LIBS) $(foreach f,nodes_peer nodes_asks nodes_list,\
 		-Wl$(comma)--wrap=$(f)))

@@ -146,25 +146,33 @@ static double lustre_each_ms(struct lustre_count us)
 	return counter_per(us.sum, us.count) / 1000;
 }
 
+const struct lustre_target *lustre_target_before(const struct lustre_client *before,
+						 const struct lustre_target *now)
+{
+	size_t i;
+
+	for (i = 0; before && i < before->nr_targets; i++) {
+		if (before->targets[i].is_ost == now->is_ost &&
+		    !strcmp(before->targets[i].name, now->name))
+			return &before->targets[i];
+	}
+	return NULL;
+}
+
 /* The target, with what came between the looks as its counts. */
 static struct lustre_target lustre_target_since(const struct lustre_client *before,
 						const struct lustre_target *now)
 {
+	const struct lustre_target *b = lustre_target_before(before, now);
 	struct lustre_target d = *now;
-	size_t i;
 
-	for (i = 0; before && i < before->nr_targets; i++) {
-		const struct lustre_target *b = &before->targets[i];
-
-		if (b->is_ost != now->is_ost || strcmp(b->name, now->name))
-			continue;
-		d.read = lustre_since(now->read, b->read);
-		d.write = lustre_since(now->write, b->write);
-		d.read_us = lustre_since(now->read_us, b->read_us);
-		d.write_us = lustre_since(now->write_us, b->write_us);
-		d.wait_us = lustre_since(now->wait_us, b->wait_us);
-		break;
-	}
+	if (!b)
+		return d;
+	d.read = lustre_since(now->read, b->read);
+	d.write = lustre_since(now->write, b->write);
+	d.read_us = lustre_since(now->read_us, b->read_us);
+	d.write_us = lustre_since(now->write_us, b->write_us);
+	d.wait_us = lustre_since(now->wait_us, b->wait_us);
 	return d;
 }
 

@@ -84,6 +84,9 @@ void lustre_free(struct lustre_clients *clients);	/* an empty one is fine */
 /* The client in @clients that is @client as it was before; NULL: it is new. */
 const struct lustre_client *lustre_find(const struct lustre_clients *clients,
 					const struct lustre_client *client);
+/* The target of @before that is @now as it was; NULL: it is new, or @before is NULL. */
+const struct lustre_target *lustre_target_before(const struct lustre_client *before,
+						 const struct lustre_target *now);
 /* The state is one in which requests can be answered: FULL, or IDLE until there is one. */
 bool lustre_state_is_good(const char *state);
 struct lustre_count lustre_since(struct lustre_count now, struct lustre_count before);

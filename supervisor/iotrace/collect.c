@@ -18,6 +18,7 @@
 
 #include "base/clock.h"
 #include "base/outcome.h"
+#include "supervisor/devices/nvme_watch.h"
 #include "supervisor/iotrace/collect_priv.h"
 #include "supervisor/iotrace/device_judge.h"
 
@@ -107,6 +108,20 @@ static bool collect_is_to_leave(struct collector *c)
 	return now - c->alone_ms > (c->nr_jobs ? ALONE_MS : IDLE_MS);
 }
 
+/* Look at mounts and controllers; not at the states of Lustre's targets, which may take long. */
+static void collect_look(struct collector *c)
+{
+	struct device_look look;
+
+	if (!c->metrics.sources)
+		c->metrics.sources = source_metrics_new();
+	if (!c->metrics.sources)
+		return;
+	device_look_take(false, &look);
+	source_metrics_take(c->metrics.sources, &look,
+			    nvme_report(c->common->config.state_dir));
+}
+
 static void collect_on_tick(void *arg)
 {
 	struct collector *c = arg;
@@ -122,6 +137,7 @@ static void collect_on_tick(void *arg)
 		/* what ckptd's workers have written down */
 		json_decref(c->metrics.devices);
 		c->metrics.devices = device_report(c->common);
+		collect_look(c);
 		err = io_metrics_write(&c->metrics, path);
 		if (err && !c->metrics_failing)
 			log_warning(&c->common->log, "%s cannot be written: %s", path,
@@ -188,6 +204,7 @@ static int collect_stay(void *arg)
 	io_store_close(c.store);
 	free(c.metrics_path);
 	json_decref(c.metrics.devices);
+	source_metrics_free(c.metrics.sources);
 	return err ? 1 : 0;
 }
 

@@ -160,6 +160,7 @@ int io_metrics_print(const struct io_metrics *m, FILE *f)
 	fprintf(f, "ckpt_io_lost_total{kind=\"file\"} %llu\n", m->sum.files_lost);
 	fprintf(f, "ckpt_io_lost_total{kind=\"operation\"} %llu\n", (unsigned long long)m->missed);
 	io_metrics_devices(m, f);
+	source_metrics_print(m->sources, f);
 	return ferror(f) ? -EIO : 0;
 }
 

@@ -2,7 +2,8 @@
 /*
  * The node's I/O of jobs as text for Prometheus: the file that node_exporter's textfile collector
  * reads (setting metrics_file). Sums over all watched jobs, without a job's number, user or path;
- * and the devices of levels, by the names that the configuration gives to levels.
+ * the devices of levels, by the names that the configuration gives to levels; and NFS, Lustre and
+ * NVMe (source_metrics.h).
  */
 #ifndef STILLPOINT_IO_METRICS_H
 #define STILLPOINT_IO_METRICS_H
@@ -11,6 +12,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "supervisor/devices/source_metrics.h"
 #include "supervisor/iotrace/bpf/io_trace.h"
 
 struct io_metrics {
@@ -20,6 +22,7 @@ struct io_metrics {
 	uint64_t rows;		/* written into the store */
 	unsigned int failing;	/* 1: the last record could not be written */
 	json_t *devices;	/* device_report(); NULL: not known */
+	struct source_metrics *sources;	/* NULL: none */
 };
 
 /* Add what came between @before and @now. */
