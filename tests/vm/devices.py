@@ -3,15 +3,21 @@
 """A disk that gets slow is found by the generations that are written to it; runs in a test VM.
 
 Options as of daemon.py, whose ckptd (Node) each test gets. The disk is a device of dm-delay, which
-holds each write for some time, on a loop device with a file system of its own.
+holds each write for some time, on a loop device with a file system of its own. And what else dev
+list shows: an NFS mount, of a server in the same VM, and the health of the VM's NVMe controller.
 """
 import contextlib
+import fcntl
 import os
 import subprocess
 import sys
 
-import daemon
-from daemon import USER, check, equal, test, wait_for
+TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path += [f'{TESTS}/crash-consistency', f'{TESTS}/crash']
+
+import daemon       # noqa: E402
+from daemon import USER, check, equal, test, wait_for     # noqa: E402
+import places       # noqa: E402
 
 daemon.TESTS.clear()
 
@@ -215,6 +221,128 @@ def slow_l1(node):
         wait_for('the copy', 60, lambda: job.states() == {'L1': 'here', 'b': 'here'})
         disk.slow(0)
         job.end()
+
+
+def nfs_row(node, where):
+    rows = [r for r in node.json('dev', 'list', '--interval', '100ms')['nfs'] if r['dir'] == where]
+    equal(len(rows), 1, 'rows of the mount')
+    return rows[0]
+
+
+def operation(row, name):
+    return ([o for o in row['operations'] if o['name'] == name] or [{'total': 0}])[0]
+
+
+def write_file(path, mib):
+    with open(path, 'wb') as f:
+        for _ in range(mib):
+            f.write(os.urandom(1 << 20))
+        f.flush()
+        os.fsync(f.fileno())
+
+
+@contextlib.contextmanager
+def closed(place):
+    try:
+        yield place
+    finally:
+        place.close()
+
+
+@test
+def nfs(node):
+    """an NFS mount: its counts are those of what was written, a level there is a device, and dev
+    list does not wait for a server that hangs"""
+    place = places.Nfs(f'nfs-{os.getpid()}', node.base)
+    try:
+        place.open()
+    except places.Unavailable as e:
+        print(f'# not tried: {e}', flush=True)
+        return
+    with closed(place):
+        prom = f'{node.base}/ckpt.prom'
+        before = nfs_row(node, place.dir)
+        write_file(f'{place.dir}/file', 8)
+        after = nfs_row(node, place.dir)
+        equal(after['written_bytes'] - before['written_bytes'], 8 << 20, 'bytes')
+        equal((after['source'], after['version']), ('127.0.0.1:/home/user', 4), 'the mount')
+        writes = operation(after, 'WRITE')['total'] - operation(before, 'WRITE')['total']
+        check(8 <= writes <= 8 << 8, f'{writes} writes')
+        check(operation(after, 'COMMIT')['total'] + operation(after, 'OPEN')['total'] > 0, after)
+        text = node.ctl('dev', 'list').stdout.decode()
+        check('127.0.0.1:/home/user' in text and after['number'] in text, text)
+
+        os.makedirs(f'{place.dir}/level', mode=0o700)
+        again(node, **{'level.n': f'posix:{place.dir}/level', 'level.n.limit': '0',
+                       'level.n.keep': '2', 'retain_keep': '2', 'metrics_file': prom})
+        job = Job(node)
+        for _ in range(NEEDED):
+            job.checkpoint('n')
+        row = job.until('n', 'healthy')
+        equal(row['disk'], '127.0.0.1:/home/user', 'its device')
+        check(row['nfs']['writes'] > 0 and row['nfs']['bytes'] >= MEMORY << 20 and
+              row['nfs']['samples'] >= NEEDED and row['nfs']['usual_write_ms'] > 0, row)
+        job.end()
+
+        node.start()
+        wait_for('the metrics', 30, lambda: 'ckpt_nfs_bytes_total{server="127.0.0.1",op="write"}'
+                 in metrics(prom))
+        # a server that hangs: a program waits for it, we do not
+        places.write('/proc/fs/nfsd/threads', '0\n')
+        with subprocess.Popen(['dd', 'if=/dev/zero', f'of={place.dir}/hang', 'bs=1M', 'count=4',
+                               'conv=fsync'], stderr=subprocess.DEVNULL) as dd:
+            wait_for('dd in the kernel', 60, lambda: state_of(dd.pid) == 'D')
+            text = node.ctl('dev', 'list', timeout=30).stdout.decode()
+            check('127.0.0.1:/home/user' in text, text)
+            equal(state_of(dd.pid), 'D', 'dd')
+            places.serve(places.EXPORT)
+            dd.wait(120 * daemon.ARGS.slow)
+            equal(dd.returncode, 0, 'dd, when the server is there again')
+        node.leave()
+
+
+def state_of(pid):
+    with open(f'/proc/{pid}/stat') as f:
+        return f.read().rpartition(')')[2].split()[0]
+
+
+def controllers(node):
+    return {c['controller']: c for c in node.json('dev', 'list', '--interval', '100ms')
+            ['nvme']['controllers']}
+
+
+@test
+def nvme(node):
+    """the health of an NVMe controller, and one that does not answer"""
+    prom = f'{node.base}/ckpt.prom'
+    again(node, metrics_file=prom)
+    wait_for('the answer', 60, lambda: controllers(node).get('nvme0', {}).get('answered'))
+    row = controllers(node)['nvme0']
+    check('QEMU' in row['model'], row)
+    equal((row['warnings'], row['critical_warning'], row['temperature_celsius']), ([], 0, 50),
+          'its health')
+    check(row['written_bytes'] > 0 and row['media_errors'] == 0, row)
+    result = node.json('dev', 'list', '--interval', '100ms')
+    equal([d.get('warnings') for d in result['devices'] if d['device'] == 'nvme0n1'], [[]],
+          'its namespace')
+    check('warns' not in node.ctl('dev', 'list').stdout.decode(), 'the table')
+    wait_for('the metrics', 30, lambda: 'ckpt_nvme_temperature_celsius{device="nvme0"} 50\n' in
+             metrics(prom) and 'ckpt_nvme_warning{device="nvme0",kind="silent"} 0\n' in
+             metrics(prom))
+    # a question that hangs has this lock until it ends; nobody asks beside it
+    node.leave()
+    os.unlink(f'{node.base}/jobs/nvme.json')
+    with open(f'{node.base}/jobs/nvme.lock', 'r+b') as lock:
+        fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, 0)
+        node.start()
+        wait_for('the report', 60, lambda: controllers(node))
+        row = controllers(node)['nvme0']
+        equal((row['answered'], row['warnings']), (False, ['silent']), row)
+        check('warns: silent' in node.ctl('dev', 'list').stdout.decode(), 'the table')
+        wait_for('the log', 30, lambda: 'NVMe controller nvme0' in log_of(node))
+        wait_for('the metrics', 30, lambda: 'ckpt_nvme_warning{device="nvme0",kind="silent"} 1\n'
+                 in metrics(prom))
+    node.leave()
 
 
 if __name__ == '__main__':
