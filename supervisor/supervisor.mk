@@ -163,7 +163,10 @@ $(call unit_test,tests/unit/test_device_store,tests/unit/test_device_store.c,$(C
 $(call unit_test,tests/unit/test_nfs_stats,tests/unit/test_nfs_stats.c \
 	supervisor/devices/nfs_stats.c supervisor/devices/mount_table.c,$(LIB)/libbase.a -ljansson)
 $(call unit_test,tests/unit/test_lustre_stats,tests/unit/test_lustre_stats.c \
-	supervisor/devices/lustre_stats.c supervisor/devices/lustre_read.c,-ljansson)
+	$(addprefix supervisor/devices/,\
+	lustre_stats.c lustre_read.c asked.c),$(LIB)/libbase.a -ljansson)
+$(call unit_test,tests/unit/test_asked,tests/unit/test_asked.c supervisor/devices/asked.c,\
+	$(LIB)/libbase.a)
 $(call unit_test,tests/unit/test_nvme_health,tests/unit/test_nvme_health.c,$(CKPTD_LIBS))
 $(call unit_test,tests/unit/test_source_metrics,tests/unit/test_source_metrics.c,$(CKPTD_LIBS))
 $(call unit_test,tests/unit/test_device_peers,tests/unit/test_device_peers.c \

@@ -13,14 +13,16 @@
 
 #include "base/clock.h"
 
-void device_look_take(bool imports, struct device_look *ret_look)
+void device_look_take(const char *state_dir, struct device_look *ret_look)
 {
 	struct device_look look = { .ms = clock_monotonic_ms() };
 
 	look.devices = devices_read(&look.nr_devices);
 	/* a kernel without NFS has no mountstats, one without Lustre no clients */
 	nfs_mounts_read(&look.nfs);
-	lustre_read("", imports, &look.lustre);
+	lustre_read("", &look.lustre);
+	look.has_states = state_dir && !lustre_read_states("", state_dir, DEVICE_LOOK_MS,
+							   &look.lustre);
 	*ret_look = look;
 }
 
@@ -77,16 +79,16 @@ static json_t *device_look_lustre(const struct device_look *before, const struct
 	return rows;
 }
 
-json_t *device_look_twice(unsigned int ms)
+json_t *device_look_twice(const char *state_dir, unsigned int ms)
 {
 	const struct timespec wait = { .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L };
 	struct device_look before, now;
 	uint64_t passed;
 	json_t *all;
 
-	device_look_take(false, &before);
+	device_look_take(NULL, &before);
 	nanosleep(&wait, NULL);
-	device_look_take(true, &now);
+	device_look_take(state_dir, &now);
 	passed = (uint64_t)(now.ms - before.ms);
 	all = json_pack("{s:o, s:o, s:o}", "devices", device_look_devices(&before, &now, passed),
 			"nfs", device_look_nfs(&before, &now, passed), "lustre",
@@ -94,6 +96,9 @@ json_t *device_look_twice(unsigned int ms)
 	if (!before.devices)
 		json_object_set_new(all, "remark", json_string(
 			"/proc/diskstats cannot be read, or names no device"));
+	else if (!now.has_states)
+		json_object_set_new(all, "remark", json_string(
+			"Lustre does not tell the states of its targets: it waits for a server"));
 	else if (now.nfs.cut || now.lustre.cut)
 		json_object_set_new(all, "remark", json_string(
 			"there are more mounts than are listed"));

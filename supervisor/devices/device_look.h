@@ -18,19 +18,28 @@ struct device_look {
 	size_t nr_devices;
 	struct nfs_mounts nfs;
 	struct lustre_clients lustre;
+	bool has_states;	/* of Lustre's targets */
 };
 
-/* @imports: as of lustre_read(). What cannot be read is not in the look. */
-void device_look_take(bool imports, struct device_look *ret_look);
+#define DEVICE_LOOK_MS	2000	/* for the states */
+
+/*
+ * device_look_take() - look now
+ * @state_dir: the states of Lustre's targets are wanted, too, which may take DEVICE_LOOK_MS; NULL:
+ *	they are not
+ *
+ * A source that cannot be read is not in the look.
+ */
+void device_look_take(const char *state_dir, struct device_look *ret_look);
 void device_look_free(struct device_look *look);	/* an empty one is fine */
 
 /*
  * device_look_twice() - two looks, @ms apart
  *
- * For a worker with a deadline, as it waits, and reads the states of imports. {"devices":
+ * For a worker, as it waits. {"devices":
  * [device_rates(), ...], "nfs": [nfs_rates(), ...], "lustre": [lustre_rates(), ...], "remark"
  * (text; only if there is something to say)}; a new reference.
  */
-json_t *device_look_twice(unsigned int ms);
+json_t *device_look_twice(const char *state_dir, unsigned int ms);
 
 #endif /* STILLPOINT_DEVICE_LOOK_H */

@@ -3,7 +3,7 @@
  * Reading the files of Lustre's client; see lustre_stats.h.
  *
  * Opens files named stats, rpc_stats and import, and no others: some of their neighbours ask a
- * server when they are read. Import is read last, and only where the caller may wait.
+ * server when they are read. Import is read by a child, which the parent waits for with a deadline.
  */
 #include "supervisor/devices/lustre_stats.h"
 
@@ -13,6 +13,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#include "supervisor/devices/asked.h"
 
 #define TEXT_MAX	65536	/* of a file; a longer one is cut */
 
@@ -24,7 +27,6 @@ static const char *const lustre_places[] = {
 
 struct lustre_reader {
 	const char *root;
-	bool imports;
 	struct lustre_clients found;
 	size_t nr_targets;
 	char text[TEXT_MAX];
@@ -114,8 +116,6 @@ static void lustre_fill_target(struct lustre_reader *r, const char *kind, const 
 	}
 	if (t->is_ost && lustre_read_text(r, kind, name, "rpc_stats"))
 		lustre_parse_rpcs(r->text, t->in_flight, t->pending_pages);
-	if (r->imports && lustre_read_text(r, kind, name, "import"))
-		lustre_parse_import(r->text, t->state);
 }
 
 /* The target's client has no such target yet; NULL: it has, or there is no such client. */
@@ -164,7 +164,7 @@ static int lustre_by_name(const void *a, const void *b)
 		      ((const struct lustre_target *)b)->name);
 }
 
-int lustre_read(const char *root, bool imports, struct lustre_clients *ret_clients)
+int lustre_read(const char *root, struct lustre_clients *ret_clients)
 {
 	struct lustre_reader *r = calloc(1, sizeof(*r));
 	size_t i;
@@ -173,7 +173,6 @@ int lustre_read(const char *root, bool imports, struct lustre_clients *ret_clien
 	if (!r)
 		return -ENOMEM;
 	r->root = root;
-	r->imports = imports;
 	err = lustre_each(r, "llite", lustre_add_client);
 	if (!err && r->found.nr)
 		err = lustre_each(r, "osc", lustre_add_target);
@@ -192,6 +191,71 @@ int lustre_read(const char *root, bool imports, struct lustre_clients *ret_clien
 		*ret_clients = r->found;
 	free(r);
 	return err;
+}
+
+/* ------------------------------------------------------------------ states */
+
+struct lustre_question {
+	struct lustre_reader *reader;
+	const struct lustre_clients *clients;
+};
+
+/* In the child: a line for each target whose state is known, by the parent's numbers. */
+static int lustre_ask(unsigned int number, void *arg, int fd)
+{
+	const struct lustre_question *q = arg;
+	size_t i, k;
+
+	for (i = 0; i < q->clients->nr; i++) {
+		const struct lustre_client *c = &q->clients->clients[i];
+
+		for (k = 0; k < c->nr_targets; k++) {
+			const char *kind = c->targets[k].is_ost ? "osc" : "mdc";
+			char name[3 * LUSTRE_NAME + 8], state[16];
+
+			snprintf(name, sizeof(name), "%s-%s-%s-%s", c->fs, c->targets[k].name, kind,
+				 c->instance);
+			if (lustre_read_text(q->reader, kind, name, "import") &&
+			    !lustre_parse_import(q->reader->text, state) &&
+			    dprintf(fd, "%zu %zu %s\n", i, k, state) < 0)
+				return -EIO;
+		}
+	}
+	return 0;
+}
+
+static void lustre_answer(const char *text, struct lustre_clients *clients)
+{
+	char state[16];
+	size_t i, k;
+	int n;
+
+	while (sscanf(text, "%zu %zu %15s%n", &i, &k, state, &n) == 3) {
+		if (i < clients->nr && k < clients->clients[i].nr_targets)
+			strcpy(clients->clients[i].targets[k].state, state);
+		text += n;
+	}
+}
+
+int lustre_read_states(const char *root, const char *state_dir, unsigned int ms,
+		       struct lustre_clients *clients)
+{
+	struct asked asked = { .number = ASKED_LUSTRE };
+	struct lustre_question q = { .clients = clients };
+
+	if (!clients->nr)
+		return 0;
+	q.reader = calloc(1, sizeof(*q.reader));
+	if (!q.reader)
+		return -ENOMEM;
+	q.reader->root = root;
+	asked_start(&asked, state_dir, lustre_ask, &q);
+	asked_wait(&asked, 1, ms);
+	if (!asked.err && asked.size)
+		lustre_answer(asked.answer, clients);
+	asked_free(&asked, 1);
+	free(q.reader);
+	return asked.err;
 }
 
 void lustre_free(struct lustre_clients *clients)

@@ -7,7 +7,7 @@
  * /sys/kernel/debug/lustre, some here and some there. All three are looked at, below a root that
  * tests choose. Only files with counters of the client are read; those that ask a server (filesfree
  * and the like) never. The state of the imports is apart: the kernel gives it under a lock that a
- * client which is being disconnected may hold for long, so for workers with a deadline alone.
+ * client which is being disconnected may hold for long, so a child reads it (asked.h).
  */
 #ifndef STILLPOINT_LUSTRE_STATS_H
 #define STILLPOINT_LUSTRE_STATS_H
@@ -74,11 +74,19 @@ int lustre_parse_target(const char *name, const char *kind, char *ret_fs, char *
 /*
  * lustre_read() - all clients of this node
  * @root: "" for this machine
- * @imports: read the targets' states, too
  *
  * A file that cannot be read leaves zeroes. 0 or -ENOMEM; without Lustre there are no clients.
  */
-int lustre_read(const char *root, bool imports, struct lustre_clients *ret_clients);
+int lustre_read(const char *root, struct lustre_clients *ret_clients);
+/*
+ * lustre_read_states() - add the states of the targets
+ * @state_dir: has the lock
+ * @ms: the longest time that this waits
+ *
+ * 0, also without clients; or an error of asked.h, and the states stay unknown.
+ */
+int lustre_read_states(const char *root, const char *state_dir, unsigned int ms,
+		       struct lustre_clients *clients);
 void lustre_free(struct lustre_clients *clients);	/* an empty one is fine */
 
 /* The client in @clients that is @client as it was before; NULL: it is new. */

@@ -3,9 +3,8 @@
  * The health of NVMe controllers as they tell it themselves: their log page 02h, "SMART / health
  * information". Pure parts, and reading all controllers with a deadline.
  *
- * Asking a controller may hang in the kernel for as long as the controller does not answer. So each
- * one is asked by a child of its own, which holds a lock while it lives: after the deadline nobody
- * waits for the child, and nobody asks that controller again before the child has ended.
+ * Asking a controller may hang for as long as it does not answer: each is asked by a child of its
+ * own (asked.h).
  */
 #ifndef STILLPOINT_NVME_HEALTH_H
 #define STILLPOINT_NVME_HEALTH_H
@@ -15,9 +14,8 @@
 #include <stdint.h>
 
 #define NVME_LOG_BYTES		512
-#define NVME_CONTROLLERS_MAX	64
+#define NVME_CONTROLLERS_MAX	64	/* as ASKED_MAX */
 #define NVME_ANSWER_MS		10000	/* for the answers of all of them */
-#define NVME_LOCK_FILE		"nvme.lock"
 
 struct nvme_health {
 	uint8_t critical_warning;	/* bits */
@@ -60,7 +58,7 @@ bool nvme_controller_of(const char *device, char *ret_name);
 
 /*
  * nvme_rows() - ask all controllers of this node
- * @state_dir: has the lock
+ * @state_dir: has the locks
  *
  * For a worker: waits up to NVME_ANSWER_MS. [{"controller", "model", "answered", "error" (text, if
  * it did not), "warnings": [WORD, ...], "critical_warning", "temperature_celsius",

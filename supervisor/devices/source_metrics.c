@@ -29,6 +29,7 @@ struct source_fs {
 	char name[LABEL_MAX];
 	struct lustre_count used[2];		/* by programs: operations and bytes */
 	struct lustre_count requests[2];	/* to OSTs: how many, and their time in us */
+	unsigned int targets[2];		/* not connected, connected; when last looked at */
 };
 
 struct source_metrics {
@@ -157,6 +158,25 @@ static void source_add_lustre(struct source_metrics *m, const struct lustre_clie
 	}
 }
 
+/* The states of all targets now; a file system that is not mounted any more has none. */
+static void source_count_targets(struct source_metrics *m, const struct lustre_clients *now)
+{
+	size_t i, k;
+
+	for (i = 0; i < m->nr_fs; i++)
+		memset(m->fs[i].targets, 0, sizeof(m->fs[i].targets));
+	for (i = 0; i < now->nr; i++) {
+		struct source_fs *fs = source_fs_of(m, now->clients[i].fs);
+
+		for (k = 0; fs && k < now->clients[i].nr_targets; k++) {
+			const char *state = now->clients[i].targets[k].state;
+
+			if (*state)
+				fs->targets[lustre_state_is_good(state)]++;
+		}
+	}
+}
+
 void source_metrics_take(struct source_metrics *m, struct device_look *look, json_t *nvme)
 {
 	size_t i;
@@ -171,6 +191,8 @@ void source_metrics_take(struct source_metrics *m, struct device_look *look, jso
 
 		source_add_lustre(m, lustre_find(&m->before.lustre, client), client);
 	}
+	if (look->has_states)
+		source_count_targets(m, &look->lustre);
 	device_look_free(&m->before);
 	m->before = *look;
 	*look = (struct device_look){};
@@ -271,6 +293,7 @@ static void source_print_lustre(const struct source_metrics *m, FILE *f)
 {
 	const size_t used = offsetof(struct source_fs, used);
 	const size_t requests = offsetof(struct source_fs, requests);
+	size_t i;
 
 	source_print_fs(m, f, "ckpt_lustre_operations_total",
 			"Reads and writes of programs on Lustre.", used, false, 1);
@@ -280,6 +303,14 @@ static void source_print_lustre(const struct source_metrics *m, FILE *f)
 			1);
 	source_print_fs(m, f, "ckpt_lustre_request_seconds_total", "Their time.", requests, true,
 			1e-6);
+	source_head(f, "ckpt_lustre_targets", "gauge", "OSTs and MDTs, by whether the client is "
+		    "connected to them.");
+	for (i = 0; m && i < m->nr_fs; i++) {
+		fprintf(f, "ckpt_lustre_targets{fs=\"%s\",connected=\"no\"} %u\n", m->fs[i].name,
+			m->fs[i].targets[0]);
+		fprintf(f, "ckpt_lustre_targets{fs=\"%s\",connected=\"yes\"} %u\n", m->fs[i].name,
+			m->fs[i].targets[1]);
+	}
 }
 
 /* One value of each NVMe controller that answered. */

@@ -26,6 +26,7 @@
 #define IDLE_MS		5000	/* without jobs */
 #define ALONE_MS	600000	/* without a ckptd */
 #define METRICS_TICKS	5
+#define STATES_TICKS	60	/* a multiple of that */
 
 static void collect_drop_client(struct collector *c)
 {
@@ -108,7 +109,7 @@ static bool collect_is_to_leave(struct collector *c)
 	return now - c->alone_ms > (c->nr_jobs ? ALONE_MS : IDLE_MS);
 }
 
-/* Look at mounts and controllers; not at the states of Lustre's targets, which may take long. */
+/* Look at mounts and controllers, once a minute at the states of Lustre's targets, too. */
 static void collect_look(struct collector *c)
 {
 	struct device_look look;
@@ -117,7 +118,7 @@ static void collect_look(struct collector *c)
 		c->metrics.sources = source_metrics_new();
 	if (!c->metrics.sources)
 		return;
-	device_look_take(false, &look);
+	device_look_take(c->ticks % STATES_TICKS == 1 ? c->common->config.state_dir : NULL, &look);
 	source_metrics_take(c->metrics.sources, &look,
 			    nvme_report(c->common->config.state_dir));
 }

@@ -75,7 +75,7 @@ static json_t *io_look_devices(struct channel_reporter *reporter, void *arg)
 {
 	struct io_look *look = arg;
 	const struct common *common = look->request->common;
-	json_t *result = device_look_twice(look->ms);
+	json_t *result = device_look_twice(common->config.state_dir, look->ms);
 
 	json_object_set_new(result, "node", json_string(common->config.node));
 	json_object_set_new(result, "nvme", nvme_report(common->config.state_dir));

@@ -30,6 +30,8 @@ static struct device_look look_of(uint64_t n)
 	client->write = (struct lustre_count){ n, n << 20 };
 	client->targets = calloc(1, sizeof(*client->targets));
 	client->nr_targets = 1;
+	strcpy(client->targets[0].state, "DISCONN");
+	look.has_states = true;
 	client->targets[0].write_us = (struct lustre_count){ n, 900 * n };
 	look.nfs = (struct nfs_mounts){ .mounts = mount, .nr = 1 };
 	look.lustre = (struct lustre_clients){ .clients = client, .nr = 1 };

@@ -14,9 +14,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "supervisor/devices/lustre_stats.h"
 
 #define CLIENT	"ffff8b1d3c2e9000"
@@ -156,11 +158,13 @@ static void tree_215(void)
 	    "pending write pages:  256\npending read pages:   16\n");
 }
 
-static struct lustre_clients clients_of(bool imports)
+static struct lustre_clients clients_of(bool states)
 {
 	struct lustre_clients clients = {};
 
-	assert_int_equal(lustre_read(root, imports, &clients), 0);
+	assert_int_equal(lustre_read(root, &clients), 0);
+	if (states)
+		assert_int_equal(lustre_read_states(root, root, 10000, &clients), 0);
 	return clients;
 }
 
@@ -217,6 +221,26 @@ static void test_215(void **state)
 	assert_int_equal(clients.nr, 1);
 	assert_int_equal(clients.clients[0].nr_targets, 1);
 	is_read(&clients.clients[0]);
+	lustre_free(&clients);
+}
+
+/* A state that is not told, as while a client is being disconnected: a pipe that nobody writes. */
+static void test_hangs(void **state)
+{
+	const int64_t began = clock_monotonic_ms();
+	struct lustre_clients clients = {};
+	char path[PATH_MAX];
+
+	tree_215();
+	snprintf(path, sizeof(path), "%s/sys/kernel/debug/lustre/osc/scratch-OST0000-osc-" CLIENT
+		 "/import", root);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	assert_int_equal(lustre_read(root, &clients), 0);
+	assert_int_equal(lustre_read_states(root, root, 300, &clients), -ETIMEDOUT);
+	assert_in_range(clock_monotonic_ms() - began, 300, 20000);
+	assert_string_equal(clients.clients[0].targets[0].state, "");
+	assert_int_equal(clients.clients[0].targets[0].write.count, 20);
 	lustre_free(&clients);
 }
 
@@ -379,6 +403,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_212, begin, end),
 		cmocka_unit_test_setup_teardown(test_215, begin, end),
+		cmocka_unit_test_setup_teardown(test_hangs, begin, end),
 		cmocka_unit_test_setup_teardown(test_none, begin, end),
 		cmocka_unit_test_setup_teardown(test_rates, begin, end),
 		cmocka_unit_test(test_stats_hostile), cmocka_unit_test(test_import_hostile),

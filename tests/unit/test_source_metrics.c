@@ -166,6 +166,18 @@ static void test_lustre(void **state)
 	look = lustre_look(4, "b", 2);
 	source_metrics_take(m, &look, json_object());
 	assert_true(value(m, READS) == 27);
+	/* states are looked at less often, and stay until then */
+	assert_true(value(m, "ckpt_lustre_targets{fs=\"scratch\",connected=\"no\"}") == 0);
+	look = lustre_look(5, "b", 2);
+	look.has_states = true;
+	strcpy(look.lustre.clients[0].targets[0].state, "DISCONN");
+	source_metrics_take(m, &look, json_object());
+	look = lustre_look(6, "b", 2);
+	source_metrics_take(m, &look, json_object());
+	assert_true(value(m, "ckpt_lustre_targets{fs=\"scratch\",connected=\"no\"}") == 1);
+	look = (struct device_look){ .ms = 7, .has_states = true };
+	source_metrics_take(m, &look, json_object());
+	assert_true(value(m, "ckpt_lustre_targets{fs=\"scratch\",connected=\"no\"}") == 0);
 	source_metrics_free(m);
 }
 

@@ -332,7 +332,7 @@ def nvme(node):
     # a question that hangs has this lock until it ends; nobody asks beside it
     node.leave()
     os.unlink(f'{node.base}/jobs/nvme.json')
-    with open(f'{node.base}/jobs/nvme.lock', 'r+b') as lock:
+    with open(f'{node.base}/jobs/asked.lock', 'r+b') as lock:
         fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, 0)
         node.start()
         wait_for('the report', 60, lambda: controllers(node))
