@@ -140,6 +140,16 @@ def writes(pid, path):
 
 
 @test
+def nvme_answers(node):
+    """the sandbox lets ckptd ask an NVMe controller for its health"""
+    def controllers():
+        return node.json('dev', 'list', '--interval', '100ms')['nvme']['controllers']
+
+    wait_for('what the controllers say', 60, controllers)
+    check(all(c['answered'] for c in controllers()), controllers())
+
+
+@test
 def ckptd_is_confined(node):
     """ckptd has a filter, few capabilities, a read-only system; launcher and jobs have not"""
     pid, launcher = node.daemon.pid, main_pid('ckpt-launch.service')

@@ -294,6 +294,9 @@ def nfs(node):
             wait_for('dd in the kernel', 60, lambda: state_of(dd.pid) == 'D')
             text = node.ctl('dev', 'list', timeout=30).stdout.decode()
             check('127.0.0.1:/home/user' in text, text)
+            # nor who looks for the level's device
+            text = node.ctl('dev', 'replay', 'n', timeout=30).stdout.decode()
+            check('generations are recorded' in text, text)
             equal(state_of(dd.pid), 'D', 'dd')
             places.serve(places.EXPORT)
             dd.wait(120 * daemon.ARGS.slow)
