@@ -411,13 +411,13 @@ static const char *ckpt_inet_unfit(struct ckpt_collect *c, struct ckpt_object *o
 		return "a process outside of the tree has the socket, too";
 	if (sock_net(sk) != c->first_ns.net_ns)
 		return "a socket of another network namespace";
-	if (rcu_access_pointer(sk->sk_filter))
-		return "a socket with a filter (SO_ATTACH_FILTER)";
 	if (sk->sk_user_data)
 		return "a socket that the kernel or a BPF program uses";
 	if (!skb_queue_empty_lockless(&sk->sk_error_queue))
 		return "a socket with a report of an error that nobody has read";
-	why = ckpt_inet_unfit_ip(sk);
+	why = ckpt_sock_filter_unfit(c, obj);
+	if (!why)
+		why = ckpt_inet_unfit_ip(sk);
 	if (why)
 		return why;
 	if (ckpt_inet_is_tcp(sk)) {

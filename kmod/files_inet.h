@@ -21,6 +21,8 @@ struct ckpt_object *ckpt_sock_get(struct ckpt_collect *c, struct sock *sk,
 u64 ckpt_sock_object(const struct ckpt_object *obj);
 /* Has somebody outside of the tree the socket, too? */
 bool ckpt_sock_is_held(const struct ckpt_object *obj);
+/* Why its filter cannot be saved; NULL: it can be, or there is none. */
+const char *ckpt_sock_filter_unfit(struct ckpt_collect *c, const struct ckpt_object *obj);
 
 /* files_inet.c */
 /* Is it a socket of TCP or UDP? */

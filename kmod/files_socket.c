@@ -16,6 +16,7 @@
 #include <linux/cred.h>
 #include <linux/delay.h>
 #include <linux/file.h>
+#include <linux/filter.h>
 #include <linux/fs.h>
 #include <linux/mm.h>
 #include <linux/net.h>
@@ -237,7 +238,28 @@ bool ckpt_sock_is_held(const struct ckpt_object *obj)
 	return file && file_count(file->file.file) > (long)file->users + 1;
 }
 
-static const char *ckpt_sock_unfit(struct ckpt_object *obj, const struct ckpt_sock_view *v)
+/* What a listening socket has, the connections have that wait there, and nobody could ask them. */
+const char *ckpt_sock_filter_unfit(struct ckpt_collect *c, const struct ckpt_object *obj)
+{
+	const struct sk_filter *filter;
+	const char *why = NULL;
+
+	rcu_read_lock();
+	filter = rcu_dereference(obj->sock.sk->sk_filter);
+	if (!filter)
+		goto out;
+	if (!filter->prog->orig_prog)
+		why = "a socket with a filter that is a BPF program (SO_ATTACH_BPF)";
+	else if (!(c->tree->flags & CKPT_TARGET_FILTER) || !obj->sock.file ||
+		 obj->sock.sk->sk_state == TCP_LISTEN)
+		why = "a socket with a filter (SO_ATTACH_FILTER)";
+out:
+	rcu_read_unlock();
+	return why;
+}
+
+static const char *ckpt_sock_unfit(struct ckpt_collect *c, struct ckpt_object *obj,
+				   const struct ckpt_sock_view *v)
 {
 	struct sock *sk = obj->sock.sk;
 
@@ -245,13 +267,11 @@ static const char *ckpt_sock_unfit(struct ckpt_object *obj, const struct ckpt_so
 		return "a process outside of the tree has the socket, too";
 	if (v->urgent)
 		return "a socket with an urgent byte (MSG_OOB)";
-	if (rcu_access_pointer(sk->sk_filter))
-		return "a socket with a filter (SO_ATTACH_FILTER)";
 	if (sk->sk_user_data)
 		return "a socket that the kernel or a BPF program uses";
 	if (v->err && v->err != ECONNRESET)
 		return "a socket with an error that nobody has asked for";
-	return NULL;
+	return ckpt_sock_filter_unfit(c, obj);
 }
 
 /* Peer and state; false: the peer is outside of the tree. */
@@ -467,7 +487,7 @@ static int ckpt_sock_emit(struct ckpt_collect *c, struct ckpt_object *obj,
 	u32 name_len = ckpt_sock_name_len(v->addr), path_len = 0;
 	struct ckpt_rec_sock *rec, head = {};
 	bool inside = ckpt_sock_peer(c, v, &head);
-	const char *path = NULL, *why = inside ? ckpt_sock_unfit(obj, v) : NULL;
+	const char *path = NULL, *why = inside ? ckpt_sock_unfit(c, obj, v) : NULL;
 
 	if (why)
 		ckpt_refuse(c->cap, CKPT_R_FD_SOCKET, obj->task, ckpt_sock_object(obj), "%s", why);

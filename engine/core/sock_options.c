@@ -18,6 +18,7 @@
 #include <netinet/udp.h>
 
 #include "engine/core/rights.h"
+#include "engine/core/sock_filter.h"
 
 #ifndef SO_PASSPIDFD
 #define SO_PASSPIDFD	76
@@ -60,6 +61,7 @@ static const struct {
 	{ IPPROTO_TCP, TCP_NOTSENT_LOWAT }, { IPPROTO_TCP, TCP_CONGESTION },
 	{ IPPROTO_TCP, TCP_FASTOPEN_CONNECT }, { IPPROTO_TCP, TCP_INQ },
 	{ IPPROTO_UDP, UDP_SEGMENT }, { IPPROTO_UDP, UDP_GRO },
+	{ SOL_SOCKET, SO_LOCK_FILTER },
 	{ SOL_SOCKET, SO_SNDBUF }, { SOL_SOCKET, SO_RCVBUF }, { SOL_SOCKET, SO_BUF_LOCK },
 };
 
@@ -249,7 +251,16 @@ int sock_options_set(int fd, const struct engine_sock_option *options, unsigned 
 {
 	int ret = 0;
 
+	/* the options lock it, if it is locked */
+	for (unsigned int i = 0; i < nr; i++)
+		if (sock_filter_is_piece(&options[i])) {
+			*ret_bad = &options[i];
+			ret = sock_filter_set(fd, options, nr);
+			break;
+		}
 	for (unsigned int i = 0; !ret && i < nr; i++) {
+		if (sock_filter_is_piece(&options[i]))
+			continue;
 		*ret_bad = &options[i];
 		if (!sock_option_is_known(&options[i]))
 			return -EOPNOTSUPP;

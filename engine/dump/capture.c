@@ -117,6 +117,8 @@ static int name_target(struct capture *cap, const struct capture_options *o,
 		target.flags |= CKPT_TARGET_MQUEUE;
 	if (cap->dev->info.features & CKPT_FEAT_FLEASE)
 		target.flags |= CKPT_TARGET_FLEASE;
+	if (cap->dev->info.features & CKPT_FEAT_FILTER)
+		target.flags |= CKPT_TARGET_FILTER;
 	if (cap->dev->info.features & CKPT_FEAT_URING && !o->no_sysv)
 		target.flags |= CKPT_TARGET_URING;
 	if (cap->dev->info.features & CKPT_FEAT_PKEYS)

@@ -15,7 +15,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/error.h"
+#include "engine/core/sock_filter.h"
 #include "engine/core/sock_options.h"
 #include "engine/core/sock_rules.h"
 
@@ -45,10 +47,24 @@ static int dump_sock_fresh_get(struct dump_sock_fresh *fresh, const struct ckpt_
 
 static int dump_sock_record(struct dump *d, const struct state_sock *sock, int fd, int fresh)
 {
-	struct engine_sock_option options[SOCK_OPTIONS_MAX];
-	unsigned int nr = sock_options_get(fd, fresh, options);
+	_cleanup_free_ struct engine_sock_option *options = NULL;
+	int pieces = sock_filter_pieces(fd), ret = 0;
 	struct engine_rec_sock_options *rec;
+	unsigned int nr;
 
+	if (pieces < 0)
+		return error_fail(d->error, pieces, "cannot read the filter of a socket: %s",
+				  strerror(-pieces));
+	options = calloc(SOCK_OPTIONS_MAX + (unsigned int)pieces, sizeof(*options));
+	if (!options)
+		return error_fail(d->error, -ENOMEM, "out of memory");
+	nr = sock_options_get(fd, fresh, options);
+	if (pieces)
+		ret = sock_filter_get(fd, (unsigned int)pieces, options + nr);
+	if (ret)
+		return error_fail(d->error, ret, "cannot read the filter of a socket: %s",
+				  strerror(-ret));
+	nr += (unsigned int)pieces;
 	if (!nr)
 		return 0;
 	rec = dump_record_add(d, ENGINE_REC_SOCK_OPTIONS, sizeof(*rec), options,

@@ -15,6 +15,11 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <linux/filter.h>
+
+#include "engine/core/sock_filter.h"
+#include "engine/core/sock_options.h"
+
 /* Socket @id with the file of the same number; its record is valid until the next is added. */
 static struct ckpt_rec_sock *add_sock(struct opening *f, uint32_t id, uint16_t type,
 				      const char *path)
@@ -295,6 +300,58 @@ static void begin_bad(struct opening *f, const struct scratch *s, const char *na
 	add_file(f, 3, SOCK_STREAM, 0);
 }
 
+/* A filter of each length comes back as it was told, and the lock behind it. */
+static void test_filter(void **arg)
+{
+	struct sock_filter code[5], got[5];
+	struct sock_fprog program = { .filter = code };
+	int one = 1, fd, fresh;
+
+	(void)arg;
+	for (unsigned short nr = 1; nr <= 5; nr++) {
+		struct engine_sock_option options[SOCK_OPTIONS_MAX + 3];
+		const struct engine_sock_option *bad;
+		socklen_t len = 5;
+		unsigned int some;
+		int pieces;
+
+		for (unsigned short i = 0; i < nr; i++)
+			code[i] = (struct sock_filter){ BPF_RET | BPF_K, 0, 0, i };
+		program.len = nr;
+		fd = socket(AF_UNIX, SOCK_DGRAM, 0);
+		fresh = socket(AF_UNIX, SOCK_DGRAM, 0);
+		assert_int_equal(sock_filter_pieces(fd), 0);
+		assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program,
+					    sizeof(program)), 0);
+		assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_LOCK_FILTER, &one, sizeof(one)), 0);
+		some = sock_options_get(fd, fresh, options);
+		pieces = sock_filter_pieces(fd);
+		assert_int_equal(pieces, (nr + 1) / 2);
+		assert_int_equal(sock_filter_get(fd, 1 + (unsigned int)pieces, options), -EAGAIN);
+		some = sock_options_get(fd, fresh, options);
+		assert_int_equal(sock_filter_get(fd, (unsigned int)pieces, options + some), 0);
+		some += (unsigned int)pieces;
+		assert_int_equal(sock_options_set(fresh, options, some, &bad), 0);
+		assert_int_equal(getsockopt(fresh, SOL_SOCKET, SO_GET_FILTER, got, &len), 0);
+		assert_int_equal(len, nr);
+		assert_memory_equal(got, code, nr * sizeof(*code));
+		assert_int_equal(setsockopt(fresh, SOL_SOCKET, SO_DETACH_FILTER, &one,
+					    sizeof(one)), -1);
+		assert_int_equal(errno, EPERM);
+		close(fresh);
+
+		/* an image may lie: a part of an instruction, one that is none */
+		fresh = socket(AF_UNIX, SOCK_DGRAM, 0);
+		options[some - 1].len = 7;
+		assert_int_equal(sock_options_set(fresh, options, some, &bad), -EBADMSG);
+		options[some - 1].len = 8;
+		memset(options[some - 1].value, 0xff, 8);
+		assert_int_equal(sock_options_set(fresh, options, some, &bad), -EINVAL);
+		close(fresh);
+		close(fd);
+	}
+}
+
 static void test_bad(void **arg)
 {
 	struct opening f;
@@ -354,6 +411,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_names, scratch_setup, scratch_teardown),
 		cmocka_unit_test_setup_teardown(test_taken, scratch_setup, scratch_teardown),
 		cmocka_unit_test_setup_teardown(test_strangers, scratch_setup, scratch_teardown),
+		cmocka_unit_test(test_filter),
 		cmocka_unit_test_setup_teardown(test_bad, scratch_setup, scratch_teardown),
 	};
 
