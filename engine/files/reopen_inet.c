@@ -232,15 +232,15 @@ static socklen_t reopen_inet_loopback(const struct state_sock *sock, struct sock
 
 /*
  * A socket that listens for the connection of @sock, whose peer has gone: with the peer's address
- * if that is to be had here, or any other.
+ * if that is to be had here, or any other. With @elsewhere: with another.
  */
-static int reopen_inet_stand_in(const struct state_sock *sock)
+static int reopen_inet_stand_in(const struct state_sock *sock, bool elsewhere)
 {
 	struct sockaddr_storage addr;
 	socklen_t len = reopen_inet_len(sock);
 	int fd = reopen_inet_start(sock), ret;
 
-	if (fd < 0 || !reopen_inet_listen(fd, state_sock_remote(sock), len))
+	if (fd < 0 || (!elsewhere && !reopen_inet_listen(fd, state_sock_remote(sock), len)))
 		return fd;
 	close(fd);
 	fd = reopen_inet_start(sock);
@@ -255,33 +255,56 @@ static int reopen_inet_stand_in(const struct state_sock *sock)
 	return fd;
 }
 
-/* Make a socket whose peer has gone, and for now a peer. */
-static int reopen_inet_alone(struct reopen *r, const struct state_sock *sock)
+/* Make @sock, and connect it with what listens; *ret_end is the other end. */
+static int reopen_inet_join(const struct state_sock *sock, int listener, int *ret_end)
 {
-	_cleanup_fd_ int listener = reopen_inet_stand_in(sock);
-	struct reopen_sock *made = reopen_sock_of(r, sock);
+	_cleanup_fd_ int fd = reopen_inet_start(sock);
 	struct sockaddr_storage addr;
 	socklen_t len = sizeof(addr);
-	int ret = listener < 0 ? listener : 0;
+	int ret = fd < 0 ? fd : 0;
 
 	if (!ret && getsockname(listener, (struct sockaddr *)&addr, &len))
 		ret = -errno;
-	if (!ret)
-		made->fd = ret = reopen_inet_start(sock);
-	if (ret < 0)
-		return reopen_sock_failed(r, sock, ret, "make a peer of");
+	if (ret)
+		return ret;
 	/* its own address may not be one of this node, and its port may be taken: it has ended */
-	ret = reopen_inet_bind(made->fd, state_sock_own(sock), reopen_inet_len(sock));
+	ret = reopen_inet_bind(fd, state_sock_own(sock), reopen_inet_len(sock));
 	if (ret == -EADDRNOTAVAIL || ret == -EADDRINUSE || ret == -EACCES)
 		ret = 0;
 	if (!ret)
-		ret = reopen_inet_connect(made->fd, (struct sockaddr *)&addr, len);
+		ret = reopen_inet_connect(fd, (struct sockaddr *)&addr, len);
 	len = sizeof(addr);
-	if (!ret && getsockname(made->fd, (struct sockaddr *)&addr, &len))
+	if (!ret && getsockname(fd, (struct sockaddr *)&addr, &len))
 		ret = -errno;
 	if (!ret)
-		made->end = ret = reopen_inet_accept(listener, (struct sockaddr *)&addr);
-	return ret < 0 ? reopen_sock_failed(r, sock, ret, "connect") : 0;
+		ret = reopen_inet_accept(listener, (struct sockaddr *)&addr);
+	if (ret < 0)
+		return ret;
+	*ret_end = ret;
+	return take_fd(&fd);
+}
+
+/*
+ * Make a socket whose peer has gone, and for now a peer. If the tree has the other end of the same
+ * connection, and both have ended, the peer of the first has the addresses of the second: that one
+ * is connected elsewhere.
+ */
+static int reopen_inet_alone(struct reopen *r, const struct state_sock *sock)
+{
+	struct reopen_sock *made = reopen_sock_of(r, sock);
+	int ret = -EADDRNOTAVAIL;
+
+	for (int elsewhere = 0; ret == -EADDRNOTAVAIL && elsewhere < 2; elsewhere++) {
+		_cleanup_fd_ int listener = reopen_inet_stand_in(sock, elsewhere);
+
+		if (listener < 0)
+			return reopen_sock_failed(r, sock, listener, "make a peer of");
+		ret = reopen_inet_join(sock, listener, &made->end);
+	}
+	if (ret < 0)
+		return reopen_sock_failed(r, sock, ret, "connect");
+	made->fd = ret;
+	return 0;
 }
 
 /* ---------------------------------------------------------------- which end listens */

@@ -290,6 +290,24 @@ static void test_ended(void **arg)
 	opening_end(&f);
 }
 
+/* Both ends of one connection are open, and both have ended. */
+static void test_both_ended(void **arg)
+{
+	struct opening f;
+
+	begin(&f, *arg, "both", 2, SOCK_STREAM);
+	add_sock(&f, 2, SOCK_STREAM, ports[0], ports[1])->nr_msgs = 1;
+	last->flags |= CKPT_SOCK_PEER_GONE | CKPT_SOCK_ENDED;
+	add_bytes(&f, 2, "rest", 4);
+	add_sock(&f, 3, SOCK_STREAM, ports[1], ports[0])->error = ECONNRESET;
+	last->flags |= CKPT_SOCK_PEER_GONE | CKPT_SOCK_ENDED | CKPT_SOCK_RESET;
+	open_all(&f, "both");
+	received(opening_fd(&f, 2), "rest");
+	received(opening_fd(&f, 2), "");
+	assert_int_equal(option(opening_fd(&f, 3), SOL_SOCKET, SO_ERROR), ECONNRESET);
+	opening_end(&f);
+}
+
 /* The peer of each was outside, and a rule says how it comes back. */
 static void test_cut(void **arg)
 {
@@ -591,6 +609,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_just_ended, setup, scratch_teardown),
 		cmocka_unit_test_setup_teardown(test_waiting, setup, scratch_teardown),
 		cmocka_unit_test_setup_teardown(test_ended, setup, scratch_teardown),
+		cmocka_unit_test_setup_teardown(test_both_ended, setup, scratch_teardown),
 		cmocka_unit_test_setup_teardown(test_cut, setup, scratch_teardown),
 		cmocka_unit_test_setup_teardown(test_link, setup, scratch_teardown),
 		cmocka_unit_test_setup_teardown(test_link_fails, setup, scratch_teardown),
