@@ -390,7 +390,7 @@ def main():
         plan = dict(line.rstrip('\n').split('\t') for line in f)
     with open(args.cases) as f:
         cases = [line.split() for line in f]
-    claims = f'{args.work}/claims.{os.getpid()}'
+    claims = f'{args.work}/claims.{time.time_ns()}'
     os.makedirs(claims)
     rounds = [[c for c in cases if not is_exclusive(args, c[0])],
               [c for c in cases if is_exclusive(args, c[0])]]
