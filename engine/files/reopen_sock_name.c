@@ -75,6 +75,22 @@ static int reopen_sock_go(int dir)
 	return ret;
 }
 
+/* The current directory, also one that the owner of the socket may not search; or -errno. */
+static int reopen_sock_here(void)
+{
+	int here = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	uint64_t before;
+
+	if (here < 0 && errno == EACCES && !rights_raise(RIGHTS_FILES, &before)) {
+		here = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+		if (here < 0)
+			here = -errno;
+		rights_lower(before);
+		return here;
+	}
+	return here < 0 ? -errno : here;
+}
+
 /* Go where a relative name leads to its file; *ret_back: where we were, -1: we have not moved. */
 static int reopen_sock_enter(const struct state_sock *sock, int *ret_back)
 {
@@ -97,9 +113,10 @@ static int reopen_sock_enter(const struct state_sock *sock, int *ret_back)
 	    strcmp(path + path_len - len, tail) != 0)
 		return -ENOENT;		/* its file was moved */
 	path[path_len - len] = 0;
-	*ret_back = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (*ret_back < 0)
-		return -errno;
+	ret = reopen_sock_here();
+	if (ret < 0)
+		return ret;
+	*ret_back = ret;
 	ret = chdir(path) ? -errno : 0;
 	if (ret) {
 		close(*ret_back);
