@@ -238,7 +238,10 @@ bool ckpt_sock_is_held(const struct ckpt_object *obj)
 	return file && file_count(file->file.file) > (long)file->users + 1;
 }
 
-/* What a listening socket has, the connections have that wait there, and nobody could ask them. */
+/*
+ * Why the filter cannot be saved, or NULL. Connections that wait at a listening socket have its
+ * filter, too, and nobody could ask them.
+ */
 const char *ckpt_sock_filter_unfit(struct ckpt_collect *c, const struct ckpt_object *obj)
 {
 	const struct sk_filter *filter;
