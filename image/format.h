@@ -53,6 +53,11 @@
  *		  gid, roots' pids, counts of processes, threads, pages and records,
  *		  lengths of files and chunks, how well each chunk was compressed.
  *
+ *   job       := the last record of the manifest of an image that is encrypted with the key of
+ *		  its job (job_key.h): keyed BLAKE2b-256, under the secret's job key, over all
+ *		  bytes before the record.  Whoever has the master key alone can make the
+ *		  manifest's mac, but not this one.
+ *
  *   record    := { le16 type, le16 version, le32 len } payload padding
  *		  len counts all of it, is a multiple of 8, at most RECORD_MAX.
  *		  Type bit 0x8000: a reader that does not know it may skip it.
@@ -74,8 +79,9 @@
  *
  * Keys: master key → key id (tells a wrong key from a damaged image), manifest
  * key, chunk key; each keyed BLAKE2b of a label, the last two with the image id.
- * The secret, of encrypted images only, likewise → secret id, private key, secret
- * chunk key.  So the master key suffices to tell a damaged image from a whole one.
+ * The secret, of encrypted images only, likewise → secret id, private key, secret chunk
+ * key, and job key if the secret is the key of the image's job.  So the master key
+ * suffices to tell a damaged image from a whole one.
  *
  * Versions: a manifest names the version that wrote it and the oldest reader
  * version that can read it.  Retired numbers stay listed and are never reused.
@@ -85,13 +91,14 @@
 
 #include <linux/types.h>
 
-#define IMAGE_VERSION		5	/* written by this code */
+#define IMAGE_VERSION		6	/* written by this code */
 #define IMAGE_VERSION_OLDEST	1	/* oldest this code can read */
 #define IMAGE_VERSION_READER	1	/* oldest reader that can read what we write, */
 #define IMAGE_VERSION_BASES	2	/* if it has bases, */
 #define IMAGE_VERSION_SECRET	3	/* if it is encrypted, */
 #define IMAGE_VERSION_GAPS	4	/* if there may be gaps between chunks, */
-#define IMAGE_VERSION_PAGED	5	/* if blobs are kept in pages */
+#define IMAGE_VERSION_PAGED	5	/* if blobs are kept in pages, */
+#define IMAGE_VERSION_JOB	6	/* if it is sealed with the key of its job */
 
 #define IMAGE_MAGIC_MANIFEST	"STPTMAN\n"
 #define IMAGE_MAGIC_FILE	"STPTFIL\n"
@@ -186,6 +193,8 @@ enum image_manifest_type {
 	IMAGE_MAN_BASE = 6,
 	/* 7: partners and erasure layout */
 	IMAGE_MAN_PRIVATE = 8,
+	IMAGE_MAN_RECOVERY = 9,
+	IMAGE_MAN_JOB = 10,
 };
 
 /* FILE: once per file of the image, in order of enum image_file */
@@ -278,6 +287,19 @@ struct image_man_private {
 	__le32 len;				/* without IMAGE_SEAL_BYTES */
 	__u8 secret_id[IMAGE_KEY_ID_BYTES];
 	__u8 nonce[IMAGE_NONCE_BYTES];
+};
+
+/* RECOVERY: at most once, of an image with JOB: the job's key for the site's secret key */
+struct image_man_recovery {
+	struct image_rec_hdr hdr;
+	__u8 public[32];			/* the site's; X25519 */
+	__u8 sealed[80];			/* crypto_box_seal() of the job's key */
+};
+
+/* JOB: once if the image is sealed with the key of its job, else never */
+struct image_man_job {
+	struct image_rec_hdr hdr;
+	__u8 mac[IMAGE_DIGEST_BYTES];
 };
 
 /* --------------------------------------------------------- index records */

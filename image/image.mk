@@ -14,7 +14,7 @@ $(call unit_test,tests/unit/$(1),tests/unit/$(1).c tests/unit/image_fixture.c,$(
 endef
 $(eval $(foreach t,test_image_roundtrip test_image_key test_image_corrupt test_image_same \
 	test_image_cache test_image_show test_image_account test_image_pace test_image_encrypt \
-	test_image_secret test_image_rooms,$(call _image_test,$(t))))
+	test_image_secret test_image_rooms test_job_key,$(call _image_test,$(t))))
 $(call unit_test,tests/unit/test_image_base,tests/unit/test_image_base.c \
 	tests/unit/chain_fixture.c tests/unit/image_fixture.c,$(IMAGE_LIBS))
 $(call unit_test,tests/unit/test_image_merge,tests/unit/test_image_merge.c \

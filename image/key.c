@@ -13,6 +13,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <string.h>
@@ -25,6 +26,10 @@ struct image_key {
 	uint8_t secret[IMAGE_KEY_BYTES];
 	bool has_secret;
 	char where[200];		/* the place of the secret, for messages */
+	char jobs[PATH_MAX];		/* the directory of jobs' keys; "": none */
+	bool jobs_only, own;
+	bool copies;			/* own: copies are made for @site */
+	uint8_t site[IMAGE_KEY_BYTES];
 };
 
 int image_key_from_bytes(const uint8_t bytes[IMAGE_KEY_BYTES],
@@ -69,6 +74,57 @@ bool image_key_has_secret(const struct image_key *key)
 const char *image_key_where(const struct image_key *key)
 {
 	return key->where;
+}
+
+const char *image_key_jobs(const struct image_key *key)
+{
+	return key->jobs[0] ? key->jobs : NULL;
+}
+
+int image_key_set_jobs(struct image_key *key, const char *dir, bool only)
+{
+	if (strlen(dir) >= sizeof(key->jobs))
+		return -ENAMETOOLONG;
+	strcpy(key->jobs, dir);
+	key->jobs_only = only;
+	return 0;
+}
+
+int image_key_own(const struct image_key *key, const uint8_t bytes[IMAGE_KEY_BYTES],
+		  const uint8_t *public, struct image_key **ret_own)
+{
+	struct image_key *own;
+	int err = image_key_from_bytes(key->bytes, &own);
+
+	if (err)
+		return err;
+	image_key_secret_from_bytes(own, bytes, "the key of the job");
+	own->own = true;
+	own->copies = public;
+	if (public)
+		memcpy(own->site, public, sizeof(own->site));
+	*ret_own = own;
+	return 0;
+}
+
+bool image_key_is_own(const struct image_key *key)
+{
+	return key->own;
+}
+
+bool image_key_jobs_only(const struct image_key *key)
+{
+	return key->jobs_only;
+}
+
+bool image_key_copy_for(const struct image_key *key, uint8_t ret_public[IMAGE_KEY_BYTES],
+			uint8_t ret_sealed[IMAGE_KEY_BYTES + 48])
+{
+	if (!key->copies || crypto_box_seal(ret_sealed, key->secret, sizeof(key->secret),
+					    key->site))
+		return false;
+	memcpy(ret_public, key->site, sizeof(key->site));
+	return true;
 }
 
 static int check_key_file(int fd, const char *path, struct ckpt_error *error)
@@ -151,17 +207,13 @@ static int open_parent(const char *path)
 	return fd < 0 ? -errno : fd;
 }
 
-static int write_key(int fd)
+static int write_key(int fd, const uint8_t bytes[IMAGE_KEY_BYTES])
 {
-	uint8_t bytes[IMAGE_KEY_BYTES];
-	ssize_t n;
+	ssize_t n = write(fd, bytes, IMAGE_KEY_BYTES);
 
-	randombytes_buf(bytes, sizeof(bytes));
-	n = write(fd, bytes, sizeof(bytes));
-	explicit_bzero(bytes, sizeof(bytes));
 	if (n < 0)
 		return -errno;
-	if (n != sizeof(bytes))
+	if (n != IMAGE_KEY_BYTES)
 		return -ENOSPC;
 	return fsync(fd) < 0 ? -errno : 0;
 }
@@ -170,16 +222,14 @@ static int write_key(int fd)
  * The key is written under another name and linked into place, so that a crash leaves
  * either no key or a whole one, and two creators do not overwrite each other.
  */
-int image_key_create(const char *path, struct ckpt_error *error)
+int image_key_write(const char *path, const uint8_t bytes[IMAGE_KEY_BYTES],
+		    struct ckpt_error *error)
 {
 	_cleanup_fd_ int fd = -1;
 	_cleanup_fd_ int parent = -1;
 	_cleanup_free_ char *tmp = NULL;
 	int err = 0;
 
-	if (sodium_init() < 0)
-		return error_set(error, -ENOSYS,
-				       "libsodium does not work here");
 	parent = open_parent(path);
 	if (parent < 0)
 		return error_set(error, parent, "%s: %s", path,
@@ -191,7 +241,7 @@ int image_key_create(const char *path, struct ckpt_error *error)
 	fd = mkostemp(tmp, O_CLOEXEC);		/* mode 0600 */
 	if (fd < 0)
 		return error_set(error, -errno, "%s: %m", tmp);
-	err = write_key(fd);
+	err = write_key(fd, bytes);
 	if (!err && link(tmp, path) < 0)
 		err = -errno;
 	unlink(tmp);
@@ -200,6 +250,19 @@ int image_key_create(const char *path, struct ckpt_error *error)
 	if (err)
 		return error_set(error, err, "%s: %s", path, strerror(-err));
 	return 0;
+}
+
+int image_key_create(const char *path, struct ckpt_error *error)
+{
+	uint8_t bytes[IMAGE_KEY_BYTES];
+	int err;
+
+	if (sodium_init() < 0)
+		return error_set(error, -ENOSYS, "libsodium does not work here");
+	randombytes_buf(bytes, sizeof(bytes));
+	err = image_key_write(path, bytes, error);
+	explicit_bzero(bytes, sizeof(bytes));
+	return err;
 }
 
 static void key_derive(const uint8_t key[IMAGE_KEY_BYTES], const char *label,
@@ -240,6 +303,12 @@ void image_key_private(const struct image_key *key, const uint8_t *image_id,
 	key_derive(key->secret,
 		   image_id ? "stillpoint secret manifest v1" : "stillpoint secret text v1",
 		   image_id, ret_key, IMAGE_SUBKEY_BYTES);
+}
+
+void image_key_job_mac(const struct image_key *key, const uint8_t image_id[32],
+		       uint8_t ret_key[IMAGE_SUBKEY_BYTES])
+{
+	key_derive(key->secret, "stillpoint secret job v1", image_id, ret_key, IMAGE_SUBKEY_BYTES);
 }
 
 int image_key_chunk(const struct image_key *key, const uint8_t image_id[32],

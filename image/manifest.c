@@ -10,7 +10,10 @@
  * A decoded manifest keeps the bytes it was read from; its strings point into these, or into
  * its decrypted text.
  *
- * Must not do I/O.
+ * An image of a job that has a key here is decoded with that key, and with no other: whoever has
+ * the node's key alone can put a plain image in the place of an encrypted one.
+ *
+ * Must not do I/O, but for the file of the job's key.
  */
 #include <endian.h>
 #include <errno.h>
@@ -18,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "image/job_key.h"
 #include "image/manifest.h"
 #include "image/stream.h"
 
@@ -32,6 +36,9 @@ struct manifest {
 	uint8_t *text;		/* decrypted text of the PRIVATE record; NULL: none, or locked */
 	size_t text_len;
 	const struct image_key *key;	/* set during decoding only */
+	struct image_key *own;	/* of the image's job; NULL: none here */
+	struct ckpt_error own_error;
+	uint64_t job_at;	/* place of the JOB record; 0: none */
 	int32_t *roots;
 	const char **keys;
 	const char **values;
@@ -189,6 +196,10 @@ static int get_identity(struct manifest *man, const uint8_t *rec, uint32_t len)
 	id->machine = get_string(in_place->machine, sizeof(r.machine));
 	if (!man->m.job || !id->hostname || !id->release || !id->machine)
 		return -EINVAL;
+	if (image_key_of_job(man->key, man->m.job, &man->own, &man->own_error))
+		return -ENOKEY;
+	if (man->own)
+		man->key = man->own;
 	return 0;
 }
 
@@ -305,6 +316,30 @@ static int get_private(struct manifest *man, const uint8_t *rec, uint32_t len)
 	return 0;
 }
 
+static int get_recovery(struct manifest *man, const uint8_t *rec, uint32_t len)
+{
+	struct image_man_recovery r;
+
+	memcpy(&r, rec, sizeof(r));
+	memcpy(man->m.recovery.public, r.public, sizeof(r.public));
+	memcpy(man->m.recovery.sealed, r.sealed, sizeof(r.sealed));
+	return 0;
+}
+
+/* The record's MAC is checked at the end, when the key is known; see check_job(). */
+static int get_job(struct manifest *man, const uint8_t *rec, uint32_t len)
+{
+	struct image_manifest_hdr hdr;
+
+	memcpy(&hdr, man->buf, HDR_BYTES);
+	if (!man->m.encrypted || len != sizeof(struct image_man_job) || rec < man->buf ||
+	    rec + len + MANIFEST_MAC_BYTES != man->buf + le64toh(hdr.len))
+		return -EINVAL;		/* not the last one, or among the private ones */
+	man->job_at = (uint64_t)(rec - man->buf);
+	man->m.of_job = true;
+	return 0;
+}
+
 static int get_record(struct manifest *man, uint16_t type, const uint8_t *rec,
 		      uint32_t len)
 {
@@ -321,6 +356,8 @@ static int get_record(struct manifest *man, uint16_t type, const uint8_t *rec,
 		{ IMAGE_MAN_BASE, false, sizeof(struct image_man_base), get_base },
 		{ IMAGE_MAN_KEYVAL, false, sizeof(struct image_man_keyval), get_keyval },
 		{ IMAGE_MAN_PRIVATE, true, sizeof(struct image_man_private), get_private },
+		{ IMAGE_MAN_RECOVERY, true, sizeof(struct image_man_recovery), get_recovery },
+		{ IMAGE_MAN_JOB, true, sizeof(struct image_man_job), get_job },
 	};
 	unsigned int bit = type & ~IMAGE_REC_OPTIONAL;
 	size_t i;
@@ -358,6 +395,9 @@ static int get_records(struct manifest *man, const uint8_t *buf, size_t pos, siz
 		err = get_record(man, le16toh(hdr.type), buf + pos, rec_len);
 		if (err == -ENOMEM)
 			return fault_set(fault, err, NAME, pos, "out of memory");
+		if (err == -ENOKEY)
+			return fault_set(fault, err, NAME, pos, "the key of job %s: %.150s",
+					 man->m.job, man->own_error.text);
 		if (err == -EPROTONOSUPPORT)
 			return fault_set(fault, err, NAME, pos,
 					 "unknown record type %u: written by a newer version",
@@ -368,6 +408,35 @@ static int get_records(struct manifest *man, const uint8_t *buf, size_t pos, siz
 					 le16toh(hdr.type));
 		pos += rec_len;
 	}
+	return 0;
+}
+
+/*
+ * Check that the image is sealed with the key of its job, if it has to be.  A locked image was not
+ * checked; nothing but its manifest is given out then.
+ */
+static int check_job(const struct manifest *man, struct fault *fault)
+{
+	const size_t at = offsetof(struct image_manifest_hdr, flags);
+	uint8_t mac[MANIFEST_MAC_BYTES];
+
+	if (image_key_is_own(man->key) && (!man->m.of_job || man->m.locked))
+		return fault_set(fault, -EKEYREJECTED, NAME, at,
+				 "not sealed with the key of job %s that this node has: it was put "
+				 "there by somebody without that key",
+				 man->m.job);
+	if (image_key_jobs_only(man->key) && !man->m.of_job && job_key_number(man->m.job))
+		return fault_set(fault, -EKEYREJECTED, NAME, at,
+				 "not sealed with a key of job %s, as job_keys = only demands",
+				 man->m.job);
+	if (!man->m.of_job || man->m.locked)
+		return 0;
+	manifest_job_mac(man->buf, man->job_at, man->key, man->m.id, mac);
+	if (sodium_memcmp(mac, man->buf + man->job_at + offsetof(struct image_man_job, mac),
+			  sizeof(mac)))
+		return fault_set(fault, -EBADMSG, NAME, man->job_at,
+				 "authentication by the key of the job failed: changed by somebody "
+				 "without that key");
 	return 0;
 }
 
@@ -387,7 +456,7 @@ static int get_all(struct manifest *man, size_t len, struct fault *fault)
 	    !man->m.files[IMAGE_FILE_INDEX].name)
 		return fault_set(fault, -EBADMSG, NAME, end,
 				 "a required record is missing");
-	return 0;
+	return check_job(man, fault);
 }
 
 int manifest_decode(uint8_t *buf, size_t len, const struct image_key *key,
@@ -418,6 +487,11 @@ int manifest_decode(uint8_t *buf, size_t len, const struct image_key *key,
 	return 0;
 }
 
+const struct image_key *manifest_key(const struct manifest *man, const struct image_key *key)
+{
+	return man->own ? man->own : key;
+}
+
 const struct image_manifest *manifest_info(const struct manifest *man)
 {
 	return &man->m;
@@ -427,6 +501,7 @@ void manifest_destroy(struct manifest *man)
 {
 	if (!man)
 		return;
+	image_key_destroy(man->own);
 	free(man->buf);
 	free(man->text);
 	free(man->roots);

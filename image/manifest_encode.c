@@ -23,6 +23,8 @@ _Static_assert(sizeof(struct image_man_identity) == 280, "format");
 _Static_assert(sizeof(struct image_man_stats) == 128, "format");
 _Static_assert(sizeof(struct image_man_base) == 120, "format");
 _Static_assert(sizeof(struct image_man_private) == 56, "format");
+_Static_assert(sizeof(struct image_man_recovery) == 120, "format");
+_Static_assert(sizeof(struct image_man_job) == 40, "format");
 _Static_assert(IMAGE_NONCE_BYTES == crypto_aead_xchacha20poly1305_ietf_NPUBBYTES, "format");
 
 void manifest_mac(const uint8_t *buf, size_t len, const struct image_key *key,
@@ -31,6 +33,16 @@ void manifest_mac(const uint8_t *buf, size_t len, const struct image_key *key,
 	uint8_t subkey[IMAGE_SUBKEY_BYTES];
 
 	image_key_manifest(key, id, subkey);
+	crypto_generichash(mac, MANIFEST_MAC_BYTES, buf, len, subkey, sizeof(subkey));
+	explicit_bzero(subkey, sizeof(subkey));
+}
+
+void manifest_job_mac(const uint8_t *buf, size_t len, const struct image_key *key,
+		      const uint8_t id[32], uint8_t mac[MANIFEST_MAC_BYTES])
+{
+	uint8_t subkey[IMAGE_SUBKEY_BYTES];
+
+	image_key_job_mac(key, id, subkey);
 	crypto_generichash(mac, MANIFEST_MAC_BYTES, buf, len, subkey, sizeof(subkey));
 	explicit_bzero(subkey, sizeof(subkey));
 }
@@ -202,8 +214,36 @@ static void put_private(struct buffer *b, const struct image_manifest *m,
 	buffer_done(&text);
 }
 
+static void put_recovery(struct buffer *b, const struct image_manifest *m)
+{
+	struct image_man_recovery rec = {};
+
+	if (sodium_is_zero(m->recovery.public, sizeof(m->recovery.public)))
+		return;
+	memcpy(rec.public, m->recovery.public, sizeof(rec.public));
+	memcpy(rec.sealed, m->recovery.sealed, sizeof(rec.sealed));
+	buffer_put_record(b, IMAGE_MAN_RECOVERY, &rec, sizeof(rec), NULL, 0);
+}
+
+/* Put the last record.  Its MAC is over the header with the manifest's whole length. */
+static void put_job(struct buffer *b, const struct image_manifest *m, const struct image_key *key)
+{
+	struct image_man_job rec = {};
+	struct image_manifest_hdr hdr;
+
+	if (b->err)
+		return;
+	memcpy(&hdr, b->p, sizeof(hdr));
+	hdr.len = htole64(b->len + sizeof(rec) + MANIFEST_MAC_BYTES);
+	memcpy(b->p, &hdr, sizeof(hdr));
+	manifest_job_mac(b->p, b->len, key, m->id, rec.mac);
+	buffer_put_record(b, IMAGE_MAN_JOB, &rec, sizeof(rec), NULL, 0);
+}
+
 static uint16_t oldest_reader(const struct image_manifest *m)
 {
+	if (m->of_job)
+		return IMAGE_VERSION_JOB;
 	if (m->paged)
 		return IMAGE_VERSION_PAGED;
 	if (m->gaps || m->nr_bases)	/* the files of bases may have gaps */
@@ -237,6 +277,10 @@ int manifest_encode(const struct image_manifest *m, const struct image_key *key,
 		put_private(&b, m, key);
 	else
 		put_keyvals(&b, m);
+	if (m->of_job) {
+		put_recovery(&b, m);
+		put_job(&b, m, key);
+	}
 	if (!b.err && b.len + MANIFEST_MAC_BYTES > IMAGE_MANIFEST_MAX)
 		b.err = -EFBIG;
 	if (!b.err) {

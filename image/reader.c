@@ -469,6 +469,12 @@ static int check_unlocked(struct image_reader *r, const struct image_key *key)
 	if (!r->m->locked)
 		return 0;
 	sodium_bin2hex(needed, sizeof(needed), r->m->secret_id, sizeof(r->m->secret_id));
+	if (r->m->of_job)
+		return fault_set(&r->fault, -ENOKEY, IMAGE_NAME_MANIFEST, 0,
+				 "encrypted with key %s, that of job %s, which is not on this "
+				 "node: ckptctl keys wrap on a node of the job, then ckptctl keys "
+				 "take here",
+				 needed, r->m->job);
 	if (image_key_has_secret(key)) {
 		image_key_secret_id(key, id);
 		sodium_bin2hex(own, sizeof(own), id, sizeof(id));
@@ -496,6 +502,8 @@ int reader_open(struct image_reader *r, const char *dir, const struct image_key 
 		err = load_manifest(r, key);
 	if (!err)
 		err = check_expected(r, expect);
+	if (!err)
+		key = manifest_key(r->manifest, key);
 	if (!err && !locked)
 		err = check_unlocked(r, key);
 	if (!err)

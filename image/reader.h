@@ -13,7 +13,7 @@
  *   -ENOENT    no image there (no manifest), or no such thing in it
  *   -EBADMSG   truncated, flipped, mixed from another image: the bytes read are
  *		not the bytes written
- *   -EKEYREJECTED  written with another key
+ *   -EKEYREJECTED  written with another key, or not with the key of its job (job_key.h)
  *   -ENOKEY    encrypted with a secret that the key does not have
  *   -EPROTONOSUPPORT  written by a version this one cannot read
  *   -ESTALE    authentic, but not the image that was expected (replayed)
@@ -34,7 +34,6 @@
 #include "image/writer.h"
 
 struct image_reader;
-
 /* True for errors of the disk (the last line above); a copy elsewhere may still be good. */
 static inline bool image_is_unreadable(int err)
 {
@@ -102,6 +101,8 @@ struct image_manifest {
 	bool paged;			/* blobs are kept in pages; not read back */
 	bool locked;			/* the secret is missing: no keys and values */
 	uint8_t secret_id[16];		/* of the secret that encrypts it and all its bases */
+	bool of_job;			/* that secret is the key of the job */
+	struct image_recovery recovery;	/* of_job: the site's copy of the key */
 	uint8_t id[32];
 	uint64_t generation;
 	const char *job;
@@ -192,9 +193,8 @@ int image_pages_chunk(struct image_reader *r, uint64_t mm_id, uint64_t addr,
 		      uint64_t *nr_pages, uint64_t *ret_chunk);
 
 /*
- * The caller will not read chunks of pages after @last soon, so none of them is read in
- * advance.  IMAGE_NO_CHUNK: no such limit.  @in_order: the caller will read all chunks from
- * its next one to @last in order, so several may be read at once.
+ * Read no chunk of pages after @last in advance.  IMAGE_NO_CHUNK: no such limit.  @in_order: the
+ * caller will read all chunks from its next one to @last in order: several may be read at once.
  */
 void image_pages_until(struct image_reader *r, uint64_t last, bool in_order);
 
@@ -244,7 +244,7 @@ int image_verify(const char *dir, const struct image_key *key,
 		 const struct image_expect *expect, bool deep,
 		 image_finding_fn report, void *arg, struct ckpt_error *error);
 
-/* Read and authenticate all contents of blobs that are not in pages; 0 or the first errno. */
+/* Read and authenticate contents of blobs that are not in pages; 0 or the first errno. */
 int image_verify_blobs(struct image_reader *r);
 
 #endif /* STILLPOINT_IMAGE_READER_H */

@@ -7,6 +7,9 @@
  * from which its user's keyring cannot be reached: for the search the user's keyring is linked
  * into this thread's keyring, which vanishes with the thread.
  *
+ * Jobs' keys are read when an image of the job is opened or made (job_key.c): here only their
+ * directory is noted.
+ *
  * Must not keep the secret anywhere but in the key, and must not print it.
  */
 #include <errno.h>
@@ -83,7 +86,7 @@ static int read_keyring(const char *name, uint8_t ret_bytes[IMAGE_KEY_BYTES],
 	return 0;
 }
 
-int image_key_secret(struct image_key *key, const char *source, struct ckpt_error *error)
+static int secret_read(struct image_key *key, const char *source, struct ckpt_error *error)
 {
 	const char *name = keyring_name(source);
 	uint8_t bytes[IMAGE_KEY_BYTES];
@@ -98,6 +101,29 @@ int image_key_secret(struct image_key *key, const char *source, struct ckpt_erro
 	}
 	explicit_bzero(bytes, sizeof(bytes));
 	return err;
+}
+
+/* Name the directory of @source, which is behind its prefix; the secret follows, or nothing. */
+static int secret_jobs(struct image_key *key, const char *source, bool only,
+		       struct ckpt_error *error)
+{
+	const char *rest = strchr(source, IMAGE_KEY_JOBS_THEN[0]);
+	_cleanup_free_ char *dir = rest ? strndup(source, (size_t)(rest - source)) :
+					  strdup(source);
+	int err = dir ? image_key_set_jobs(key, dir, only) : -ENOMEM;
+
+	if (err)
+		return error_set(error, err, "directory of jobs' keys: %s", strerror(-err));
+	return rest ? secret_read(key, rest + 1, error) : 0;
+}
+
+int image_key_secret(struct image_key *key, const char *source, struct ckpt_error *error)
+{
+	if (!strncmp(source, IMAGE_KEY_JOBS, strlen(IMAGE_KEY_JOBS)))
+		return secret_jobs(key, source + strlen(IMAGE_KEY_JOBS), false, error);
+	if (!strncmp(source, IMAGE_KEY_JOBS_ONLY, strlen(IMAGE_KEY_JOBS_ONLY)))
+		return secret_jobs(key, source + strlen(IMAGE_KEY_JOBS_ONLY), true, error);
+	return secret_read(key, source, error);
 }
 
 int image_key_secret_only(const char *source, struct image_key **ret_key,

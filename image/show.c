@@ -197,6 +197,8 @@ static void show_manifest(struct show *s)
 		show_hex(secret, m->secret_id, sizeof(m->secret_id));
 		set_text(s, s->root, "encryption_key", secret);
 		show_set(s, s->root, "locked", json_boolean(m->locked));
+		if (m->of_job)
+			show_set(s, s->root, "job_key", json_true());
 	}
 	show_created(s, m->identity.created_ns);
 	set_u64(s, s->root, "uid", m->identity.uid);

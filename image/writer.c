@@ -22,6 +22,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "image/budget.h"
+#include "image/job_key.h"
 #include "image/writer_priv.h"
 
 #define TEXT_MAX	(1U << 20)	/* bytes of one free-form value */
@@ -53,9 +54,15 @@ static int image_init(struct image *img, const struct image_key *key,
 	int err, workers = image_budget_share(options->memory, img->writer);
 	struct image_manifest *m = &img->manifest;
 	const char *job = options->job ? options->job : "";
+	struct ckpt_error why = {};
 
 	if (workers < 0)
 		return image_fail(img, workers, "less memory than %u MiB", IMAGE_MEMORY_MIN >> 20);
+	err = image_key_of_job(key, job, &img->own, &why);
+	if (err)
+		return image_fail(img, err, "the key of job %s: %.150s", job, why.text);
+	if (img->own)
+		key = img->own;
 	if (options->encrypt && !image_key_has_secret(key))
 		return image_fail(img, -ENOKEY, "no key to encrypt it with");
 	if (strlen(job) >= sizeof(((struct image_man_identity *)0)->job))
@@ -65,7 +72,9 @@ static int image_init(struct image *img, const struct image_key *key,
 		return image_fail(img, -ENOMEM, "out of memory");
 	img->key = key;
 	m->version = IMAGE_VERSION;
-	m->encrypted = options->encrypt;
+	m->of_job = image_key_is_own(key);
+	m->encrypted = options->encrypt || m->of_job;
+	image_key_recovery(key, &m->recovery);
 	m->generation = options->generation;
 	m->job = img->job;
 	randombytes_buf(m->id, sizeof(m->id));
@@ -202,6 +211,7 @@ void image_destroy(struct image *img)
 	free(img->hostname);
 	free(img->release);
 	free(img->machine);
+	image_key_destroy(img->own);
 	free(img->job);
 	free(img);
 }

@@ -47,7 +47,8 @@ typedef int (*image_reread_fn)(void *arg, uint64_t mm_id, uint64_t addr, uint64_
 struct image_options {
 	uint64_t generation;
 	const char *job;	/* name, at most 63 bytes; may be NULL */
-	bool encrypt;		/* with the key's secret; -ENOKEY without one */
+	/* with the key's secret; -ENOKEY without one.  True if the job has a key (job_key.h). */
+	bool encrypt;
 	int zstd_level;		/* 0: level 1, and only where it pays (see pace.h) */
 	uint64_t memory;	/* bytes, at least IMAGE_MEMORY_MIN; 0: IMAGE_MEMORY_DEFAULT */
 	/* NULL: do not look for equal pages; each added page is stored */

@@ -16,7 +16,8 @@
 
 struct image {
 	struct image_writer *writer;		/* owned */
-	const struct image_key *key;		/* the caller's */
+	const struct image_key *key;		/* the caller's, or @own */
+	struct image_key *own;			/* of the job; NULL: it has none */
 	struct chunk_keys *chunk_keys;
 	struct chunk_pool pool;
 	struct pipeline *pipeline;
