@@ -106,7 +106,7 @@ static int ckptd_configure(struct config *config, const struct ckptd_args *args)
 			return ckptd_complain("--set %s", error.text);
 		}
 	}
-	return 0;
+	return config_secret(config);
 }
 
 /* Print what the configured node lacks; the exit status. */

@@ -29,6 +29,7 @@
 #include "supervisor/kevents.h"
 #include "supervisor/self_check.h"
 #include "base/leftover.h"
+#include "image/job_key.h"
 #include "supervisor/auto/history_writer.h"
 #include "supervisor/auto/merger.h"
 #include "supervisor/catalog/name_lock.h"
@@ -351,6 +352,17 @@ static int open_jobs(struct daemon *daemon, bool keyless)
 	return err;
 }
 
+/* Jobs are checkpointed also where no copies of their keys can be made. */
+static void prepare_job_keys(const struct common *common)
+{
+	struct ckpt_error error = {};
+
+	if (config_has_job_keys(&common->config) &&
+	    job_key_set_recovery(common->config.job_keys_dir, common->config.job_keys_recovery,
+				 &error))
+		log_error(&common->log, "job_keys_recovery cannot be used: %s", error.text);
+}
+
 /* Have what no two ckptds may have. */
 static int open_node(struct daemon *daemon)
 {
@@ -361,6 +373,8 @@ static int open_node(struct daemon *daemon)
 		err = make_directories(common);
 	if (!err)
 		err = take_locks(daemon);
+	if (!err)
+		prepare_job_keys(common);
 	return err ? err : check_images(common);
 }
 
@@ -383,7 +397,7 @@ int daemon_start(struct daemon *daemon)
 	common->name_lock = -1;
 	common->catalog = (struct catalog) {
 		.dir = common->config.image_dir, .key = common->config.key,
-		.secret = common->config.encryption_key, .log = &common->log,
+		.secret = common->config.secret, .log = &common->log,
 	};
 	/* Before anything is opened that a forked launcher would have, too. */
 	err = launch_link_open(&common->log, daemon->launcher, common->config.shim,

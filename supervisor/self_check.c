@@ -33,7 +33,7 @@ static void self_check_add(json_t *all, bool logged, const char *found, const ch
 static void self_check_doctor(const struct config *config, bool module, json_t *all)
 {
 	const struct op_env env = {
-		.key = config->key, .secret = config->encryption_key, .first_use = true,
+		.key = config->key, .secret = config->secret, .first_use = true,
 	};
 	json_t *args = json_object(), *outcome = op_doctor(&env, args), *row;
 	char found[TEXT_MAX];

@@ -138,17 +138,25 @@ static void check_encryption_key(struct doctor *d, const struct op_env *env)
 {
 	struct ckpt_error error = {};
 	struct image_key *key = NULL;
+	bool jobs;
 	int err;
 
 	if (!env->secret)
 		return;
 	err = image_key_secret_only(env->secret, &key, &error);
-	image_key_destroy(key);
-	if (!err)
-		op_doctor_found(d, "encryption key", true, json_string(env->secret), NULL);
+	jobs = !err && image_key_jobs(key);
+	if (!err && jobs && !image_key_has_secret(key))
+		op_doctor_found(d, "encryption key", true,
+				json_sprintf("of each job, in %s", image_key_jobs(key)), NULL);
+	else if (!err)
+		op_doctor_found(d, "encryption key", true,
+				json_sprintf("%s%s", image_key_where(key),
+					     jobs ? ", for jobs without a key of their own" : ""),
+				NULL);
 	else
 		op_doctor_found(d, "encryption key", true, json_string(error.text),
 		      "nothing is checkpointed, and no encrypted image restarted, without it");
+	image_key_destroy(key);
 }
 
 static void check_images(struct doctor *d, const char *dir)

@@ -184,7 +184,7 @@ static json_t *flusher_run(struct channel_reporter *reporter, void *arg)
 		.usable = p->usable,
 		.merge_limit = p->common->config.merge_limit,
 		.merge_memory = p->common->config.pipeline_memory,
-		.secret = p->common->config.encryption_key,
+		.secret = p->common->config.secret,
 		.event = report_event,
 		.progress = flusher_report_progress,
 		.stop = worker_is_to_stop,

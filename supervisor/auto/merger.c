@@ -118,7 +118,7 @@ static json_t *merger_run(struct channel_reporter *reporter, void *arg)
 		.memory = common->config.pipeline_memory,
 	};
 	const struct op_env env = {
-		.key = common->config.key, .secret = common->config.encryption_key,
+		.key = common->config.key, .secret = common->config.secret,
 	};
 	struct ckpt_error error = {};
 	struct image_key *key = NULL;

@@ -79,7 +79,7 @@ static json_t *prune_run(struct channel_reporter *reporter, void *arg)
 	const struct pruner_run *run = arg;
 	const struct common *common = run->pruner->common;
 	struct op_env env = { .key = common->config.key,
-				    .secret = common->config.encryption_key };
+				    .secret = common->config.secret };
 	struct listing listing = {
 		.env = &env, .catalog = &common->catalog,
 		.index = listing_index_open(common->config.state_dir, &common->catalog,

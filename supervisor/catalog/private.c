@@ -10,17 +10,42 @@
 #include "supervisor/catalog/private.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
-#include "image/key.h"
+#include "image/job_key.h"
 
 #define FIELD	"private"
 
 static const char *const secret_fields[] = { "argv", "env", "cwd" };
 
-int private_hide(const json_t *record, const char *purpose, const char *source,
+/*
+ * The key whose secret hides the fields of @job: the job's own one, if it has one here.
+ * -ENODATA: there is no secret, as none is configured.
+ */
+static int private_key(int64_t job, const char *source, struct image_key **ret_key,
+		       struct ckpt_error *error)
+{
+	struct image_key *key, *own = NULL;
+	char label[24];
+	int err = image_key_secret_only(source, &key, error);
+
+	if (err)
+		return err;
+	snprintf(label, sizeof(label), "%lld", (long long)job);
+	err = image_key_of_job(key, label, &own, error);
+	if (!err && !own && !image_key_has_secret(key))
+		err = -ENODATA;
+	if (err || own)
+		image_key_destroy(key);
+	if (!err)
+		*ret_key = own ? own : key;
+	return err;
+}
+
+int private_hide(const json_t *record, int64_t job, const char *purpose, const char *source,
 		 json_t **ret_record, struct ckpt_error *error)
 {
 	json_t *hidden = json_object(), *copy = json_copy((json_t *)record);
@@ -38,7 +63,7 @@ int private_hide(const json_t *record, const char *purpose, const char *source,
 	}
 	if (json_object_size(hidden)) {
 		text = json_dumps(hidden, JSON_COMPACT);
-		err = image_key_secret_only(source, &key, error);
+		err = private_key(job, source, &key, error);
 		if (!err)
 			err = text ? image_key_seal(key, purpose, text, &sealed) : -ENOMEM;
 		if (!err)
@@ -50,6 +75,10 @@ int private_hide(const json_t *record, const char *purpose, const char *source,
 	if (text)
 		explicit_bzero(text, strlen(text));
 	image_key_destroy(key);
+	if (err == -ENODATA) {
+		json_object_update(copy, hidden);
+		err = 0;
+	}
 	json_decref(hidden);
 	if (err)
 		json_decref(copy);
@@ -58,7 +87,7 @@ int private_hide(const json_t *record, const char *purpose, const char *source,
 	return err;
 }
 
-void private_show(json_t *record, const char *purpose, const char *source)
+void private_show(json_t *record, int64_t job, const char *purpose, const char *source)
 {
 	const char *sealed = json_string_value(json_object_get(record, FIELD));
 	_cleanup_free_ char *text = NULL;
@@ -67,7 +96,7 @@ void private_show(json_t *record, const char *purpose, const char *source)
 	json_t *hidden;
 	int err;
 
-	if (!sealed || !source || image_key_secret_only(source, &key, &error))
+	if (!sealed || !source || private_key(job, source, &key, &error))
 		return;
 	err = image_key_unseal(key, purpose, sealed, &text);
 	image_key_destroy(key);

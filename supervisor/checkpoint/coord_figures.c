@@ -18,7 +18,7 @@ static json_t *figures_run(struct channel_reporter *reporter, void *arg)
 {
 	const struct coord_driver *d = arg;
 	struct op_env env = { .key = d->common->config.key,
-			      .secret = d->common->config.encryption_key };
+			      .secret = d->common->config.secret };
 	char label[64];
 
 	return generation_describe(&env, &d->common->catalog, d->job->id,

@@ -34,6 +34,7 @@
 #include "supervisor/job/job_exclude.h"
 #include "supervisor/job/job_l0.h"
 #include "supervisor/job/job_writes.h"
+#include "supervisor/job/key_of_job.h"
 #include "supervisor/job/rank_record.h"
 #include "engine/op/op.h"
 #include "base/outcome.h"
@@ -290,6 +291,7 @@ static char *record_text(const struct job *job)
 	return NULL;
 }
 
+/* Long: the options of a dump, one by one. */
 static json_t *dump_run(struct channel_reporter *reporter, void *arg)
 {
 	struct job_dump *d = arg;
@@ -297,7 +299,7 @@ static json_t *dump_run(struct channel_reporter *reporter, void *arg)
 	json_t *asker = job_record_encode(&d->job->record);	/* freed with the worker */
 	struct op_env env = {
 		.key = jobs_common(d->job->jobs)->config.key,
-		.secret = jobs_common(d->job->jobs)->config.encryption_key,
+		.secret = jobs_common(d->job->jobs)->config.secret,
 		.progress = channel_report_progress,
 		.progress_arg = reporter,
 		.frozen = on_frozen,
@@ -319,7 +321,9 @@ static json_t *dump_run(struct channel_reporter *reporter, void *arg)
 		.holder_max = jobs_common(d->job->jobs)->config.l0_memory,
 		.note = d->note,
 	};
-	json_t *outcome = job_namespaces_enter(d->job) ?:
+	json_t *outcome = key_of_job_check(jobs_common(d->job->jobs), d->job->id,
+					   d->job->record.other) ?:
+			  job_namespaces_enter(d->job) ?:
 			  job_externals_open(d->job, &d->externals, &env);
 	int err;
 

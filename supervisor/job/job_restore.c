@@ -204,7 +204,7 @@ static json_t *job_restore_try(struct job_restore *r)
 	const struct config *config = &jobs_common(r->job->jobs)->config;
 	json_t *spec = json_pack("{s:O, s:b, s:b, s:s, s:s*, s:O*}", "try", r->images,
 				 "host_ns", r->job->host_ns, "any_rights", r->any_rights,
-				 "key", config->key, "encryption_key", config->encryption_key,
+				 "key", config->key, "encryption_key", config->secret,
 				 "asker", r->asker);
 	int err = spec ? launch_start(r->job, spec, -1, NULL, &try_ops, r, &r->channel) : -ENOMEM;
 
@@ -250,7 +250,7 @@ static json_t *job_restore_roll_back(struct job_restore *r, const json_t *note)
 			 args, "state_dir", r->job->state_dir, "image_dir", r->job->image_dir,
 			 "logs", json_object_get(note, "out"), json_object_get(note, "err"),
 			 "own", state, images, "any_rights", r->any_rights,
-			 "key", config->key, "encryption_key", config->encryption_key,
+			 "key", config->key, "encryption_key", config->secret,
 			 "asker", r->asker);
 	err = spec ? launch_start(r->job, spec, -1, NULL, &rollback_ops, r, &r->channel) : -ENOMEM;
 	json_decref(spec);
@@ -292,7 +292,7 @@ static json_t *job_restore_check_run(struct channel_reporter *reporter, void *ar
 	struct job_restore *r = arg;
 	struct op_env env = {
 		.key = jobs_common(r->job->jobs)->config.key,
-		.secret = jobs_common(r->job->jobs)->config.encryption_key,
+		.secret = jobs_common(r->job->jobs)->config.secret,
 		.progress = channel_report_progress,
 		.progress_arg = reporter,
 		.any_rights = r->any_rights,

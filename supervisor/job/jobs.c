@@ -23,6 +23,7 @@
 #include "base/outcome.h"
 #include "supervisor/job/job_events.h"
 #include "supervisor/job/job_l0.h"
+#include "supervisor/job/key_of_job.h"
 
 struct common *jobs_common(const struct jobs *jobs)
 {
@@ -287,6 +288,33 @@ static void random_name(char *hex)
 	sodium_bin2hex(hex, 2 * sizeof(bytes) + 1, bytes, sizeof(bytes));
 }
 
+#define NUMBERS_TRIED	100000
+
+/*
+ * Take a number for a new job, and make the job's key.  A number whose key is here was given
+ * before, in an image directory that is no more: it is not given again.
+ */
+static int jobs_take_number(struct jobs *jobs, json_t *record, int64_t *ret_id,
+			    struct ckpt_error *error)
+{
+	const struct common *common = jobs->common;
+	unsigned int tries = 0;
+	int err;
+
+	do {
+		err = catalog_job_create(&common->catalog, ret_id);
+		if (err)
+			return error_set(error, err, "no directory for the job in %s: %s",
+					 common->catalog.dir, err == -EBUSY ?
+					 "another ckptd keeps the job numbers locked (see the "
+					 "log); try again" : strerror(-err));
+		err = key_of_job_make(common, *ret_id, record, error);
+		if (err)
+			catalog_job_remove(&common->catalog, *ret_id);
+	} while (err == -EEXIST && ++tries < NUMBERS_TRIED);
+	return err;
+}
+
 int jobs_create(struct jobs *jobs, json_t *record, struct job **ret_job, struct ckpt_error *error)
 {
 	struct ckpt_error cause = {};
@@ -300,12 +328,8 @@ int jobs_create(struct jobs *jobs, json_t *record, struct job **ret_job, struct 
 		json_decref(record);
 		return err;
 	}
-	err = catalog_job_create(&jobs->common->catalog, &id);
+	err = jobs_take_number(jobs, record, &id, error);
 	if (err) {
-		error_set(error, err, "no directory for the job in %s: %s",
-			  jobs->common->catalog.dir, err == -EBUSY ?
-			  "another ckptd keeps the job numbers locked (see the log); try again" :
-			  strerror(-err));
 		json_decref(record);
 		return err;
 	}
@@ -327,8 +351,10 @@ int jobs_create(struct jobs *jobs, json_t *record, struct job **ret_job, struct 
 		else
 			*ret_job = job;
 	}
-	if (err)
+	if (err) {
 		catalog_job_remove(&jobs->common->catalog, id);
+		key_of_job_remove(jobs->common, id);
+	}
 	return err;
 }
 

@@ -27,7 +27,7 @@ json_t *launch_spec(const struct job *job, json_t *restore)
 	json_t *spec = json_pack("{s:s, s:s, s:s, s:s*, s:i, s:I, s:I, s:b}",
 				 "state_dir", job->state_dir, "image_dir", job->image_dir,
 				 "key", common->config.key,
-				 "encryption_key", common->config.encryption_key,
+				 "encryption_key", common->config.secret,
 				 "nice", common->workers.nice, "job", (json_int_t)job->id,
 				 "uid", (json_int_t)job->uid, "host_ns", job->host_ns);
 	const json_t *ranks = record->ranks;

@@ -493,6 +493,11 @@ void nodes_close(struct nodes *nodes)
 	free(nodes);
 }
 
+const struct hosts *nodes_hosts(const struct nodes *nodes)
+{
+	return nodes->peer ? &nodes->hosts : NULL;
+}
+
 struct peer *nodes_peer(struct nodes *nodes)
 {
 	return nodes->peer;

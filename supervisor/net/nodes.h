@@ -16,6 +16,7 @@
 #include "supervisor/net/peer.h"
 #include "supervisor/net/peer_ask.h"
 
+struct hosts;
 struct nodes;
 
 #define NODES_KEY_NAME	33	/* hexadecimal, terminated */
@@ -47,6 +48,8 @@ int nodes_open(const struct nodes_options *options, struct nodes **ret_nodes);
 int nodes_check_files(const struct nodes_options *options, struct ckpt_error *error);
 void nodes_close(struct nodes *nodes);		/* NULL is fine */
 
+/* The nodes of the hosts file, by peers' numbers; NULL: this node is alone. */
+const struct hosts *nodes_hosts(const struct nodes *nodes);
 struct peer *nodes_peer(struct nodes *nodes);	/* NULL: this node is alone */
 struct peer_asks *nodes_asks(struct nodes *nodes);
 /* {NAME: true} of all nodes in the hosts file, a new reference; NULL: alone. Also in a worker. */

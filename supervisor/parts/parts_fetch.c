@@ -23,6 +23,7 @@
 #include "supervisor/job/rank_record.h"
 #include "supervisor/parts/may_run.h"
 #include "supervisor/job/rank_sources.h"
+#include "supervisor/job/key_of_job.h"
 
 #define ANSWER_MS	15000
 #define AGAIN_MS	500
@@ -252,6 +253,18 @@ static json_t *parts_fetch_question(const struct job *job, const struct parts_fe
 			 "of_run", how->of_run, "deep", how->deep, "dry_run", how->dry_run);
 }
 
+/* Without the key the node refuses, and says why. */
+static void parts_fetch_add_key(const struct job *job, struct gathering_node *node)
+{
+	const struct common *common = jobs_common(job->jobs);
+	struct peer *peer = nodes_peer(common->nodes);
+	int host = peer ? peer_find(peer, node->name) : -ENOTCONN;
+
+	if (host >= 0)
+		json_decref(key_of_job_add(common, job->id, job->record.other, (unsigned int)host,
+					   node->args));
+}
+
 void parts_fetch(const struct job *job, const struct parts_fetch *how, parts_fetched_fn fn,
 		 void *arg)
 {
@@ -277,6 +290,7 @@ void parts_fetch(const struct job *job, const struct parts_fetch *how, parts_fet
 	token = (int64_t)(clock_realtime_ns() / 1000);
 	for (i = 1; i < g->nr; i++) {
 		g->node[i].args = parts_fetch_question(job, how, i, token);
+		parts_fetch_add_key(job, &g->node[i]);
 		parts_fetch_ask(&g->node[i]);
 	}
 	g->node[0].wanted = parts_fetch_wanted(how->was, ranks, 0);
@@ -438,6 +452,9 @@ static void parts_fetch_on_may(struct peer_question *q, json_t *outcome,
 		away_free(f);
 		f = NULL;
 	}
+	if (!f && !outcome)
+		outcome = key_of_job_take(fetches->common, id, json_object_get(args, "record"),
+					  peer_question_from(q), args);
 	if (!f && !outcome)
 		outcome = parts_fetch_begin(fetches, id, token, (unsigned int)node, args);
 	peer_question_answer(q, outcome ? outcome

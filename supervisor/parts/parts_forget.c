@@ -21,6 +21,7 @@
 #include "supervisor/auto/flusher.h"
 #include "supervisor/auto/services.h"
 #include "supervisor/job/tombstone_note.h"
+#include "supervisor/job/key_of_job.h"
 #include "supervisor/control/worker.h"
 
 /* ----------------------------------------------------------------- asking */
@@ -106,7 +107,7 @@ static json_t *forget_in_l1(const struct forgetting *f)
 {
 	const struct catalog *catalog = &f->common->catalog;
 	const struct op_env env = { .key = f->common->config.key,
-				    .secret = f->common->config.encryption_key };
+				    .secret = f->common->config.secret };
 	const struct listing listing = {
 		.env = &env, .catalog = catalog, .job = f->job->id, .label = f->label,
 	};
@@ -193,10 +194,12 @@ static void on_forget_ended(json_t *outcome, void *arg)
 
 	flusher_changed(f->services->flusher, f->label);
 	f->job->busy = NULL;
-	if (gone)
+	if (gone) {
+		key_of_job_remove(f->common, f->job->id);
 		jobs_forget(f->job);
-	else
+	} else {
 		tombstone_note_end(&f->note, f->job, outcome);
+	}
 	flusher_release(f->services->flusher);
 	peer_question_answer(f->question, outcome);
 	tombstone_note_done(&f->note);

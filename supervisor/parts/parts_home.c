@@ -22,6 +22,7 @@
 #include "supervisor/catalog/first_key.h"
 #include "base/outcome.h"
 #include "supervisor/job/job_restore.h"
+#include "supervisor/job/key_of_job.h"
 #include "supervisor/job/rank_record.h"
 #include "supervisor/parts/stale_run.h"
 
@@ -385,6 +386,17 @@ static unsigned int start_ms(const struct parts *p)
 	return p->restore ? PARTS_RESTORE_MS : PARTS_START_MS;
 }
 
+/* Without the key the node refuses its part, and says why. */
+static void parts_home_add_key(const struct parts *p, unsigned int node, json_t *args)
+{
+	const int host = parts_host(p, node);
+	json_t *outcome = host < 0 || p->going || p->looking ? NULL :
+			  key_of_job_add(p->common, p->job->id, p->job->record.other,
+					 (unsigned int)host, args);
+
+	json_decref(outcome);
+}
+
 static int ask_to_start(struct parts *p, unsigned int node)
 {
 	char key[FIRST_KEY_NAME];
@@ -401,6 +413,7 @@ static int ask_to_start(struct parts *p, unsigned int node)
 	else if (p->looking)
 		json_object_set_new(args, "look", json_true());
 	json_object_set(args, "credential", p->credential);
+	parts_home_add_key(p, node, args);
 	first_key_name(&jobs_common(p->job->jobs)->catalog, key);
 	json_object_set_new(args, "key", json_string(key));
 	err = parts_home_ask(p, node, "start", args, start_ms(p), parts_home_on_start,

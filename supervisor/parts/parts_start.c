@@ -20,6 +20,7 @@
 #include "supervisor/control/confines.h"
 #include "supervisor/job/job_events.h"
 #include "supervisor/job/job_restore.h"
+#include "supervisor/job/key_of_job.h"
 #include "supervisor/job/launch.h"
 #include "base/outcome.h"
 #include "supervisor/job/rank_record.h"
@@ -324,6 +325,8 @@ static json_t *parts_start_new(struct jobs *jobs, struct peer_question *q,
 	json_t *outcome;
 
 	outcome = parts_check_key(common, q) ?:
+		  key_of_job_take(common, a->id, a->record, peer_question_from(q),
+				  peer_question_args(q)) ?:
 		  parts_start_enter(jobs, a->id, a->record, &job);
 	if (outcome) {
 		confines_free(confines);

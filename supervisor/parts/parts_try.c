@@ -14,6 +14,7 @@
 #include "supervisor/catalog/first_key.h"
 #include "supervisor/control/confines.h"
 #include "supervisor/job/job_restore.h"
+#include "supervisor/job/key_of_job.h"
 #include "base/outcome.h"
 #include "supervisor/job/rank_record.h"
 #include "supervisor/auto/services.h"
@@ -110,7 +111,7 @@ static json_t *parts_try_ask(struct common *common, const struct job *job, const
 	struct peer *peer = nodes_peer(common->nodes);
 	int err = peer ? peer_find(peer, node->name) : -ENOTCONN;
 	char key[FIRST_KEY_NAME];
-	json_t *args;
+	json_t *args, *outcome;
 
 	if (err == -ENOTCONN)
 		return outcome_error(err, "%s is on its own: see ckptctl nodes",
@@ -121,6 +122,11 @@ static json_t *parts_try_ask(struct common *common, const struct job *job, const
 	args = json_pack("{s:I, s:i, s:o, s:O, s:s}", "job", (json_int_t)job->id,
 			 "node", (int)number, "record", job_record_encode(&job->record),
 			 "restore", how, "key", key);
+	outcome = key_of_job_add(common, job->id, job->record.other, (unsigned int)err, args);
+	if (outcome) {
+		json_decref(args);
+		return outcome;
+	}
 	err = peer_ask(nodes_asks(common->nodes), (unsigned int)err, "try", args,
 		       TRY_MS, parts_try_on_tried, node, NULL);
 	if (!err)
@@ -237,7 +243,8 @@ static void parts_try_on_may(struct peer_question *q, json_t *outcome, struct co
 		peer_question_answer(q, outcome);
 		return;
 	}
-	outcome = parts_check_key(common, q);
+	outcome = parts_check_key(common, q) ?:
+		  key_of_job_take(common, id, record, peer_question_from(q), args);
 	/*
 	 * A part left of an older run ends at the start; until then the engine sees it run.  The
 	 * other ends of its connections must be known before.

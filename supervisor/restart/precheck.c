@@ -14,6 +14,7 @@
 
 #include "supervisor/auto/fetching.h"
 #include "supervisor/job/jobs.h"
+#include "supervisor/job/key_of_job.h"
 #include "base/outcome.h"
 #include "supervisor/parts/parts.h"
 #include "supervisor/job/rank_record.h"
@@ -109,8 +110,10 @@ static json_t *ranks_of(const struct common *common, const struct job *job, int6
 json_t *precheck_place(const struct common *common, const struct job *job, int64_t generation,
 		     json_t *nodes, json_t *map, json_t **ret_outcome)
 {
-	json_t *ranks = ranks_of(common, job, generation, nodes, ret_outcome);
+	json_t *ranks;
 
+	*ret_outcome = key_of_job_check(common, job->id, job->record.other);
+	ranks = *ret_outcome ? NULL : ranks_of(common, job, generation, nodes, ret_outcome);
 	if (!ranks)
 		return NULL;
 	*ret_outcome = rank_record_place(ranks, nodes, map, &common->config);

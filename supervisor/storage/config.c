@@ -25,6 +25,7 @@
 #include "base/duration.h"
 #include "base/typo.h"
 #include "hosts/hosts.h"
+#include "hosts/node_key.h"
 #include "supervisor/control/access.h"
 #include "engine/core/sock_rules.h"
 #include "engine/op/op_args.h"
@@ -40,7 +41,8 @@
 
 /* Kinds whose values are strings come first: config_done() frees all below NUMBER. */
 enum kind {
-	PATH, NAME, ADDRESS, KEY, USERS, GROUPS, GROUP, SOCKETS, SCRUB, DEVICES, NUMBER,
+	PATH, NAME, ADDRESS, KEY, USERS, GROUPS, GROUP, SOCKETS, SCRUB, DEVICES, KEYS,
+	PUBLIC, NUMBER,
 	MILLISECONDS, BASES, PERCENT, EVERY, LEVEL, SECONDS, INTERVAL, LEASE, SIZE, SIZEOFF, MEMORY,
 	PORT, SWITCH, MODE, NOTIFY, ONOFF
 };
@@ -61,6 +63,8 @@ static const struct setting {
 	{ "image_dir_shared", SWITCH, offsetof(struct config, image_dir_shared), "yes" },
 	{ "key", PATH, offsetof(struct config, key), "/etc/stillpoint/key" },
 	{ "encryption_key", KEY, offsetof(struct config, encryption_key), NULL },
+	{ "job_keys", KEYS, offsetof(struct config, job_keys), "off" },
+	{ "job_keys_recovery", PUBLIC, offsetof(struct config, job_keys_recovery), NULL },
 	{ "shim", PATH, offsetof(struct config, shim), NULL },
 	{ "mpi_dir", PATH, offsetof(struct config, mpi_dir), NULL },
 	{ "lower", PATH, offsetof(struct config, lower), NULL },
@@ -118,6 +122,8 @@ static const char *const allowed[] = {
 	[SOCKETS] = SOCK_RULES_SYNTAX,
 	[SCRUB] = "off, report or stop",
 	[DEVICES] = "off, notify or avoid",
+	[KEYS] = "off, on or only",
+	[PUBLIC] = "a public key of 44 characters, as ckptctl keygen prints it",
 	[NUMBER] = "a number, at most 4294967295",
 	[MILLISECONDS] = "milliseconds, at most 3600000",
 	[BASES] = "a number, at most 15",
@@ -238,6 +244,13 @@ static int set_key(char **field, const char *value)
 	return set_string(field, value);
 }
 
+static int set_public(char **field, const char *value)
+{
+	uint8_t bytes[NODE_KEY_BYTES];
+
+	return node_key_parse(value, bytes) ? -EINVAL : set_string(field, value);
+}
+
 /* Set one of three words. */
 static int set_choice(char **field, const char *value, const char *a, const char *b, const char *c)
 {
@@ -321,6 +334,10 @@ int config_set(struct config *config, const char *name, const char *value)
 		return set_choice(field, value, "off", "report", "stop");
 	case DEVICES:
 		return set_choice(field, value, "off", "notify", "avoid");
+	case KEYS:
+		return set_choice(field, value, "off", "on", "only");
+	case PUBLIC:
+		return set_public(field, value);
 	case EVERY:
 		return set_every(field, value);
 	case NUMBER:
@@ -495,6 +512,8 @@ void config_done(struct config *config)
 	size_t i;
 
 	level_configs_done(&config->levels);
+	free(config->job_keys_dir);
+	free(config->secret);
 	for (i = 0; i < ARRAY_SIZE(settings); i++) {
 		char **field = (char **)((char *)config + settings[i].offset);
 

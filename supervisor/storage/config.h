@@ -12,6 +12,9 @@
  *	image_dir_shared = yes|no		no: each node of the hosts file has its own
  *	key = /etc/stillpoint/key
  *	encryption_key = PATH | keyring:NAME	encrypts images; default: none, not encrypted
+ *	job_keys = off | on | only		jobs have keys of their own (job_key.h); only:
+ *						images of jobs without such a key are refused
+ *	job_keys_recovery = KEY			public key of the site, for copies of jobs' keys
  *	shim = /usr/libexec/stillpoint/ckpt-shim
  *	mpi_dir = /usr/lib/stillpoint/mpi	libraries in front of the MPI libraries
  *	lower = /usr/libexec/stillpoint/ckpt-lower
@@ -90,6 +93,10 @@ struct config {
 	bool image_dir_shared;		/* by all nodes of the hosts file */
 	char *key;
 	char *encryption_key;		/* NULL: none */
+	char *job_keys;			/* "off", "on", "only" */
+	char *job_keys_recovery;	/* the site's public key; NULL: none */
+	char *job_keys_dir;		/* these two are made of the others by config_secret() */
+	char *secret;			/* for image_key_secret(); NULL: none */
 	char *shim;
 	char *mpi_dir;
 	char *lower;
@@ -151,6 +158,11 @@ int config_explain(const struct config *config, const char *name, const char *va
 /* Parse a file's text, with each setting at most once. @ret_line: the line that @error is about. */
 int config_parse(struct config *config, const char *text, size_t len, unsigned int *ret_line,
 		 struct ckpt_error *error);
+
+/* Find out where secrets are, when all settings have been applied. -ENOMEM */
+int config_secret(struct config *config);
+/* Can this node keep keys of jobs? */
+bool config_has_job_keys(const struct config *config);
 
 /* -ENOENT: there is no such file. */
 int config_load(struct config *config, const char *path, struct ckpt_error *error);

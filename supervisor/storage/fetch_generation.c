@@ -42,7 +42,7 @@ static int fetch_generation_last_part(const struct fetch_attempt *r)
 static json_t *fetch_generation_nodes_by(struct fetch_attempt *r, int part)
 {
 	_cleanup_free_ char *dir = fetch_place(r, part);
-	json_t *record, *nodes;
+	json_t *record, *nodes, *locked;
 	bool have;
 
 	r->all = true;
@@ -53,8 +53,12 @@ static json_t *fetch_generation_nodes_by(struct fetch_attempt *r, int part)
 	record = fetch_record_read(dir, r->key, NULL);
 	nodes = json_incref(json_object_get(json_object_get(record, "ranks"), "nodes"));
 	json_decref(record);
+	locked = nodes ? NULL : fetch_record_locked(dir, r->key);
 	if (!nodes)
-		fetch_step(r, ": its images do not say of how many nodes it is");
+		fetch_step(r, ": %s", locked ? json_string_value(json_object_get(
+						       json_object_get(locked, "error"), "text")) :
+			   "its images do not say of how many nodes it is");
+	json_decref(locked);
 	return nodes;
 }
 

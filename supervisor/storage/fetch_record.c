@@ -45,8 +45,7 @@ json_t *fetch_record_read(const char *dir, const struct image_key *key, json_t *
 	return record;
 }
 
-/* An outcome if the image is unreadable only because its secret is missing; else NULL. */
-static json_t *fetch_record_locked(const char *dir, const struct image_key *key)
+json_t *fetch_record_locked(const char *dir, const struct image_key *key)
 {
 	struct image_reader *reader;
 	struct ckpt_error error;

@@ -19,6 +19,8 @@ struct image_key;
  * NULL: the image has no record (an older image), or cannot be read.
  */
 json_t *fetch_record_read(const char *dir, const struct image_key *key, json_t **ret_note);
+/* An outcome if the image is unreadable only because its secret is missing; else NULL. */
+json_t *fetch_record_locked(const char *dir, const struct image_key *key);
 
 /*
  * Check by the manifest of @image (inventory.h), on the level at @dir, whether the user may

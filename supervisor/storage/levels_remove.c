@@ -235,7 +235,7 @@ static bool is_good_in_l1(const struct run *r)
 {
 	const struct common *common = r->o->common;
 	const struct op_env env = { .key = common->config.key,
-				    .secret = common->config.encryption_key };
+				    .secret = common->config.secret };
 	const struct listing listing = {
 		.env = &env, .catalog = &common->catalog, .job = r->o->job, .label = r->o->label,
 	};

@@ -54,7 +54,7 @@ static json_t *fsck_run(struct channel_reporter *reporter, void *arg)
 	const struct common *common = f->request->common;
 	_cleanup_free_ char *path = listing_index_path(common->config.state_dir);
 	struct op_env env = { .key = common->config.key,
-				    .secret = common->config.encryption_key };
+				    .secret = common->config.secret };
 	struct fsck fsck = {
 		.listing = { .env = &env, .catalog = &common->catalog },
 		.node = common->config.node, .deep = f->deep, .repair = f->repair,

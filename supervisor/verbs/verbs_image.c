@@ -38,7 +38,7 @@ static json_t *image_run(struct channel_reporter *reporter, void *arg)
 	struct image_request *r = arg;
 	struct op_env env = {
 		.key = r->request->common->config.key,
-		.secret = r->request->common->config.encryption_key,
+		.secret = r->request->common->config.secret,
 		.progress = channel_report_progress,
 		.progress_arg = reporter,
 		.viewer = r->request->uid,

@@ -24,6 +24,7 @@
 #include "shim/spec.h"
 #include "supervisor/job/jobs.h"
 #include "supervisor/job/jobs_read.h"
+#include "supervisor/job/key_of_job.h"
 #include "supervisor/job/launch.h"
 #include "base/outcome.h"
 #include "supervisor/parts/parts.h"
@@ -190,6 +191,7 @@ static void verb_job_discard(struct job *job)
 	job_unprepare(job);
 	jobs_forget(job);
 	catalog_job_remove(&common->catalog, id);
+	key_of_job_remove(common, id);
 }
 
 /* All nodes have started their parts, or nothing of the job is left. */

@@ -19,6 +19,7 @@
 #include "supervisor/auto/pruner.h"
 #include "supervisor/job/job_events.h"
 #include "supervisor/job/job_l0.h"
+#include "supervisor/job/key_of_job.h"
 #include "supervisor/auto/services.h"
 #include "supervisor/storage/levels_remove.h"
 #include "supervisor/storage/levels_report.h"
@@ -66,7 +67,7 @@ static json_t *list_run(struct channel_reporter *reporter, void *arg)
 	struct list *list = arg;
 	struct common *common = list->request->common;
 	struct op_env env = { .key = common->config.key,
-				    .secret = common->config.encryption_key };
+				    .secret = common->config.secret };
 	struct listing listing = {
 		.env = &env, .catalog = &common->catalog,
 		.in_part = list->window.before || list->window.last,
@@ -210,7 +211,7 @@ static json_t *check_own(const struct rm *rm)
 {
 	const struct common *common = rm->request->common;
 	const struct op_env env = { .key = common->config.key,
-				    .secret = common->config.encryption_key };
+				    .secret = common->config.secret };
 	const struct listing listing = {
 		.env = &env, .catalog = &common->catalog, .job = rm->job->id, .label = rm->label,
 	};
@@ -365,6 +366,7 @@ static void on_rm(json_t *outcome, void *arg)
 	if (outcome_is_ok(outcome) && !rm->request->common->config.image_dir_shared)
 		parts_forget(rm->job, &forget);
 	if (outcome_is_ok(outcome) && rm->whole) {
+		key_of_job_remove(rm->request->common, rm->job->id);
 		job_unprepare(rm->job);
 		jobs_forget(rm->job);
 	}
@@ -390,7 +392,7 @@ static bool has_other(const struct job *job, const json_t *all, int64_t than)
 {
 	const struct common *common = jobs_common(job->jobs);
 	const struct op_env env = { .key = common->config.key,
-				    .secret = common->config.encryption_key };
+				    .secret = common->config.secret };
 	size_t i = json_array_size(all);
 	char label[64];
 	const struct listing listing = {

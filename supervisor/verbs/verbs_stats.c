@@ -58,7 +58,7 @@ static json_t *row_of_manifest(const struct stats *s, int64_t n)
 {
 	const struct common *common = s->request->common;
 	struct op_env env = { .key = common->config.key,
-				    .secret = common->config.encryption_key };
+				    .secret = common->config.secret };
 	json_t *outcome = generation_describe(&env, &common->catalog, s->job, n, s->label);
 	const json_t *result = json_object_get(outcome, "result");
 	const json_t *note = json_object_get(result, "note");

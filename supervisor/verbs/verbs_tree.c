@@ -67,7 +67,7 @@ static json_t *op_run(struct channel_reporter *reporter, void *arg)
 	json_t *asker = t->job ? job_record_encode(&t->job->record) : NULL;
 	struct op_env env = {
 		.key = t->request->common->config.key,
-		.secret = t->request->common->config.encryption_key,
+		.secret = t->request->common->config.secret,
 		.progress = channel_report_progress,
 		.progress_arg = reporter,
 		.memory = t->request->common->config.pipeline_memory,
@@ -282,7 +282,7 @@ static json_t *restore_run(struct channel_reporter *reporter, void *arg)
 	struct engine_external externals[3];
 	struct op_env env = {
 		.key = t->request->common->config.key,
-		.secret = t->request->common->config.encryption_key,
+		.secret = t->request->common->config.secret,
 		.progress = channel_report_progress,
 		.progress_arg = reporter,
 		.externals = externals,

@@ -20,6 +20,7 @@
 #include "supervisor/catalog/trust.h"
 #include "supervisor/control/worker.h"
 #include "supervisor/job/job_l0.h"
+#include "supervisor/job/key_of_job.h"
 
 struct replica {
 	struct request *request;
@@ -104,7 +105,7 @@ static json_t *replica_run(struct channel_reporter *reporter, void *arg)
 {
 	const struct replica *r = arg;
 	const struct config *config = &r->request->common->config;
-	const struct op_env env = { .key = config->key, .secret = config->encryption_key };
+	const struct op_env env = { .key = config->key, .secret = config->secret };
 	struct ckpt_error error = {};
 	struct image_key *key = NULL;
 	json_t *outcome = NULL;
@@ -153,6 +154,7 @@ static void replica_on_outcome(json_t *outcome, void *arg)
 	if (!outcome_is_ok(outcome) && r->fresh) {
 		jobs_forget(r->job);
 		catalog_job_remove(&r->request->common->catalog, r->to.job);
+		key_of_job_remove(r->request->common, r->to.job);
 	}
 	request_answer(r->request, outcome);
 	replica_free(r);
@@ -196,6 +198,7 @@ static void replica_start(struct request *request, struct job *job, bool fresh,
 		replica_free(r);
 	if (fresh) {
 		catalog_job_remove(&request->common->catalog, job->id);
+		key_of_job_remove(request->common, job->id);
 		jobs_forget(job);
 	}
 	request_answer(request, outcome_error(err, "no worker: %s", strerror(-err)));
@@ -207,6 +210,7 @@ static json_t *replica_record(const struct job *leader, const struct replica_wis
 	static const char *const of_leader[] = {
 		"job", "uuid", "state", "status", "since", "node", "boot", "failed_rank",
 		"kill_signal", "auto", "floor", "generation", "run", "unwanted", "replicas",
+		"job_key",
 	};
 	json_t *shared = job_record_encode(&leader->record), *record = json_deep_copy(shared);
 

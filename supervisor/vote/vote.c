@@ -95,7 +95,7 @@ static json_t *vote_run(struct channel_reporter *reporter, void *arg)
 	const struct vote *v = arg;
 	const struct common *common = v->request->common;
 	const struct op_env env = { .key = common->config.key,
-				    .secret = common->config.encryption_key };
+				    .secret = common->config.secret };
 	struct compare_member members[TALLY_MEMBERS] = { 0 };
 	struct ckpt_error error = {};
 	struct image_key *key = NULL;

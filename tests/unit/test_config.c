@@ -9,8 +9,11 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "supervisor/storage/config.h"
 
@@ -57,6 +60,8 @@ static void test_defaults(void **state)
 	assert_null(config.fence_command);
 	assert_null(config.store);
 	assert_null(config.encryption_key);
+	assert_string_equal(config.job_keys, "off");
+	assert_null(config.job_keys_recovery);
 	assert_true(config.store_encrypt && !config.store_port && !config.store_max);
 	assert_non_null(config.shim);
 	assert_non_null(config.node);
@@ -162,6 +167,8 @@ static void test_bad(void **state)
 		{ "store_encrypt = maybe\n", -EINVAL, 1 },
 		{ "munge = wherever\n", -EINVAL, 1 },
 		{ "encryption_key = relative\n", -EINVAL, 1 },
+		{ "job_keys = yes\n", -EINVAL, 1 },
+		{ "job_keys_recovery = /etc/key\n", -EINVAL, 1 },
 		{ "socket_mode = 0777\n", -EINVAL, 1 },
 		{ "socket_mode = 8\n", -EINVAL, 1 },
 		{ "socket_group = no-such-group-here\n", -EINVAL, 1 },
@@ -211,6 +218,44 @@ static void test_bad(void **state)
 	}
 }
 
+/* Where secrets are looked for, of the settings and of what is in the state directory. */
+static void test_secret(void **state)
+{
+	char dir[] = "/tmp/test_config.XXXXXX", keys[64], want[256], text[256];
+	struct config config;
+	unsigned int line;
+
+	assert_non_null(mkdtemp(dir));
+	snprintf(keys, sizeof(keys), "%s/keys", dir);
+	snprintf(text, sizeof(text), "state_dir = %s\n", dir);
+	assert_int_equal(config_init(&config), 0);
+	assert_int_equal(parse(&config, text, &line), 0);
+	assert_int_equal(config_secret(&config), 0);
+	assert_null(config.secret);
+	assert_false(config_has_job_keys(&config));
+	assert_int_equal(config_set(&config, "encryption_key", "keyring:jobs"), 0);
+	assert_int_equal(config_secret(&config), 0);
+	assert_string_equal(config.secret, "keyring:jobs");
+	assert_false(config_has_job_keys(&config));
+	assert_int_equal(config_set(&config, "job_keys", "on"), 0);
+	assert_int_equal(config_secret(&config), 0);
+	snprintf(want, sizeof(want), "jobs:%s\nkeyring:jobs", keys);
+	assert_string_equal(config.secret, want);
+	assert_true(config_has_job_keys(&config));
+	/* keys that are there count, whatever the setting says later */
+	assert_int_equal(config_set(&config, "job_keys", "off"), 0);
+	assert_int_equal(mkdir(keys, 0700), 0);
+	assert_int_equal(config_secret(&config), 0);
+	assert_string_equal(config.secret, want);
+	assert_int_equal(config_set(&config, "job_keys", "only"), 0);
+	assert_int_equal(config_secret(&config), 0);
+	snprintf(want, sizeof(want), "jobs-only:%s\nkeyring:jobs", keys);
+	assert_string_equal(config.secret, want);
+	config_done(&config);
+	assert_int_equal(rmdir(keys), 0);
+	assert_int_equal(rmdir(dir), 0);
+}
+
 /* A message names each setting that was refused, and its allowed values. */
 static void test_said(void **state)
 {
@@ -225,6 +270,8 @@ static void test_said(void **state)
 		{ "socket_mode = 777",
 		  "socket_mode: 777 is no value for it (an octal mode, as 0660: read and write "
 		  "alone)" },
+		{ "job_keys = all",
+		  "job_keys: all is no value for it (off, on or only)" },
 		{ "key = k", "key: k is no value for it (an absolute path)" },
 		{ "store_port = 65536",
 		"store_port: 65536 is no value for it (a number, at most 65535)" },
@@ -296,6 +343,7 @@ int main(void)
 		cmocka_unit_test(test_defaults),
 		cmocka_unit_test(test_good),
 		cmocka_unit_test(test_bad),
+		cmocka_unit_test(test_secret),
 		cmocka_unit_test(test_said),
 		cmocka_unit_test(test_hostile),
 	};
