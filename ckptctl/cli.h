@@ -161,8 +161,8 @@ const char *cli_str(const json_t *object, const char *name);
 	X(ps) X(checkpoint) X(restart) X(rollback) X(list) X(rm) X(pin) X(unpin) X(prune)      \
 	X(merge) X(fsck)                                                                       \
 		X(resume) X(attach) X(wait) X(kill) X(doctor) X(show) X(verify) X(diff) X(copy)  \
-			X(dump) X(restore) X(nodes) X(store) X(keygen) X(auto) X(interval)       \
-				X(stats) X(recover) X(diag) X(health) X(io) X(dev)     \
+			X(dump) X(restore) X(nodes) X(store) X(keygen) X(keys) X(auto) \
+				X(interval) X(stats) X(recover) X(diag) X(health) X(io) X(dev)     \
 					X(replicate) X(vote) X(web)
 
 #define X(verb) extern const struct cli_verb cmd_##verb;

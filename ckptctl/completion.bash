@@ -168,6 +168,10 @@ _ckptctl_value()
 	--user)
 		_ckptctl_reply "$(compgen -u -- "$cur")" ;;
 	-i | -e)
+		if [[ $verb == keys ]]; then
+			_ckptctl_reply_files -d
+			return
+		fi
 		[[ $verb == run ]] || return 1
 		_ckptctl_reply_files -f ;;
 	--files)
@@ -177,6 +181,15 @@ _ckptctl_value()
 	--mpi)
 		[[ $verb == ps ]] || return 1
 		_ckptctl_reply "$(_ckptctl_jobs "$2")" ;;
+	-N | --node)
+		[[ $verb == keys ]] && _ckptctl_reply "$(_ckptctl_nodes "$2")" || COMPREPLY=() ;;
+	--image)
+		_ckptctl_reply_files -d ;;
+	-s)
+		[[ $verb == keys ]] || return 1
+		_ckptctl_reply_files -f ;;
+	--secret)
+		_ckptctl_reply_files -f ;;
 	--nodes | --lost-nodes | --owner | --lost)
 		_ckptctl_reply "$(_ckptctl_nodes "$2")" ;;
 	-o)
@@ -195,7 +208,7 @@ _ckptctl_value()
 		_ckptctl_reply "$(_ckptctl_nodes "$2" | sed 's/^/node:/')" ;;
 	--pid | -p)
 		_ckptctl_reply "$(ps -eo pid= 2>/dev/null)" ;;
-	--name | -N | --node | --map | --env | --address | --generation | -g | --keep | --keep-every | --max-size | --max-pause | --timeout | --scrub-every | --replicas | --freeze-timeout | --history | -H | --limit | --external | \
+	--name | --map | --env | --address | --generation | -g | --keep | --keep-every | --max-size | --max-pause | --timeout | --scrub-every | --replicas | --freeze-timeout | --history | -H | --limit | --external | \
 	--exclude-range | --exclude-fd | --exclude-thread | \
 	--every | --mtbf | --node-mtbf | --slowdown | --level | --max-recoveries | --samples | \
 	--interval | --patience | --grace | --rank | --last | --before | --port | --since)
@@ -258,6 +271,12 @@ _ckptctl_operand()
 		_ckptctl_reply "$(_ckptctl_jobs "$1" all; _ckptctl_generations "$1")" ;;
 	copy)
 		_ckptctl_reply_files -d ;;
+	keys)
+		if ((cword == at + 1)); then
+			_ckptctl_reply 'list wrap take remove recover'
+		else
+			_ckptctl_reply "$(_ckptctl_jobs "$1" all)"
+		fi ;;
 	store)
 		if ((cword == at + 2)); then
 			_ckptctl_reply 'list space verify rm'

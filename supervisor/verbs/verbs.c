@@ -36,6 +36,7 @@ static const struct {
 	{ "prune", verb_prune, 0 },
 	{ "merge", verb_merge, 0 },
 	{ "fsck", verb_fsck, 0 },
+	{ "keys", verb_keys, 0 },
 	{ "dump", verb_dump, 0 },
 	{ "restore", verb_restore, 0 },
 	{ "doctor", verb_doctor, 0 },

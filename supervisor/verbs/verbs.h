@@ -49,6 +49,8 @@ void verb_prune(struct request *request);
 void verb_merge(struct request *request);
 /* verbs_fsck.c */
 void verb_fsck(struct request *request);
+/* verbs_keys.c */
+void verb_keys(struct request *request);
 /* verbs_ranks.c */
 void verb_ranks(struct request *request);
 int verb_ranks_register(struct jobs *jobs);	/* answer the question "ranks" of other nodes */

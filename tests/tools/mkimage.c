@@ -3,7 +3,9 @@
  * An image of nothing: random pages of no process, for tests that move images about and
  * need no module.
  *
- *	mkimage DIR KEYFILE JOB GENERATION MIB [RECORD]	RECORD: the job's, JSON
+ *	mkimage DIR KEYFILE JOB GENERATION MIB [RECORD [SECRET]]
+ *
+ * RECORD: the job's, JSON; SECRET: as for image_key_secret()
  */
 #include <errno.h>
 #include <stdio.h>
@@ -63,11 +65,13 @@ int main(int argc, char **argv)
 	struct image_key *key = NULL;
 	int err;
 
-	if (argc != 6 && argc != 7) {
-		fprintf(stderr, "mkimage DIR KEYFILE JOB GENERATION MIB [RECORD]\n");
+	if (argc < 6 || argc > 8) {
+		fprintf(stderr, "mkimage DIR KEYFILE JOB GENERATION MIB [RECORD [SECRET]]\n");
 		return 2;
 	}
 	err = image_key_load(argv[2], &key, &error);
+	if (!err && argc == 8)
+		err = image_key_secret(key, argv[7], &error);
 	if (!err)
 		err = make(argv, key, &error);
 	image_key_destroy(key);

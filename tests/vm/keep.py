@@ -386,6 +386,59 @@ def encrypted(node):
 
 
 @test
+def own_key(node):
+    """a job with a key of its own: none of it on the disk; nothing happens without the key"""
+    marker = 'S3CRET-0b88c2'
+    before = job_with(node, 1)
+    node.kill()
+    node.settings.update(job_keys='on', incremental='2')
+    node.start()
+    job = node.shell(f'SECRET={marker}; export SECRET; {COUNTER.format(n=60)}')
+    key = f'{node.base}/jobs/keys/{job}'
+    name = node.ctl('keys', 'list', str(job)).stdout.decode().split()[-1]
+    node.lines(job, 3)
+    node.ctl('checkpoint', str(job))
+    node.lines(job, 6)
+    node.ctl('checkpoint', str(job))
+    shown = node.json('show', f'{job}:2')
+    equal((shown['encrypted'], shown['locked'], shown['encryption_key'], shown['job_key']),
+          (True, False, name, True), 'show')
+    check(shown['stored']['base'], 'the second one has no base')
+    os.rename(key, key + '.away')
+    check('keys take' in node.fails(1, 'is not on node', 'checkpoint', str(job)), 'what to do')
+    equal(numbers(node, job), [1, 2], 'a checkpoint without the key')
+    node.lines(job, 9)
+    os.rename(key + '.away', key)
+    node.ctl('checkpoint', '--kill', str(job))
+    equal(holding(node.images, marker) + holding(f'{node.base}/jobs', marker), [], 'found it in')
+    os.rename(key, key + '.away')
+    equal(numbers(node, job), [1, 2, 3], 'list without the key')
+    node.fails(1, 'is not on node', 'restart', str(job))
+    check(node.json('show', f'{job}:3')['locked'], 'show without the key')
+    check(node.ctl('verify', '--deep', f'{job}:3').stdout.endswith(b'whole\n'),
+          'verify without the key')
+    os.rename(key + '.away', key)
+    node.ctl('merge', f'{job}:2')
+    node.ctl('restart', str(job))
+    equal(node.wait(job), 9, 'status')
+    equal(node.output(job), daemon.counted(60), 'output')
+    equal(holding(node.images, marker), [], 'found it after the restart in')
+    # a job of before stays as it was, with the setting and without
+    node.ctl('checkpoint', str(before))
+    node.kill()
+    node.settings.update(job_keys='off')
+    node.start()
+    equal(node.ctl('verify', '--deep', f'{job}:3').stdout, b'whole\n', 'verify with job_keys off')
+    node.ctl('checkpoint', '--kill', str(before))
+    node.ctl('restart', str(before))
+    equal([node.json('show', f'{before}:{n}')['encrypted'] for n in (1, 2, 3)], [False] * 3,
+          'images of the job of before')
+    end(node, before)
+    node.ctl('rm', str(job))
+    check(not os.path.exists(key), 'the key of a job that was removed')
+
+
+@test
 def encrypted_tree(node):
     """dump and restore --standalone with a key of one's own"""
     path, image = f'{node.base}/own.key', f'{node.base}/image'
