@@ -20,9 +20,9 @@ $(B)/fuzz/fuzz_image: tests/fuzz/fuzz_image.c $(wildcard image/*.c image/*.h) \
 	$(Q)clang $(CFLAGS_COMMON) $(INCLUDES) -fsanitize=fuzzer,address,undefined \
 		-o $@ $(filter %.c,$^) -luring -lzstd -lsodium -lxxhash -ljansson
 
-$(B)/fuzz/image_seeds: tests/fuzz/image_seeds.c $(LIB)/libimage.a
+$(B)/fuzz/image_seeds: tests/fuzz/image_seeds.c | $(LIB)/libimage.a $(LIB)/libbase.a
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS_COMMON) $(INCLUDES) -o $@ $^ -luring -lzstd -lsodium
+	$(Q)$(CC) $(CFLAGS_COMMON) $(INCLUDES) -o $@ $^ $(IMAGE_LIBS)
 
 $(B)/fuzz/fuzz_pmi1: tests/fuzz/fuzz_pmi1.c shim/pmi1.c shim/pmi1_kvs.c
 	$(call say,FUZZ,$@)

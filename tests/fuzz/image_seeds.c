@@ -175,13 +175,16 @@ static void read_part(struct part *p, const char *dir, const char *name)
 	fclose(f);
 }
 
-static void real_image(const char *dir, const struct part *state, int encrypt,
+enum seed { PLAIN, ENCRYPTED, OF_JOB };
+
+static void real_image(const char *dir, const struct part *state, enum seed seed,
 		       struct part parts[5])
 {
 	static const char *const names[] = {
 		"manifest", "state", "index", "pages", "blobs",
 	};
-	struct image_options options = { .generation = 1, .encrypt = encrypt };
+	struct image_options options = { .generation = 1, .encrypt = seed == ENCRYPTED };
+	struct image_key *own;
 	struct image_writer *w;
 	struct image_key *key;
 	struct image *img;
@@ -192,6 +195,13 @@ static void real_image(const char *dir, const struct part *state, int encrypt,
 	if (image_key_from_bytes(key_bytes, &key))
 		abort();
 	image_key_secret_from_bytes(key, key_bytes, "seeds");
+	if (seed == OF_JOB) {
+		/* any bytes are a public key of the site */
+		if (image_key_own(key, key_bytes, key_bytes, &own))
+			abort();
+		image_key_destroy(key);
+		key = own;
+	}
 	if (image_writer_posix_create(path, &w, NULL) ||
 	    image_create(w, key, &options, &img, NULL))
 		abort();
@@ -216,7 +226,7 @@ int main(int argc, char **argv)
 	put_index(&parts[2]);
 	put_random(&parts[4], 4096);
 	write_seed(argv[1], "sealed-all", 1, parts);
-	real_image(argv[1], &parts[1], 0, real);
+	real_image(argv[1], &parts[1], PLAIN, real);
 	write_seed(argv[1], "plain", 0, real);
 	/* records of the manifest, to be sealed again */
 	records[0] = real[0];
@@ -225,7 +235,9 @@ int main(int argc, char **argv)
 		records[0].len);
 	records[1] = parts[1];
 	write_seed(argv[1], "sealed-manifest", 1, records);
-	real_image(argv[1], &parts[1], 1, real);
+	real_image(argv[1], &parts[1], ENCRYPTED, real);
 	write_seed(argv[1], "plain-encrypted", 0, real);
+	real_image(argv[1], &parts[1], OF_JOB, real);
+	write_seed(argv[1], "plain-of-job", 0, real);
 	return 0;
 }
