@@ -57,6 +57,19 @@ int job_key_read(const char *dir, int64_t job, uint8_t ret_bytes[IMAGE_KEY_BYTES
 		     image_key_read(path, ret_bytes, error);
 }
 
+/* Make the directory if it is missing; durable, as its keys are to be. */
+static int job_key_directory(const char *dir, struct ckpt_error *error)
+{
+	_cleanup_fd_ int parent = -1;
+	char path[PATH_MAX];
+
+	if (mkdir(dir, 0700))
+		return errno == EEXIST ? 0 : error_set(error, -errno, "%.200s: %m", dir);
+	if (snprintf(path, sizeof(path), "%s/..", dir) < (int)sizeof(path))
+		parent = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return parent < 0 || fsync(parent) ? error_set(error, -errno, "%.200s: %m", path) : 0;
+}
+
 static int job_key_write(const char *dir, int64_t job, const uint8_t bytes[IMAGE_KEY_BYTES],
 			 struct ckpt_error *error)
 {
@@ -65,9 +78,8 @@ static int job_key_write(const char *dir, int64_t job, const uint8_t bytes[IMAGE
 
 	if (err)
 		return error_set(error, err, "%s", strerror(-err));
-	if (mkdir(dir, 0700) && errno != EEXIST)
-		return error_set(error, -errno, "%.200s: %m", dir);
-	return image_key_write(path, bytes, error);
+	err = job_key_directory(dir, error);
+	return err ? err : image_key_write(path, bytes, error);
 }
 
 int job_key_make(const char *dir, int64_t job, struct ckpt_error *error)
@@ -126,6 +138,7 @@ int job_key_set_recovery(const char *dir, const char *public, struct ckpt_error 
 	_cleanup_fd_ int fd = -1;
 	char path[PATH_MAX], tmp[PATH_MAX];
 	size_t len = public ? strlen(public) : 0;
+	int err;
 
 	if (snprintf(path, sizeof(path), "%s/" JOB_KEY_RECOVERY, dir) >= (int)sizeof(path) ||
 	    snprintf(tmp, sizeof(tmp), "%s.new", path) >= (int)sizeof(tmp))
@@ -133,8 +146,9 @@ int job_key_set_recovery(const char *dir, const char *public, struct ckpt_error 
 	if (!public)
 		return unlink(path) && errno != ENOENT ? error_set(error, -errno, "%s: %m", path) :
 							 0;
-	if (mkdir(dir, 0700) && errno != EEXIST)
-		return error_set(error, -errno, "%.200s: %m", dir);
+	err = job_key_directory(dir, error);
+	if (err)
+		return err;
 	fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0 || write(fd, public, len) != (ssize_t)len || fsync(fd) || rename(tmp, path))
 		return error_set(error, -errno, "%.200s: %m", path);

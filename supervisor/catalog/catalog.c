@@ -316,7 +316,7 @@ int catalog_job_write(const struct catalog *catalog, int64_t job,
 		return err;
 	snprintf(purpose, sizeof(purpose), "job %lld", (long long)job);
 	if (catalog->secret) {
-		err = private_hide(record, job, purpose, catalog->secret, &hidden, error);
+		err = private_hide(record, job, catalog->secret, &hidden, error);
 		if (err)
 			return err;
 		record = hidden;
@@ -338,7 +338,7 @@ int catalog_job_read(const struct catalog *catalog, int64_t job,
 	snprintf(purpose, sizeof(purpose), "job %lld", (long long)job);
 	err = seal_read(dir, "job.json", purpose, catalog->key, ret_record, error);
 	if (!err)
-		private_show(*ret_record, job, purpose, catalog->secret);
+		private_show(*ret_record, job, catalog->secret);
 	return err;
 }
 

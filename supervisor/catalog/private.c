@@ -21,13 +21,18 @@
 
 static const char *const secret_fields[] = { "argv", "env", "cwd" };
 
+#define PURPOSE_SIZE	80
+
 /*
- * The key whose secret hides the fields of @job: the job's own one, if it has one here.
+ * The key whose secret hides the fields of @job: the job's own one, if it has one here; and the
+ * purpose, which then names the owner: with another owner in @record the fields stay hidden.
  * -ENODATA: there is no secret, as none is configured.
  */
-static int private_key(int64_t job, const char *source, struct image_key **ret_key,
+static int private_key(const json_t *record, int64_t job, const char *source,
+		       char ret_purpose[PURPOSE_SIZE], struct image_key **ret_key,
 		       struct ckpt_error *error)
 {
+	const json_int_t uid = json_integer_value(json_object_get(record, "uid"));
 	struct image_key *key, *own = NULL;
 	char label[24];
 	int err = image_key_secret_only(source, &key, error);
@@ -38,6 +43,10 @@ static int private_key(int64_t job, const char *source, struct image_key **ret_k
 	err = image_key_of_job(key, label, &own, error);
 	if (!err && !own && !image_key_has_secret(key))
 		err = -ENODATA;
+	snprintf(ret_purpose, PURPOSE_SIZE, "job %lld", (long long)job);
+	if (own)
+		snprintf(ret_purpose, PURPOSE_SIZE, "job %lld of uid %lld", (long long)job,
+			 (long long)uid);
 	if (err || own)
 		image_key_destroy(key);
 	if (!err)
@@ -45,12 +54,13 @@ static int private_key(int64_t job, const char *source, struct image_key **ret_k
 	return err;
 }
 
-int private_hide(const json_t *record, int64_t job, const char *purpose, const char *source,
-		 json_t **ret_record, struct ckpt_error *error)
+int private_hide(const json_t *record, int64_t job, const char *source, json_t **ret_record,
+		 struct ckpt_error *error)
 {
 	json_t *hidden = json_object(), *copy = json_copy((json_t *)record);
 	_cleanup_free_ char *text = NULL, *sealed = NULL;
 	struct image_key *key = NULL;
+	char purpose[PURPOSE_SIZE];
 	int err = 0;
 	size_t i;
 
@@ -63,7 +73,7 @@ int private_hide(const json_t *record, int64_t job, const char *purpose, const c
 	}
 	if (json_object_size(hidden)) {
 		text = json_dumps(hidden, JSON_COMPACT);
-		err = private_key(job, source, &key, error);
+		err = private_key(record, job, source, purpose, &key, error);
 		if (!err)
 			err = text ? image_key_seal(key, purpose, text, &sealed) : -ENOMEM;
 		if (!err)
@@ -87,16 +97,17 @@ int private_hide(const json_t *record, int64_t job, const char *purpose, const c
 	return err;
 }
 
-void private_show(json_t *record, int64_t job, const char *purpose, const char *source)
+void private_show(json_t *record, int64_t job, const char *source)
 {
 	const char *sealed = json_string_value(json_object_get(record, FIELD));
 	_cleanup_free_ char *text = NULL;
 	struct ckpt_error error;
 	struct image_key *key;
+	char purpose[PURPOSE_SIZE];
 	json_t *hidden;
 	int err;
 
-	if (!sealed || !source || private_key(job, source, &key, &error))
+	if (!sealed || !source || private_key(record, job, source, purpose, &key, &error))
 		return;
 	err = image_key_unseal(key, purpose, sealed, &text);
 	image_key_destroy(key);

@@ -288,7 +288,7 @@ static void random_name(char *hex)
 	sodium_bin2hex(hex, 2 * sizeof(bytes) + 1, bytes, sizeof(bytes));
 }
 
-#define NUMBERS_TRIED	100000
+#define NUMBERS_TRIED	1000
 
 /*
  * Take a number for a new job, and make the job's key.  A number whose key is here was given
@@ -312,6 +312,10 @@ static int jobs_take_number(struct jobs *jobs, json_t *record, int64_t *ret_id,
 		if (err)
 			catalog_job_remove(&common->catalog, *ret_id);
 	} while (err == -EEXIST && ++tries < NUMBERS_TRIED);
+	if (err == -EEXIST)
+		error_set(error, err, "%s has keys of earlier jobs with the %u numbers up to %lld: "
+			  "try again, or ckptctl keys remove", common->config.job_keys_dir, tries,
+			  (long long)*ret_id);
 	return err;
 }
 

@@ -131,6 +131,25 @@ ok 'from the directory, too' test ! -e "$work/n1/jobs/keys/$one"
 on 1 kill "$job" KILL
 on 1 wait "$job" >/dev/null 2>&1
 
+# a record that names another owner, sealed with the common key, which every node has
+forged_owner() {
+	local was
+	was=$(python3 -c 'import json, sys
+record = json.load(open(sys.argv[1]))["sealed"]
+record.update(uid=4711, user="mallory")
+print(json.dumps(record))' "$work/n1/images/$job/job.json")
+	cp "$work/n1/images/$job/job.json" "$work/job.json"
+	"$top/build/bin/tests/tools/mkparts" "$work/n1/images" "$work/key" "$job" 0 '{}' "$was"
+	on 1 ps --all >"$work/out" 2>&1
+	cat "$work/out"
+	cp "$work/job.json" "$work/n1/images/$job/job.json"
+	grep "^ *$job .* mallory " "$work/out" && ! grep "^ *$job .*sleep 600" "$work/out"
+}
+
+ok 'the command line is shown' says 0 'sleep 600' on 1 ps --all
+ok 'but not to an owner who was put in' forged_owner
+ok 'it is shown as before' says 0 'sleep 600' on 1 ps --all
+
 # ---- images
 
 ranks='{"nodes": ["n1", "n3"], "map": ["0", "1"], "mpi": "none", "apart": true}'
