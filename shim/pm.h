@@ -10,10 +10,12 @@
  *	rank_env()	what one rank needs to find the server; goes to init with "go"
  *	forget()	in init, once all ranks have theirs: only close descriptors
  *	...		rank_ended(), fence_done()
+ *	renew()		once the ranks were rolled back; then rank_env() again
  *	destroy()
  *
  * A restart makes a new one: ranks that were restored are told rank_env() and
  * load a new MPI library against it (PM_LATE: nothing can be inherited then).
+ * A rollback in place renews the one that there is, to the same effect.
  *
  * Fences.  After a fence all ranks may get the values that ranks put before it.
  * When all ranks of this node are in, fence() is called with their values, an opaque
@@ -69,6 +71,11 @@ struct pm_ops {
 	void (*rank_ended)(struct pm *pm, unsigned int index, int status);
 	/* -EBADMSG: @data is no block of such a server. */
 	int (*fence_done)(struct pm *pm, const void *data, size_t len);
+	/*
+	 * All ranks' processes are there and have lost their MPI library, and their connections:
+	 * forget what was, and serve them anew (PM_LATE). After an error only destroy() is left.
+	 */
+	int (*renew)(struct pm *pm);
 	void (*destroy)(struct pm *pm);		/* NULL is fine */
 };
 

@@ -293,11 +293,25 @@ static void pm_pmi1_destroy(struct pm *base)
 	free(pm);
 }
 
+/* Make the state machine, in which no rank has said anything. */
+static int begin_lines(struct pm_server *pm)
+{
+	const struct ranks *ranks = pm->config.ranks;
+	struct pmi1_config pmi1 = {
+		.size = ranks->size, .nr = ranks->nr, .rank = ranks->rank,
+		.app_of = ranks->app_of,
+		.alone = ranks->nr_nodes == 1, .kvsname = pm->kvsname,
+		.mapping = make_mapping(ranks, pm->mapping, sizeof(pm->mapping)),
+		.ops = &pmi1_ops, .arg = pm,
+	};
+
+	return pmi1_create(&pmi1, &pm->pmi1);
+}
+
 static int pm_pmi1_create(const struct pm_config *config, struct pm **ret_pm)
 {
 	unsigned int i, nr = config->ranks->nr;
 	struct pm_server *pm = calloc(1, sizeof(*pm) + nr * sizeof(pm->conn[0]));
-	struct pmi1_config pmi1;
 	int err;
 
 	if (!pm)
@@ -310,14 +324,7 @@ static int pm_pmi1_create(const struct pm_config *config, struct pm **ret_pm)
 		pm->conn[i].fd = pm->conn[i].theirs = -1;
 	}
 	snprintf(pm->kvsname, sizeof(pm->kvsname), "kvs_%lld", config->job);
-	pmi1 = (struct pmi1_config) {
-		.size = config->ranks->size, .nr = nr, .rank = config->ranks->rank,
-		.app_of = config->ranks->app_of,
-		.alone = config->ranks->nr_nodes == 1, .kvsname = pm->kvsname,
-		.mapping = make_mapping(config->ranks, pm->mapping, sizeof(pm->mapping)),
-		.ops = &pmi1_ops, .arg = pm,
-	};
-	err = pmi1_create(&pmi1, &pm->pmi1);
+	err = begin_lines(pm);
 	if (!err && !(config->flags & PM_LATE))
 		err = open_pairs(pm);
 	if (err)
@@ -415,6 +422,21 @@ static int pm_pmi1_fence_done(struct pm *base, const void *data, size_t len)
 	return pmi1_fence_done(pm_pmi1_server(base)->pmi1, data, len);
 }
 
+static int pm_pmi1_renew(struct pm *base)
+{
+	struct pm_server *pm = pm_pmi1_server(base);
+	unsigned int i;
+
+	for (i = 0; i < pm->config.ranks->nr; i++)
+		pm_pmi1_drop(&pm->conn[i]);
+	pm_port_close(pm->port);
+	pm->port = NULL;
+	pmi1_destroy(pm->pmi1);
+	pm->pmi1 = NULL;
+	pm->config.flags |= PM_LATE;
+	return begin_lines(pm) ?: pm_pmi1_serve(base);
+}
+
 const struct pm_ops pm_pmi1 = {
 	.name = "PMI-1",
 	.create = pm_pmi1_create,
@@ -424,5 +446,6 @@ const struct pm_ops pm_pmi1 = {
 	.forget = pm_pmi1_forget,
 	.rank_ended = pm_pmi1_rank_ended,
 	.fence_done = pm_pmi1_fence_done,
+	.renew = pm_pmi1_renew,
 	.destroy = pm_pmi1_destroy,
 };

@@ -55,6 +55,7 @@ struct fence {
 struct pmix_pm {
 	struct pm_base base;
 	struct pm_config config;
+	unsigned int run;	/* 1, and one more with each renew() */
 	pmix_nspace_t nspace;
 	char dir[64];
 	bool up;		/* libpmix is initialised */
@@ -300,6 +301,14 @@ static void pm_pmix_destroy(struct pm *base)
 	free(pm);
 }
 
+/* Open MPI takes the number apart: family << 16 | job, and job must not be 0. */
+static void name_next(struct pmix_pm *pm)
+{
+	pm->run = pm->run % 0xffff + 1;
+	snprintf(pm->nspace, sizeof(pm->nspace), "%llu",
+		 ((unsigned long long)pm->config.job & 0x7fff) << 16 | pm->run);
+}
+
 static int pm_pmix_create(const struct pm_config *config, struct pm **ret_pm)
 {
 	struct pmix_pm *pm = calloc(1, sizeof(*pm) +
@@ -311,9 +320,7 @@ static int pm_pmix_create(const struct pm_config *config, struct pm **ret_pm)
 	pm->config = *config;
 	pm->wake = -1;
 	pthread_mutex_init(&pm->lock, NULL);
-	/* Open MPI takes the number apart: family << 16 | job, and job must not be 0. */
-	snprintf(pm->nspace, sizeof(pm->nspace), "%llu",
-		 ((unsigned long long)config->job & 0x7fff) << 16 | 1);
+	name_next(pm);
 	*ret_pm = (struct pm *)pm;
 	return 0;
 }
@@ -452,6 +459,31 @@ static void pm_pmix_forget(struct pm *base)
 	/* pm_pmix_serve() runs after the fork, so init holds nothing of the server. */
 }
 
+/* libpmix cannot be initialised twice in a process: the same server has ranks of another name. */
+static int pm_pmix_renew(struct pm *base)
+{
+	struct pmix_pm *pm = pm_pmix_server(base);
+	unsigned int i;
+	pmix_proc_t proc;
+	int err;
+
+	for (i = 0; i < pm->config.ranks->nr; i++) {
+		PMIX_LOAD_PROCID(&proc, pm->nspace, pm->config.ranks->rank[i]);
+		PMIx_server_deregister_client(&proc, NULL, NULL);
+	}
+	PMIx_server_deregister_nspace(pm->nspace, NULL, NULL);
+	pthread_mutex_lock(&pm->lock);
+	free(pm->fence.data);
+	pm->fence = (struct fence) { 0 };
+	pm->news = (struct news) { 0 };
+	memset(pm->member, 0, pm->config.ranks->nr * sizeof(pm->member[0]));
+	pthread_mutex_unlock(&pm->lock);
+	pm->config.flags |= PM_LATE;
+	name_next(pm);
+	err = pmix_job_register(pm->nspace, pm->config.ranks);
+	return err ? err : register_ranks(pm);
+}
+
 __attribute__((visibility("default")))
 const struct pm_ops pm_pmix = {
 	.name = "PMIx",
@@ -462,5 +494,6 @@ const struct pm_ops pm_pmix = {
 	.forget = pm_pmix_forget,
 	.rank_ended = pm_pmix_rank_ended,
 	.fence_done = pm_pmix_fence_done,
+	.renew = pm_pmix_renew,
 	.destroy = pm_pmix_destroy,
 };

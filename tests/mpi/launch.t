@@ -174,6 +174,16 @@ late() {
 		"$work/$kind/collectives")
 }
 
+# as after a rollback: the server loses its ranks without a word, and others come to it
+renewed() {
+	local kind=$1 which=mpich
+	[ "$kind" = mpich ] || which=$top/build/lib/libckpt-pmix.so
+	"${cc[$kind]}" -O2 -o "$work/$kind/poisson" "$top/examples/poisson.c" -lm || return
+	(cd "$work" && PM_LATE_LOST=3 timeout -k 2 90 "$bin/pm_late" "$which" "$RANKS" \
+		"$work/$kind/poisson" 32 60 80 >"$work/out") || return
+	grep -q '^norm of the solution' "$work/out" && [ "$(grep -c '^1 ' "$work/out")" = 2 ]
+}
+
 # oversubscribed RANKS EXPECTED [VARIABLE]: what ranks have that were told so on the node before;
 # of the user's own if a variable is given
 oversubscribed() {
@@ -219,6 +229,7 @@ for kind in $KINDS; do
 	ok "$kind: in the namespaces of the host" works "$kind" collectives --host-ns
 	ok "$kind: MPI_Abort" aborts "$kind"
 	ok "$kind: ranks that inherit nothing" late "$kind"
+	ok "$kind: a server that is renewed" renewed "$kind"
 	if [ "$kind" = ompi ]; then
 		ok "$kind: a processor for each rank after a restart" oversubscribed 1 none
 		ok "$kind: more ranks than processors after a restart" oversubscribed \

@@ -6,10 +6,13 @@
  *	pm_late LIBRARY N PROGRAM [ARGUMENT...]		libckpt-pmix.so, for Open MPI
  *
  * The ranks get by their environment what restored ones will be told.  In PM_LATE_USERS is
- * a variable that stands for all that the job was started with.  Exit status: 0 if all ranks
- * ended with 0 and nobody complained.
+ * a variable that stands for all that the job was started with.  With PM_LATE_LOST the ranks are
+ * killed after so many seconds without a word to the server, as a rollback takes their
+ * connections away; then the server is renewed, and has other ranks.  Exit status: 0 if all ranks
+ * of the last server ended with 0 and nobody complained.
  */
 #include <dlfcn.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,8 +29,10 @@ struct serve {
 	struct child {
 		struct serve *serve;
 		unsigned int index;
+		pid_t pid;
 	} child[RANKS_NODE_MAX];
 	unsigned int left;
+	bool lost;		/* these ranks are killed */
 	int status;
 };
 
@@ -52,9 +57,10 @@ static void on_end(int status, void *arg)
 	struct child *child = arg;
 	struct serve *serve = child->serve;
 
-	if (status)
+	if (!serve->lost && status)
 		serve->status = 1;
-	serve->ops->rank_ended(serve->pm, child->index, status);
+	if (!serve->lost)
+		serve->ops->rank_ended(serve->pm, child->index, status);
 	if (!--serve->left)
 		reactor_stop(serve->reactor);
 }
@@ -76,7 +82,7 @@ static int start(struct serve *serve, unsigned int index, char **argv)
 		_exit(127);
 	}
 	json_decref(env);
-	serve->child[index] = (struct child) { serve, index };
+	serve->child[index] = (struct child) { serve, index, pid };
 	return pid < 0 ? -1 : reactor_child(serve->reactor, pid, on_end,
 					    &serve->child[index], &source);
 }
@@ -107,7 +113,8 @@ static int run(struct serve *serve, char **argv)
 	};
 	unsigned int i;
 
-	if (serve->ops->create(&config, &serve->pm) || serve->ops->serve(serve->pm))
+	if (serve->pm ? serve->ops->renew(serve->pm) :
+	    serve->ops->create(&config, &serve->pm) || serve->ops->serve(serve->pm))
 		return 1;
 	serve->left = serve->ranks.nr;
 	for (i = 0; i < serve->ranks.nr; i++) {
@@ -115,6 +122,30 @@ static int run(struct serve *serve, char **argv)
 			return 1;
 	}
 	return reactor_run(serve->reactor) ? 1 : serve->status;
+}
+
+static void on_lost(void *arg)
+{
+	const struct serve *serve = arg;
+	unsigned int i;
+
+	for (i = 0; i < serve->ranks.nr; i++)
+		kill(serve->child[i].pid, SIGKILL);
+}
+
+static int run_all(struct serve *serve, char **argv)
+{
+	const char *seconds = getenv("PM_LATE_LOST");
+	struct reactor_source *timer;
+
+	if (seconds) {
+		serve->lost = true;
+		if (reactor_timer(serve->reactor, 1000 * atoi(seconds), on_lost, serve, &timer) ||
+		    run(serve, argv))
+			return 1;
+		serve->lost = false;
+	}
+	return run(serve, argv);
 }
 
 int main(int argc, char **argv)
@@ -129,7 +160,7 @@ int main(int argc, char **argv)
 	json = json_pack("{s:o}", "map", ranks_map_even((unsigned int)atoi(argv[2]), 1));
 	if (serve->ops && !ranks_parse(json, &serve->ranks, NULL) &&
 	    !reactor_create(&serve->reactor))
-		status = run(serve, argv + 3);
+		status = run_all(serve, argv + 3);
 	if (serve->ops)
 		serve->ops->destroy(serve->pm);
 	reactor_destroy(serve->reactor);

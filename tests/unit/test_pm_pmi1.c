@@ -290,6 +290,42 @@ static void test_port(void **state)
 	world_close(&w);
 }
 
+/* After a rollback ranks come by a port, also those that had inherited a descriptor. */
+static void test_renew(void **state)
+{
+	unsigned int port, before = 0, token, i;
+	json_t *env = NULL;
+	char text[128];
+	struct world w;
+	int fd;
+
+	world_open(&w, 0);
+	/* the second one may come at any time, and is as a first one */
+	for (i = 0; i < 2; i++) {
+		json_decref(env);
+		env = json_array();
+		assert_int_equal(pm_pmi1.renew(w.pm), 0);
+		assert_int_equal(pm_pmi1.rank_env(w.pm, 1, env), 0);
+		assert_int_equal(sscanf(json_string_value(json_array_get(env, 0)),
+					"PMI_PORT=127.0.0.1:%u", &port), 1);
+		assert_int_equal(sscanf(json_string_value(json_array_get(env, 1)),
+					"PMI_ID=%u", &token), 1);
+		assert_true(token != before);
+		before = token;
+	}
+	assert_string_equal(json_string_value(json_array_get(env, 2)), "PMI_FD");
+	assert_true(is_closed(w.fd[0]));
+	assert_true(is_closed(w.fd[1]));
+	snprintf(text, sizeof(text), "cmd=initack pmiid=%u\n", token);
+	fd = call(port, text);
+	run(&w);
+	heard(fd, "cmd=initack\ncmd=set size=2\ncmd=set rank=1\ncmd=set debug=0\n");
+	assert_int_equal(w.code, -1);
+	close(fd);
+	json_decref(env);
+	world_close(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -299,6 +335,7 @@ int main(void)
 		cmocka_unit_test(test_no_end_of_line),
 		cmocka_unit_test(test_never_reads),
 		cmocka_unit_test(test_port),
+		cmocka_unit_test(test_renew),
 	};
 
 	return cmocka_run_group_tests_name("pm_pmi1", tests, NULL, NULL);
