@@ -116,6 +116,8 @@ u32 ckpt_file_tty_flags(struct file *file, u32 kind);	/* CKPT_FILE_TTY_* */
 /* The end of a pseudoterminal that @file is open on; NULL: none, or it is /dev/tty. */
 struct tty_struct *ckpt_file_pty(struct file *file);
 void ckpt_file_check(struct ckpt_collect *c, struct ckpt_object *obj, u32 kind);
+/* Does a rollback take the file away, without a look at it? */
+bool ckpt_file_is_taken_away(const struct ckpt_collect *c, struct file *file);
 
 /*
  * files_event.c: true if nobody but descriptors of the tree has the open file; otherwise the file

@@ -95,7 +95,8 @@ static int ckpt_fds_walk(struct ckpt_collect *c, struct ckpt_object *table, ckpt
 		for (i = 0; i < batch->nr; i++) {
 			int fd = batch->fds[i].fd;
 
-			if (!err && !ckpt_excludes_one(ex, CKPT_EXCLUDE_FD, pid, fd))
+			if (!err && !ckpt_excludes_one(ex, CKPT_EXCLUDE_FD, pid, fd) &&
+			    !ckpt_file_is_taken_away(c, batch->fds[i].file))
 				err = fn(c, table, fd, batch->fds[i].file,
 					 batch->fds[i].cloexec, arg);
 			fput(batch->fds[i].file);

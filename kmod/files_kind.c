@@ -207,6 +207,21 @@ u32 ckpt_file_kind(struct file *file, u64 *ret_object)
 	}
 }
 
+/*
+ * True for a file with state of its own in a tree that is rolled back: nothing of the file stays.
+ * Pipes are looked at, as they lead to the caller.
+ */
+bool ckpt_file_is_taken_away(const struct ckpt_collect *c, struct file *file)
+{
+	const struct ckpt_collect_kind *kind;
+	u64 object;
+
+	if (!(c->tree->flags & CKPT_TARGET_ROLLBACK))
+		return false;
+	kind = ckpt_collect_kind_of(ckpt_file_kind(file, &object));
+	return kind && kind != &ckpt_kind_pipe;
+}
+
 /* --------------------------------------------------------- what is refused */
 
 static const struct {

@@ -37,11 +37,40 @@ static bool ckpt_refuse_is_soft(enum ckpt_reason reason)
 	}
 }
 
+/* True for a finding about what a rollback takes away in any case. */
+static bool ckpt_refuse_is_taken_away(const struct ckpt_capture *cap, enum ckpt_reason reason)
+{
+	if (!(cap->tree.flags & CKPT_TARGET_ROLLBACK))
+		return false;
+	switch (reason) {
+	case CKPT_R_POSIX_TIMER:
+	case CKPT_R_AIO:
+	case CKPT_R_DEVICE_MAP:
+	case CKPT_R_FD_SOCKET:
+	case CKPT_R_FD_EPOLL:
+	case CKPT_R_FD_EVENTFD:
+	case CKPT_R_FD_TIMERFD:
+	case CKPT_R_FD_SIGNALFD:
+	case CKPT_R_FD_INOTIFY:
+	case CKPT_R_FD_DEVICE:
+	case CKPT_R_FD_KIND:
+	case CKPT_R_FD_OWNER:
+	case CKPT_R_PIPE_PACKET:
+	case CKPT_R_RESTART_KIND:
+	case CKPT_R_INSIDE:
+		return true;
+	default:
+		return false;
+	}
+}
+
 static struct ckpt_rec_refusal *ckpt_refuse_add(struct ckpt_capture *cap,
 						enum ckpt_reason reason)
 {
 	struct ckpt_rec_refusal *rec;
 
+	if (ckpt_refuse_is_taken_away(cap, reason))
+		return NULL;
 	cap->nr_refusals++;
 	if (!ckpt_refuse_is_soft(reason))
 		cap->hard = true;

@@ -245,6 +245,18 @@ static void ckpt_rollback_turn(struct ckpt_rollback_item *item)
 		old_free(old);
 }
 
+/*
+ * True if threads are left out, which run, or files. Memory that is left out goes with all else,
+ * as the caller has said that he knows.
+ */
+static bool ckpt_rollback_misses(const struct ckpt_tree *tree)
+{
+	const struct ckpt_excludes *ex = &tree->excludes;
+
+	return ex->nr && (!(tree->flags & CKPT_TARGET_ROLLBACK) ||
+			  ex->list[ex->nr - 1].kind != CKPT_EXCLUDE_RANGE);
+}
+
 static int ckpt_rollback_check(struct ckpt_ctx *ctx)
 {
 	int err;
@@ -255,8 +267,7 @@ static int ckpt_rollback_check(struct ckpt_ctx *ctx)
 	err = ckpt_capture_expect(ctx, CKPT_PHASE_COLLECTED, CKPT_PHASE_COLLECTED);
 	if (err)
 		return err;
-	/* excluded threads run, and nothing of excluded memory and files would come back */
-	return ctx->capture->tree.excludes.nr ? -EOPNOTSUPP : 0;
+	return ckpt_rollback_misses(&ctx->capture->tree) ? -EOPNOTSUPP : 0;
 }
 
 int ckpt_restore_rollback(struct ckpt_ctx *ctx, struct ckpt_rollback *arg)

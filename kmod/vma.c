@@ -218,6 +218,23 @@ static void ckpt_vma_note_sysv(struct ckpt_collect *c, struct vm_area_struct *vm
 		c->error = -ENOMEM;
 }
 
+/* True for a mapping of a tree that is rolled back which no image of the tree has like that. */
+static bool ckpt_vma_is_taken_away(const struct ckpt_collect *c, struct vm_area_struct *vma)
+{
+	if (!(c->tree->flags & CKPT_TARGET_ROLLBACK))
+		return false;
+	switch (ckpt_vma_kind(vma)) {
+	case CKPT_VMA_ANON:
+	case CKPT_VMA_FILE_PRIVATE:
+	case CKPT_VMA_FILE_SHARED:
+	case CKPT_VMA_VDSO:
+	case CKPT_VMA_VVAR:
+		return false;
+	default:
+		return true;
+	}
+}
+
 /* True for a mapping left out, whose kind and file do not matter; refuse one partly in a range. */
 static bool ckpt_vma_is_left_out(struct ckpt_collect *c, struct ckpt_object *obj,
 				 struct vm_area_struct *vma)
@@ -232,7 +249,7 @@ static bool ckpt_vma_is_left_out(struct ckpt_collect *c, struct ckpt_object *obj
 				"lies partly in a range that is left out");
 		return true;
 	default:
-		return false;
+		return ckpt_vma_is_taken_away(c, vma);
 	}
 }
 

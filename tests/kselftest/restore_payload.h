@@ -48,5 +48,6 @@ void payload_after(void);				/* where a system call returns to */
 void payload_returned(struct shared *sh, long ret);	/* report what it returned */
 void payload_handler(int signo, siginfo_t *info, void *context);
 void payload_restorer(void);
+void payload_leave(void);				/* end the thread */
 
 #endif /* RESTORE_PAYLOAD_H */

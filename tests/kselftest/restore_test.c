@@ -488,6 +488,7 @@ int main(int argc, char **argv)
 		{ "l0_huge", test_l0_huge }, { "l0_given_up", test_l0_given_up },
 		{ "rollback_lost", test_rollback_lost }, { "rollback_keep", test_rollback_keep },
 		{ "rollback_dumped", test_rollback_dumped },
+		{ "rollback_library", test_rollback_library },
 		{ "fuzz", test_fuzz },
 	};
 	unsigned int i;

@@ -51,6 +51,7 @@ void test_rollback(void);
 void test_rollback_lost(void);
 void test_rollback_keep(void);
 void test_rollback_dumped(void);
+void test_rollback_library(void);
 
 /* restore_test_l0.c */
 void test_l0_refused(void);

@@ -13,9 +13,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -38,8 +40,14 @@ static void in_the_way(int signo)
 	_exit(99);	/* a timer or a signal of before the rollback has come through */
 }
 
+enum old {
+	OLD_RUNS,
+	OLD_STOPS,
+	OLD_HAS_LIBRARY,	/* it has descriptors that no capture can save */
+};
+
 /* In the child: everything that a rollback must take away. Memory shared with us is refused. */
-static void become_old(struct rig *rig, volatile int *ready, bool stops)
+static void become_old(struct rig *rig, volatile int *ready, enum old old)
 {
 	struct sigevent event = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR1 };
 	struct itimerspec spec = { .it_value.tv_sec = 2, .it_interval.tv_sec = 2 };
@@ -57,13 +65,15 @@ static void become_old(struct rig *rig, volatile int *ready, bool stops)
 	if (fd < 0 || flock(fd, LOCK_EX) || timer_create(CLOCK_MONOTONIC, &event, &timer) ||
 	    timer_settime(timer, 0, &spec, NULL) ||
 	    setitimer(ITIMER_REAL, &real, NULL) || sigprocmask(SIG_SETMASK, &mask, NULL) ||
+	    (old == OLD_HAS_LIBRARY &&
+	     (socket(AF_NETLINK, SOCK_RAW, 0) < 0 || epoll_create1(0) < 0)) ||
 	    raise(SIGHUP) || pthread_create(&second, NULL, second_main, NULL))
 		_exit(1);
 	*ready = 1;
 	munmap(rig->shared, 0x10000);
 	munmap(rig->helpers, MAX_HELPERS * sizeof(struct helper));
 	close(rig->shared_fd);
-	if (stops)
+	if (old == OLD_STOPS)
 		raise(SIGSTOP);
 	sigfillset(&mask);
 	for (;;)
@@ -71,7 +81,7 @@ static void become_old(struct rig *rig, volatile int *ready, bool stops)
 }
 
 /* A context in which the old process is frozen, and its records are collected. */
-static void capture_old(struct rig *rig, bool stops)
+static void capture_old(struct rig *rig, enum old old)
 {
 	unsigned int factor = slow() < 12 ? slow() : 12;	/* 60 s are the most */
 	struct ckpt_freeze freeze = { .timeout_ms = 5000 * factor, .max_pause_ms = 60000 };
@@ -86,15 +96,24 @@ static void capture_old(struct rig *rig, bool stops)
 	ready = (volatile int *)&rig->helpers[0].nr_threads;
 	pid = fork();
 	if (!pid)
-		become_old(rig, ready, stops);
+		become_old(rig, ready, old);
 	rig->helpers[0].pid = pid;
 	rig->helpers[0].parent = -1;
 	rig->nr_helpers = 1;
 	rig->nr_threads = 2;
 	tap_ok(wait_until(ready, 1), "the process is ready");
 	usleep(50000);
-	rig->ctx = open(CKPT_DEVICE, O_RDWR | O_CLOEXEC);
 	target.roots = (unsigned long)&pid;
+	if (old == OLD_HAS_LIBRARY) {
+		rig->ctx = open(CKPT_DEVICE, O_RDWR | O_CLOEXEC);
+		tap_is(rig_command(rig, CKPT_IOC_TARGET, &target), 0, "TARGET to be saved");
+		tap_is(rig_command(rig, CKPT_IOC_FREEZE, &freeze), 0, "FREEZE");
+		tap_is(rig_command(rig, CKPT_IOC_SNAPSHOT, &snapshot), -EOPNOTSUPP,
+		       "it cannot be saved");
+		close(rig->ctx);
+		target.flags = CKPT_TARGET_ROLLBACK;
+	}
+	rig->ctx = open(CKPT_DEVICE, O_RDWR | O_CLOEXEC);
 	tap_is(rig_command(rig, CKPT_IOC_TARGET, &target), 0, "TARGET");
 	tap_is(rig_command(rig, CKPT_IOC_ROLLBACK, &early), -EBADFD, "ROLLBACK of what runs");
 	tap_is(rig_command(rig, CKPT_IOC_FREEZE, &freeze), 0, "FREEZE");
@@ -145,16 +164,22 @@ static void roll_back(struct rig *rig)
 	tap_is(rig_command(rig, CKPT_IOC_THAW, &thaw), -EBADFD, "THAW afterwards");
 }
 
-static void fill(struct rig *rig, pid_t pid)
+static void rig_main(struct rig *rig, pid_t pid)
 {
 	struct recs recs = {};
-	pid_t second = second_of(pid);
 
-	rig_basic_mm(rig, pid, NULL, NULL);
 	recs_proc(&recs);
 	recs_thread(&recs, payload_hold, SHARED_BASE, 0, 0);
 	tap_is(rig_state(rig, pid, &recs, NULL), 0, "PROC, THREAD");
 	recs_done(&recs);
+}
+
+static void fill(struct rig *rig, pid_t pid)
+{
+	pid_t second = second_of(pid);
+
+	rig_basic_mm(rig, pid, NULL, NULL);
+	rig_main(rig, pid);
 	tap_is(rig_commit(rig), -ENODATA, "a commit without the other thread");
 	rig_thread(rig, second, payload_hold, 0, 0);
 }
@@ -166,7 +191,7 @@ void test_rollback(void)
 	pid_t pid;
 
 	tap_note("rollback");
-	capture_old(&rig, false);
+	capture_old(&rig, OLD_RUNS);
 	pid = rig.helpers[0].pid;
 	roll_back(&rig);
 	fill(&rig, pid);
@@ -196,7 +221,7 @@ void test_rollback_keep(void)
 	pid_t pid;
 
 	tap_note("rollback that keeps memory");
-	capture_old(&rig, false);
+	capture_old(&rig, OLD_RUNS);
 	pid = rig.helpers[0].pid;
 	proc_line(pid, "status", "VmSize:", before, sizeof(before));
 	tap_is(rig_command(&rig, CKPT_IOC_ROLLBACK, &rollback), 0, "ROLLBACK");
@@ -213,6 +238,36 @@ void test_rollback_keep(void)
 	unlink(LOCKED);
 }
 
+/* What a process has that cannot be saved goes, and a thread ends that is to end. */
+void test_rollback_library(void)
+{
+	struct rig rig;
+	char path[64];
+	pid_t pid, second;
+
+	tap_note("rollback of what cannot be saved");
+	capture_old(&rig, OLD_HAS_LIBRARY);
+	pid = rig.helpers[0].pid;
+	second = second_of(pid);
+	roll_back(&rig);
+	rig_basic_mm(&rig, pid, NULL, NULL);
+	rig_main(&rig, pid);
+	rig_thread(&rig, second, payload_leave, 0, 0);
+	rig.shared->exit_code = 44;
+	tap_is(rig_commit(&rig), 0, "commit");
+	tap_ok(wait_until(&rig.shared->ready, 1), "the program runs");
+	snprintf(path, sizeof(path), "/proc/%d/task/%d", pid, second);
+	for (int i = 0; i < 100 && !access(path, F_OK); i++)
+		usleep(20000);
+	tap_ok(access(path, F_OK), "the thread has ended");
+	snprintf(path, sizeof(path), "/proc/%d/fd/0", pid);
+	tap_ok(access(path, F_OK), "no descriptor is left");
+	rig.shared->go = 1;
+	tap_is(wait_exit(pid), 44 << 8, "the process ends as the program says");
+	rig_close(&rig);
+	unlink(LOCKED);
+}
+
 void test_rollback_lost(void)
 {
 	struct ckpt_rollback rollback = {};
@@ -221,14 +276,14 @@ void test_rollback_lost(void)
 	pid_t pid;
 
 	tap_note("rollback that is given up, or refused");
-	capture_old(&rig, false);
+	capture_old(&rig, OLD_RUNS);
 	pid = rig.helpers[0].pid;
 	roll_back(&rig);
 	close(rig.ctx);
 	rig.ctx = -1;
 	tap_is(wait_exit(pid), SIGKILL, "release before a commit ends the process");
 	rig_close(&rig);
-	capture_old(&rig, true);
+	capture_old(&rig, OLD_STOPS);
 	pid = rig.helpers[0].pid;
 	tap_is(rig_command(&rig, CKPT_IOC_ROLLBACK, &rollback), -EBUSY, "ROLLBACK of one stopped");
 	tap_is(rollback.nr_threads, 0, "nothing was touched");
@@ -291,7 +346,7 @@ void test_rollback_dumped(void)
 	pid_t pid;
 
 	tap_note("rollback of what a second dump waits for");
-	capture_old(&rig, false);
+	capture_old(&rig, OLD_RUNS);
 	pid = rig.helpers[0].pid;
 	second_dump_begin(&dump, pid);
 	tap_is(rig_command(&rig, CKPT_IOC_ROLLBACK, &rollback), 0, "ROLLBACK");

@@ -12,6 +12,7 @@ program=build/bin/tests/kselftest/restore_test
 parts='one phases threads regs restarts files locks layout many mempolicy exec_key aio large
 	hugetlb pages thp share share_thp beside killed robust signals timers fatal alarm
 	stopped groups tty rseq rollback rollback_lost rollback_keep rollback_dumped
+	rollback_library
 	mq_notify l0_refused l0_rollback l0_huge l0_given_up fuzz'
 # shellcheck disable=SC2086
 for part in $(share $parts); do

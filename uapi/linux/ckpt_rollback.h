@@ -17,8 +17,8 @@
  *	what lies between the VMA records; the caller has seen that all of these mappings are there.
  *	The caller writes and drops the pages that are not to stay
  *
- * -EPERM as with CKPT_IOC_TARGET; -EBUSY: a thread cannot park; -EOPNOTSUPP: there are exclusions;
- * -ENOENT: no such mm_id.
+ * -EPERM as with CKPT_IOC_TARGET; -EBUSY: a thread cannot park; -EOPNOTSUPP: there are exclusions,
+ * other than of memory with CKPT_TARGET_ROLLBACK; -ENOENT: no such mm_id.
  */
 struct ckpt_rollback {
 	__u32 size;

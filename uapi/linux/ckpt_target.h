@@ -20,12 +20,14 @@
 #define CKPT_TARGET_URING	(1U << 8)	/* the caller saves URING records */
 #define CKPT_TARGET_FLEASE	(1U << 9)	/* the caller saves leases on files (F_RDLCK) */
 #define CKPT_TARGET_FILTER	(1U << 10)	/* the caller saves filters of sockets */
+#define CKPT_TARGET_ROLLBACK	(1U << 11)	/* the tree is not saved, but rolled back */
 #define CKPT_FEAT_AIO		(1ULL << 21)	/* CKPT_TARGET_AIO, CKPT_VMA_AIO */
 #define CKPT_FEAT_SENT		(1ULL << 22)	/* CKPT_TARGET_SENT */
 #define CKPT_FEAT_MQUEUE	(1ULL << 25)	/* CKPT_TARGET_MQUEUE: ckpt_mqueue.h */
 #define CKPT_FEAT_URING		(1ULL << 26)	/* CKPT_TARGET_URING, CKPT_VMA_URING */
 #define CKPT_FEAT_FLEASE	(1ULL << 27)	/* CKPT_TARGET_FLEASE, CKPT_LOCK_LEASE */
 #define CKPT_FEAT_FILTER	(1ULL << 28)	/* CKPT_TARGET_FILTER */
+#define CKPT_FEAT_TARGET_ROLLBACK (1ULL << 29)	/* CKPT_TARGET_ROLLBACK */
 #define CKPT_EXCLUDE_MAX	(1U << 18)	/* enough for a node with a thousand MPI ranks */
 
 enum ckpt_exclude_kind {
@@ -97,6 +99,11 @@ struct ckpt_exclude {
  * With CKPT_TARGET_FILTER (CKPT_FEAT_FILTER) a socket may have a classic filter, SO_ATTACH_FILTER,
  * which the caller reads with getsockopt(2).  Without it, and on a socket that listens or waits to
  * be accepted, a filter is refused.
+ *
+ * With CKPT_TARGET_ROLLBACK (CKPT_FEAT_TARGET_ROLLBACK) descriptors, mappings and waits that cannot
+ * be saved are no refusals, as CKPT_IOC_ROLLBACK takes them away.  Open files with state of their
+ * own are not recorded, but for pipes, and mappings are where they are of memory, files, or the
+ * vDSO.  Memory that is left out goes, too: it is left out for the objects that it maps.
  *
  * Makes the context a capture.  Refuses kernel threads, init, the caller and
  * its ancestors.  -EPERM to a caller that could not open the device (any more).
