@@ -123,6 +123,8 @@ static int name_target(struct capture *cap, const struct capture_options *o,
 		target.flags |= CKPT_TARGET_URING;
 	if (cap->dev->info.features & CKPT_FEAT_PKEYS)
 		target.flags |= CKPT_TARGET_PKEYS;
+	if (o->rolls_back && cap->dev->info.features & CKPT_FEAT_TARGET_ROLLBACK)
+		target.flags |= CKPT_TARGET_ROLLBACK;
 	if (cap->links)
 		target.flags |= CKPT_TARGET_SENT;
 	ret = kdev_target(cap->dev, &target);

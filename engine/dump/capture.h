@@ -28,6 +28,7 @@ struct capture_options {
 	unsigned int nr_excludes;
 	bool in_place;			/* no snapshot: memory is read while frozen */
 	bool no_sysv;			/* refused: System V objects, message queues, io_uring */
+	bool rolls_back;		/* it is not saved: CKPT_TARGET_ROLLBACK */
 	bool dry_run;
 	bool track;			/* track writes from now on, if the module can */
 	unsigned int freeze_timeout_ms;	/* for all attempts together */

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "engine/files/reopen_find.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
@@ -21,6 +22,7 @@
 #include <unistd.h>
 
 #define SHM_DIR		"/dev/shm"
+#define SHM_DEPTH_MAX	64
 
 /* ---------------------------------------------------------------- /dev/shm */
 
@@ -238,6 +240,39 @@ int reopen_shm_dir(struct reopen *r)
 				    "cannot hold both" : "");
 	}
 	return ret;
+}
+
+/* Remove the entries of the directory, which is taken over; @depth: of the directory itself. */
+static int shm_clear(int fd, unsigned int depth)
+{
+	DIR *dir = fd < 0 || depth > SHM_DEPTH_MAX ? NULL : fdopendir(fd);
+	const struct dirent *entry;
+	int ret = dir ? 0 : fd < 0 ? fd : -ELOOP;
+
+	if (!dir && fd >= 0)
+		close(fd);
+	while (!ret && (entry = readdir(dir))) {
+		if (!is_name(entry->d_name) || !unlinkat(dirfd(dir), entry->d_name, 0))
+			continue;
+		if (errno == EISDIR)
+			ret = shm_clear(open_beneath(dirfd(dir), entry->d_name,
+						     O_RDONLY | O_DIRECTORY, 0), depth + 1);
+		else
+			ret = -errno;
+		if (!ret && unlinkat(dirfd(dir), entry->d_name, AT_REMOVEDIR))
+			ret = -errno;
+	}
+	if (dir)
+		closedir(dir);
+	return ret;
+}
+
+int reopen_shm_clear(struct reopen *r)
+{
+	const char *path = r->options->shm_dir ? r->options->shm_dir : SHM_DIR;
+	int ret = shm_clear(reopen_open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0), 0);
+
+	return ret ? error_fail(r->error, ret, "cannot empty %s: %s", path, strerror(-ret)) : 0;
 }
 
 /* ---------------------------------------------------------------- files */

@@ -138,4 +138,7 @@ void reopen_since_wait(const struct reopen *r);
 /* reopen_since.c: all nodes have put files back: are those that others see to what they were? */
 int reopen_given_check(struct reopen *r);
 
+/* reopen_carried.c: empty the tree's /dev/shm, before a rollback opens its files. */
+int reopen_shm_clear(struct reopen *r);
+
 #endif /* STILLPOINT_REOPEN_FIND_H */

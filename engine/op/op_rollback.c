@@ -31,11 +31,13 @@ static json_t *op_rollback_parse(json_t *json, struct rollback_args *args)
 	struct restore_options *o = &args->restore;
 	const char *files = NULL, *pidns = NULL;
 	int accept = 0, init = 0, reread = 0;
+	json_int_t library[2] = { 0 };
 	json_error_t why;
 
-	if (json_unpack_ex(json, &why, 0, "{s:s, s:i, s?b, s?b, s?s, s?s, s?s, s?I, s?s !}",
+	if (json_unpack_ex(json, &why, 0,
+			   "{s:s, s:i, s?b, s?b, s?[I, I], s?s, s?s, s?s, s?I, s?s !}",
 			   "dir", &o->dir, "init", &init, "accept_changed", &accept,
-			   "reread", &reread,
+			   "reread", &reread, "library", &library[0], &library[1],
 			   "files", &files, "pidns", &pidns, "job", &args->job, "generation",
 			   &args->generation, "writes", &args->options.journal))
 		return outcome_error(-EINVAL, "rollback: bad arguments: %s", why.text);
@@ -44,6 +46,9 @@ static json_t *op_rollback_parse(json_t *json, struct rollback_args *args)
 				     files);
 	o->accept_changed = accept;
 	args->options.reread = reread;
+	args->options.ranks = library[1];
+	args->options.library[0] = (uint64_t)library[0];
+	args->options.library[1] = (uint64_t)library[1];
 	args->options.init = (pid_t)init;
 	args->options.descendants = true;
 	return NULL;

@@ -26,6 +26,7 @@
 #include "engine/restore/relay.h"
 #include "engine/files/reopen_find.h"
 #include "engine/restore/restore_records.h"
+#include "engine/restore/rollback_extra.h"
 #include "engine/restore/tree.h"
 
 struct building {
@@ -150,7 +151,10 @@ static int reopen_rolled_back(struct building *g)
 	if (ret)
 		return error_fail(&g->error, ret, "the tree cannot be rolled back: %s",
 				  strerror(-ret));
-	ret = reopen_all(&g->files);
+	if (g->b->rollback->ranks)
+		ret = reopen_shm_clear(&g->files);
+	if (!ret)
+		ret = reopen_all(&g->files);
 	if (!ret)
 		ret = reopen_locks(&g->files, false);
 	g->stats.bytes_read += g->files.bytes;
@@ -251,6 +255,8 @@ static int fill_state(struct building *g)
 		ret = plan->tasks[i].role == PLAN_LIVE ?
 			restore_records_proc(&g->state, plan->tasks[i].proc) :
 			restore_records_zombie(&g->state, plan->tasks[i].proc);
+	if (!ret && g->b->rollback)
+		ret = rollback_extra_apply(&g->state, g->b->rollback->extra);
 	for (unsigned int i = 0; !ret && state_kinds[i]; i++)
 		if (state_kinds[i]->apply)
 			ret = state_kinds[i]->apply(&g->state);
@@ -287,6 +293,8 @@ static int let_go(struct building *g)
 	struct ckpt_restore_commit arg = { .nr_threads = g->b->plan->nr_threads };
 	int ret;
 
+	if (g->b->rollback)
+		arg.nr_threads += g->b->rollback->extra->nr;
 	relay_progress(g->b->relay, "commit", 0, 0);
 	ret = g->b->rollback ? relay_ask(g->b->relay, BUILDER_COMPLETES) : 0;
 	if (ret)

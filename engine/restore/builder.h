@@ -15,6 +15,7 @@
 #include "engine/restore/restore.h"
 
 struct restore_records;
+struct rollback_extra;
 struct rollback_keep;
 
 /* The steps that the builder of a rollback asks its caller for, by relay_ask(). */
@@ -30,6 +31,8 @@ struct builder_rollback {
 	struct kdev *dev;	/* context of the frozen tree */
 	pid_t init;		/* the init of its PID namespace, in the caller's */
 	const struct rollback_keep *keep;	/* memory that stays */
+	const struct rollback_extra *extra;	/* threads that end */
+	bool ranks;		/* rollback_options */
 };
 
 struct builder {

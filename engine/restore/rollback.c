@@ -33,11 +33,11 @@
 #include "engine/restore/relay.h"
 #include "engine/restore/restore_image.h"
 #include "engine/restore/rollback_compare.h"
+#include "engine/restore/rollback_extra.h"
 #include "engine/restore/rollback_keep.h"
 #include "engine/restore/rollback_l0.h"
 
 #define FREEZE_TIMEOUT_MS	10000
-#define EXTERNALS_MAX		8
 
 struct rollback {
 	const struct rollback_options *options;
@@ -50,8 +50,9 @@ struct rollback {
 	struct dump_options dump_options;	/* of @dump, which only tells externals */
 	struct dump dump;
 	struct capture cap;
-	struct engine_external externals[EXTERNALS_MAX];	/* descriptors of the tree's ends */
+	struct engine_external *externals;	/* owned; descriptors of the tree's ends */
 	unsigned int nr_externals;
+	struct rollback_extra extra;
 	struct rollback_keep keep;
 	uint64_t frozen_at;
 	bool asked;		/* the files are right, and the kernel was asked to roll back */
@@ -79,6 +80,10 @@ static int rollback_on_targeted(void *arg, struct ckpt_error *error)
 /* A tree that cannot be frozen, or saved, cannot be rolled back in place either. */
 static int rollback_freeze(struct rollback *r)
 {
+	const struct ckpt_exclude library = {
+		.kind = CKPT_EXCLUDE_RANGE, .start = r->options->library[0],
+		.end = r->options->library[1],
+	};
 	struct capture_options capture = {
 		.open = kdev_open,
 		.roots = &r->options->init,
@@ -87,16 +92,20 @@ static int rollback_freeze(struct rollback *r)
 		.owner = r->options->restore->asker,
 		.in_place = true,
 		.no_sysv = true,	/* they outlive processes, and would keep later contents */
+		.rolls_back = r->options->ranks,
+		.excludes = &library,
+		.nr_excludes = r->options->ranks,
 		.freeze_timeout_ms = FREEZE_TIMEOUT_MS,
 		.targeted = rollback_on_targeted,
 		.frozen = rollback_on_frozen,
 		.frozen_arg = r,
 	};
+	__u64 needs = CKPT_FEAT_ROLLBACK | (r->options->ranks ? CKPT_FEAT_TARGET_ROLLBACK : 0);
 	int ret = capture_open(&r->cap, &capture, r->error);
 
 	if (ret)
 		return ret;
-	if (!(r->cap.dev->info.features & CKPT_FEAT_ROLLBACK)) {
+	if ((r->cap.dev->info.features & needs) != needs) {
 		snprintf(r->why, sizeof(r->why), "the kernel module is an older one");
 		capture_end(&r->cap);
 		return 0;
@@ -168,8 +177,6 @@ static int rollback_external(struct rollback *r, const char *name)
 
 		if (!is || strcmp(is, name) != 0 || !is_end(&now->files[i], name))
 			continue;
-		if (r->nr_externals == EXTERNALS_MAX)
-			return -ENOSPC;
 		fd = rollback_get_file(r, &now->files[i]);
 		if (fd < 0)
 			return fd;
@@ -186,6 +193,10 @@ static int rollback_externals(struct rollback *r)
 	const struct state *image = r->image.state;
 	int ret;
 
+	free(r->externals);
+	r->externals = calloc(image->nr_externals + 1, sizeof(*r->externals));
+	if (!r->externals)
+		return error_fail(r->error, -ENOMEM, "out of memory");
 	for (unsigned int i = 0; i < image->nr_externals && !r->why[0]; i++) {
 		const char *name = image->externals[i]->name;
 
@@ -218,6 +229,16 @@ static bool rollback_has_shm(const struct rollback *r)
 	return has;
 }
 
+/* Ranks have a /dev/shm of their own, and no other one may be emptied. */
+static bool rollback_shm_is_own(const struct rollback *r)
+{
+	struct stat theirs, ours;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/root/dev/shm", (int)r->options->init);
+	return !stat(path, &theirs) && !stat("/dev/shm", &ours) && theirs.st_dev != ours.st_dev;
+}
+
 static int rollback_look(struct rollback *r)
 {
 	struct state *now = r->cap.state;
@@ -225,15 +246,21 @@ static int rollback_look(struct rollback *r)
 
 	if (r->why[0])
 		return 0;
-	if (!rollback_compare(r->image.state, now, r->why, sizeof(r->why)))
+	if (!rollback_compare(r->image.state, now, r->options->ranks, r->why, sizeof(r->why)))
 		return 0;
+	ret = rollback_extra_find(r->image.state, now, r->cap.dev->info.vdso_size, &r->extra,
+				  r->why, sizeof(r->why));
+	if (ret)
+		return error_fail(r->error, ret, "out of memory");
 	for (unsigned int i = 0; i < now->nr_files && !r->why[0]; i++)
 		if (now->files[i].pipe && now->files[i].pipe->rec->data_len &&
 		    dump_external_name(&r->dump, &now->files[i]))
 			snprintf(r->why, sizeof(r->why),
 				 "it has not read all of its standard input");
-	if (!r->why[0] && rollback_has_shm(r))
+	if (!r->why[0] && !r->options->ranks && rollback_has_shm(r))
 		snprintf(r->why, sizeof(r->why), "it has files in /dev/shm");
+	if (!r->why[0] && r->options->ranks && !rollback_shm_is_own(r))
+		snprintf(r->why, sizeof(r->why), "it has no /dev/shm of its own");
 	ret = rollback_externals(r);
 	if (ret || r->why[0] || r->options->reread)
 		return ret;
@@ -326,7 +353,7 @@ static int rollback_on_asked(int step, void *arg)
 	if (ret && !r->turned)
 		snprintf(r->why, sizeof(r->why), "its threads cannot be taken: %s",
 			 strerror(-ret));
-	if (!ret && turn.nr_threads != r->image.plan->nr_threads)
+	if (!ret && turn.nr_threads != r->image.plan->nr_threads + r->extra.nr)
 		ret = -EPROTO;
 	return ret ? ret : rollback_limits(r, true);
 }
@@ -353,6 +380,7 @@ static int rollback_build(struct rollback *r)
 {
 	struct builder_rollback how = {
 		.dev = r->cap.dev, .init = r->options->init, .keep = &r->keep,
+		.extra = &r->extra, .ranks = r->options->ranks,
 	};
 	struct builder b = {
 		.options = &r->restore, .state = r->image.state, .plan = r->image.plan,
@@ -411,6 +439,7 @@ static void rollback_thaw(struct rollback *r)
 		r->stats->pause_ns += clock_monotonic_ns() - r->frozen_at;
 	capture_end(&r->cap);
 	rollback_keep_done(&r->keep);
+	rollback_extra_done(&r->extra);
 	while (r->nr_externals)
 		close(r->externals[--r->nr_externals].fd);
 	r->why[0] = 0;
@@ -457,6 +486,8 @@ static int rollback_run(struct rollback *r)
 	r->restore.dry_run = r->why[0];
 	ret = rollback_build(r);
 	r->stats->pause_ns += clock_monotonic_ns() - r->frozen_at;
+	if (!ret && r->turned)
+		rollback_extra_await(&r->extra);
 	r->stats->kept = r->keep.clean;
 	return ret;
 }
@@ -465,8 +496,10 @@ static void rollback_done(struct rollback *r)
 {
 	capture_end(&r->cap);	/* thaws, or ends a tree that was not completed */
 	rollback_keep_done(&r->keep);
+	rollback_extra_done(&r->extra);
 	for (unsigned int i = 0; i < r->nr_externals; i++)
 		close(r->externals[i].fd);
+	free(r->externals);
 	dump_externals_done(&r->dump);
 	restore_image_done(&r->image);
 	if (r->has_journal)

@@ -29,6 +29,9 @@ enum rollback_end {
  * @descendants: the tree is the descendants of @init, else @init as well
  * @externals, @nr_externals: the caller's ends of the tree's pipes and terminals, as for a dump
  * @journal: path of the tree's write journal, complete once @frozen was called; NULL: none
+ * @ranks: the tree has ranks: what their MPI library has, and no image has, goes: threads,
+ *	descriptors, memory. All of the tree's /dev/shm is made anew
+ * @library: with @ranks: addresses of that library's memory, start and end
  * @reread: write all memory anew: what was not written may be wrong
  * @targeted, @frozen: as in struct capture_options
  * @completes: called last before the commit: take back what else the tree has done; or NULL
@@ -40,6 +43,8 @@ struct rollback_options {
 	const struct engine_external *externals;
 	unsigned int nr_externals;
 	const char *journal;
+	bool ranks;
+	uint64_t library[2];
 	bool reread;
 	int (*targeted)(void *arg, struct ckpt_error *error);
 	int (*frozen)(void *arg);

@@ -19,6 +19,7 @@
 struct why {
 	char *text;
 	size_t size;
+	bool ranks;
 };
 
 __attribute__((format(printf, 2, 3)))
@@ -83,7 +84,7 @@ static bool compare_threads(const struct state *state, const struct state_proc *
 		if (!compare_thread(&image->threads[i], is, why))
 			return false;
 	}
-	if (image->nr_threads != now->nr_threads)
+	if (image->nr_threads != now->nr_threads && !why->ranks)
 		return differs(why, "process %d has more threads", image->rec->pid);
 	return true;
 }
@@ -208,16 +209,17 @@ static bool compare_kinds(const struct state *image, const struct state *now, st
 		return differs(why, "it has an io_uring");
 	if (image->nr_mqueues)
 		return differs(why, "it has POSIX message queues");
-	if (has_shm_entry(image))
+	if (has_shm_entry(image) && !why->ranks)
 		return differs(why, "it has files in /dev/shm");
 	if (has_input(image))
 		return differs(why, "it had not read all of its standard input");
 	return true;
 }
 
-bool rollback_compare(const struct state *image, const struct state *now, char *text, size_t size)
+bool rollback_compare(const struct state *image, const struct state *now, bool ranks, char *text,
+		      size_t size)
 {
-	struct why why = { text, size };
+	struct why why = { text, size, ranks };
 
 	for (unsigned int i = 0; i < image->nr_procs; i++) {
 		const struct state_proc *is = state_proc_find(now, image->procs[i].rec->pid);

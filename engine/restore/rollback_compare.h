@@ -14,8 +14,13 @@
 
 #include "engine/core/state.h"
 
-/* True if @now can become @image; else @why (@size bytes) is the first difference, for people. */
-bool rollback_compare(const struct state *image, const struct state *now, char *why, size_t size);
+/*
+ * True if @now can become @image; else @why (@size bytes) is the first difference, for people.
+ * @ranks: the tree has MPI ranks: the caller ends threads that the image lacks, and makes /dev/shm
+ * anew
+ */
+bool rollback_compare(const struct state *image, const struct state *now, bool ranks, char *why,
+		      size_t size);
 
 /* The same NUMA policy, or both none (NULL)? */
 bool rollback_same_policy(const struct ckpt_rec_mempolicy *a, const struct ckpt_rec_mempolicy *b);

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "engine/core/rights.h"
+#include "engine/files/reopen_find.h"
 #include "tests/unit/reopen_fixture.h"
 
 /* ---------------------------------------------------------------- by kind */
@@ -448,6 +449,35 @@ static void test_shm_dir(void **arg)
 	unlink(file);
 }
 
+/* A rollback begins with an empty /dev/shm, whatever the tree has put there. */
+static void test_shm_clear(void **arg)
+{
+	struct opening f;
+	char dir[256], path[300], outside[300];
+
+	snprintf(dir, sizeof(dir), "%s", scratch_path(*arg, "shm-clear"));
+	snprintf(outside, sizeof(outside), "%s", scratch_path(*arg, "stays"));
+	assert_int_equal(mkdir(dir, 0700), 0);
+	assert_int_equal(mkdir(outside, 0700), 0);
+	snprintf(path, sizeof(path), "%s/sub", dir);
+	assert_int_equal(mkdir(path, 0700), 0);
+	snprintf(path, sizeof(path), "%s/sub/segment", dir);
+	assert_int_equal(mknod(path, S_IFREG | 0400, 0), 0);
+	snprintf(path, sizeof(path), "%s/sub/fifo", dir);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	snprintf(path, sizeof(path), "%s/link", dir);
+	assert_int_equal(symlink(outside, path), 0);
+	opening_begin(&f, *arg, "shmclear");
+	f.options.shm_dir = dir;
+	opening_start(&f, "shmclear");
+	assert_int_equal(reopen_shm_clear(&f.r), 0);
+	assert_true(path_exists(outside));
+	assert_int_equal(rmdir(dir), 0);
+	assert_int_equal(reopen_shm_clear(&f.r), -ENOENT);
+	opening_end(&f);
+	rmdir(outside);
+}
+
 /* ---------------------------------------------------------------- checks */
 
 /* A file tracked with @flags as @before, found as @after: the refusal, or NONE. */
@@ -603,7 +633,7 @@ int main(void)
 		TEST(test_devices),
 		TEST(test_carried),
 		TEST(test_carried_program),
-		TEST(test_shm_dir),
+		TEST(test_shm_dir), TEST(test_shm_clear),
 		TEST(test_judge),
 		TEST(test_build_id),
 	};

@@ -13,7 +13,11 @@
 #include <string.h>
 
 #include "engine/restore/rollback_compare.h"
+#include "engine/restore/rollback_extra.h"
 #include "tests/unit/stream.h"
+
+#define VDSO		0x7ffff7fc1000ULL
+#define VDSO_SIZE	0x2000ULL
 
 struct side {
 	struct stream stream;
@@ -48,6 +52,18 @@ static struct ckpt_rec_file *file_rec(struct side *side)
 	return (void *)find(&side->stream, CKPT_REC_FILE, STREAM_CWD);
 }
 
+/* Process 2 with @threads threads and, if wanted, a vDSO. */
+static void begin_vdso(struct side *side, unsigned int threads, bool vdso)
+{
+	memset(side, 0, sizeof(*side));
+	stream_system(&side->stream);
+	stream_proc(&side->stream, 2, 0, 1, 1, threads);
+	stream_mm(&side->stream, 1, 2, vdso);
+	if (vdso)
+		stream_vma(&side->stream, 1, VDSO, VDSO + VDSO_SIZE, CKPT_VMA_VDSO, 0, 0);
+	stream_file(&side->stream, STREAM_CWD, CKPT_FILE_DIR, "/");
+}
+
 /* Process 2 with @threads threads, its child 20; both share a memory map if @shared. */
 static void begin(struct side *side, unsigned int threads, bool child, bool shared)
 {
@@ -71,20 +87,25 @@ static void parse(struct side *side)
 }
 
 /* Compare, and free both; @want: part of the reason, NULL: there is no difference. */
-static void compare(struct side *image, struct side *now, const char *want)
+static void compare_as(struct side *image, struct side *now, bool ranks, const char *want)
 {
 	char why[256] = "";
 	bool same;
 
 	parse(image);
 	parse(now);
-	same = rollback_compare(image->state, now->state, why, sizeof(why));
+	same = rollback_compare(image->state, now->state, ranks, why, sizeof(why));
 	if (same != !want || (want && !strstr(why, want)))
 		fail_msg("%s instead of %s", same ? "the same" : why, want ? want : "the same");
 	state_free(image->state);
 	state_free(now->state);
 	stream_done(&image->stream);
 	stream_done(&now->stream);
+}
+
+static void compare(struct side *image, struct side *now, const char *want)
+{
+	compare_as(image, now, false, want);
 }
 
 static void both(struct side *image, struct side *now)
@@ -120,6 +141,49 @@ static void other_threads(void **arg)
 	begin(&image, 4, true, false);
 	begin(&now, 3, true, false);
 	compare(&image, &now, "thread 5 has ended");
+	/* threads of ranks' libraries are ended */
+	begin(&image, 3, true, false);
+	begin(&now, 4, true, false);
+	compare_as(&image, &now, true, NULL);
+	begin(&image, 4, true, false);
+	begin(&now, 3, true, false);
+	compare_as(&image, &now, true, "thread 5 has ended");
+}
+
+/* Threads that the image lacks end by a system call in the vDSO that the process will have. */
+static void extra_threads(void **arg)
+{
+	struct rollback_extra extra;
+	unsigned char code[64] = { 0 };
+	struct side image, now;
+	char why[256] = "";
+
+	for (int with_vdso = 0; with_vdso < 2; with_vdso++) {
+		begin_vdso(&image, 3, with_vdso);
+		begin_vdso(&now, 5, true);
+		parse(&image);
+		parse(&now);
+		assert_int_equal(rollback_extra_find(image.state, now.state, VDSO_SIZE, &extra, why,
+						     sizeof(why)), 0);
+		assert_int_equal(extra.nr, 2);
+		assert_int_equal(extra.threads[0].thread->rec->tid, 5);
+		assert_int_equal(extra.threads[1].thread->rec->tid, 6);
+		assert_string_equal(why, with_vdso ? "" :
+				    "process 2 has more threads, and no vDSO");
+		assert_int_equal(extra.threads[0].exit >= VDSO &&
+				 extra.threads[0].exit < VDSO + VDSO_SIZE, with_vdso);
+		rollback_extra_done(&extra);
+		why[0] = 0;
+		state_free(image.state);
+		state_free(now.state);
+		stream_done(&image.stream);
+		stream_done(&now.stream);
+	}
+	assert_int_equal(rollback_extra_syscall(code, sizeof(code)), -1);
+	code[62] = 0x0f;
+	code[63] = 0x05;
+	assert_int_equal(rollback_extra_syscall(code, sizeof(code)), 62);
+	assert_int_equal(rollback_extra_syscall(code, sizeof(code) - 1), -1);
 }
 
 static void other_processes(void **arg)
@@ -199,6 +263,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(same),
 		cmocka_unit_test(other_threads),
+		cmocka_unit_test(extra_threads),
 		cmocka_unit_test(other_processes),
 		cmocka_unit_test(other_rights),
 		cmocka_unit_test(other_places),
