@@ -324,8 +324,15 @@ static void give_fences(struct shim_client *client)
 	fence_restart(&client->shim->fence, &client->fence);
 }
 
+static int answer_renew(struct shim_client *client, struct shim_msg *msg, int shm)
+{
+	msg->value = shm < 0 ? -EPROTO : shim_ranks_renew(client->shim, shm);
+	return shim_client_answer(client, msg, NULL, 0, NULL, 0);
+}
+
+/* @fd: a descriptor that came with the message; -1: none. Stays the caller's. */
 static int handle_control(struct shim_client *client, struct shim_msg *msg,
-			  const char *data, size_t len)
+			  const char *data, size_t len, int fd)
 {
 	if (msg->type == SHIM_FENCE_DONE && client->fences) {
 		shim_ranks_fenced(client->shim, msg, data, len);
@@ -337,6 +344,8 @@ static int handle_control(struct shim_client *client, struct shim_msg *msg,
 	}
 	if (msg->type == SHIM_CUT)
 		return answer_cut(client, msg);
+	if (msg->type == SHIM_RENEW)
+		return answer_renew(client, msg, fd);
 	if (msg->type >= SHIM_WATCH)
 		return shim_pages_handle(client->shim, client, msg, data, len);
 	msg->value = 0;
@@ -438,17 +447,20 @@ static void on_client(uint32_t events, void *arg)
 	struct shim *shim = client->shim;
 	bool attached = client->attached;
 	char data[SHIM_DATA_MAX];
+	int n, fds[SHIM_FDS_MAX];
+	unsigned int nr_fds = 0;
 	struct shim_msg msg;
-	int n;
 
 	if (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) {
-		n = shim_receive(client->sock, &msg, data, sizeof(data), NULL, NULL);
+		n = shim_receive(client->sock, &msg, data, sizeof(data), fds, &nr_fds);
 		client->handled = true;
 		if (n >= 0)
 			n = client->attached ?
 			    handle_terminal(client, &msg, data, (size_t)n) :
-			    handle_control(client, &msg, data, (size_t)n);
+			    handle_control(client, &msg, data, (size_t)n, nr_fds ? fds[0] : -1);
 		client->handled = false;
+		while (nr_fds)
+			close(fds[--nr_fds]);
 		if (client->gone || (n < 0 && n != -EAGAIN)) {
 			client_drop(client);
 			client = NULL;

@@ -39,6 +39,8 @@ int pages_make(const struct ranks *ranks, long long job, uid_t uid, gid_t gid, i
  * node holds the pages of all its ranks: pages of ranks that now run elsewhere are removed.
  */
 int pages_find(const struct ranks *ranks, long long job, int *ret_dir);
+/* In the shim: the same directory in the job's /dev/shm, @shm. A descriptor, or negative errno. */
+int pages_find_in(int shm, long long job);
 /* Where a rank finds its page. */
 void pages_path(long long job, unsigned int rank, char *buf, size_t size);
 

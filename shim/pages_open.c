@@ -99,6 +99,17 @@ int pages_find(const struct ranks *ranks, long long job, int *ret_dir)
 
 /* ------------------------------------------------------------- in the shim */
 
+int pages_find_in(int shm, long long job)
+{
+	char path[64];
+	int dir;
+
+	dir_path(job, path, sizeof(path));
+	dir = openat(shm, strrchr(path, '/') + 1,
+		     O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return dir < 0 ? -errno : dir;
+}
+
 static int open_page(struct pages *p, int dir, unsigned int index)
 {
 	struct status_page *page;

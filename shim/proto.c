@@ -188,3 +188,17 @@ int shim_ask(int sock, enum shim_msg_type type, uint64_t number,
 		return -EPROTO;
 	return ret_msg->value < 0 ? ret_msg->value : n;
 }
+
+int shim_ask_with(int sock, enum shim_msg_type type, int fd)
+{
+	struct shim_msg msg = { .type = type };
+	int n = shim_send(sock, &msg, NULL, 0, &fd, 1);
+
+	if (!n)
+		n = proto_await(sock, &msg, NULL, 0, NULL, NULL);
+	if (n < 0)
+		return n;
+	if (msg.type != type)
+		return -EPROTO;
+	return msg.value < 0 ? msg.value : 0;
+}

@@ -113,6 +113,8 @@ enum shim_msg_type {
 	 * is written
 	 */
 	SHIM_CUT = 44,
+	/* The ranks were rolled back: serve them anew; with a descriptor of the job's /dev/shm */
+	SHIM_RENEW = 45,
 };
 
 /*
@@ -240,5 +242,7 @@ int shim_receive(int sock, struct shim_msg *ret_msg, void *data, size_t size,
 int shim_ask(int sock, enum shim_msg_type type, uint64_t number,
 	     struct shim_msg *ret_msg, void *data, size_t size, int *ret_fds,
 	     unsigned int *ret_nr_fds);
+/* As shim_ask(), with a descriptor; the answer has no data. 0 or negative errno. */
+int shim_ask_with(int sock, enum shim_msg_type type, int fd);
 
 #endif /* STILLPOINT_SHIM_PROTO_H */

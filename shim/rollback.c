@@ -33,14 +33,13 @@
 #include "shim/ranks.h"
 #include "shim/stdio.h"
 
-#define ENDS_MAX	8	/* of a job without ranks */
 #define OWN_MAX		4
 
 struct rolling {
 	const json_t *spec, *args;
 	int report;
 	int shim;		/* connection to the job's shim */
-	struct engine_external ends[ENDS_MAX];
+	struct engine_external *ends;	/* owned, and their descriptors */
 	unsigned int nr_ends;
 };
 
@@ -76,26 +75,45 @@ static void rolling_on_progress(const struct engine_progress *progress, void *ar
 
 /* ---------------------------------------------------------------- the shim */
 
+static int rolling_take_ends(struct rolling *r, const struct shim_end *names, const int *fds,
+			     unsigned int nr)
+{
+	struct engine_external *more = reallocarray(r->ends, r->nr_ends + nr + 1, sizeof(*more));
+	unsigned int i;
+
+	if (!more)
+		return -ENOMEM;
+	r->ends = more;
+	for (i = 0; i < nr; i++) {
+		struct engine_external *end = &r->ends[r->nr_ends++];
+
+		snprintf(end->name, sizeof(end->name), "%.31s", names[i].name);
+		end->fd = fds[i];
+	}
+	return 0;
+}
+
 static int rolling_ask_ends(struct rolling *r)
 {
 	struct shim_end names[SHIM_FDS_MAX];
-	int fds[SHIM_FDS_MAX], n;
-	struct shim_msg msg;
-	unsigned int nr = 0, i;
+	struct shim_msg msg = { .value = 0 };
+	int fds[SHIM_FDS_MAX], n, err = 0;
+	unsigned int nr;
 
-	n = shim_ask(r->shim, SHIM_EXTERNALS, 0, &msg, names, sizeof(names), fds, &nr);
-	if (n < 0)
-		return n;
-	for (i = 0; i < nr; i++) {
-		if ((size_t)n != nr * sizeof(names[0]) || i >= ENDS_MAX) {
-			close(fds[i]);
-			continue;
-		}
-		snprintf(r->ends[i].name, sizeof(r->ends[i].name), "%.31s", names[i].name);
-		r->ends[i].fd = fds[i];
-		r->nr_ends = i + 1;
-	}
-	return msg.value || (size_t)n != nr * sizeof(names[0]) || nr > ENDS_MAX ? -EPROTO : 0;
+	do {
+		nr = 0;
+		n = shim_ask(r->shim, SHIM_EXTERNALS, (uint64_t)msg.value, &msg, names,
+			     sizeof(names), fds, &nr);
+		if (n < 0)
+			return n;
+		if ((size_t)n != nr * sizeof(names[0]) || (msg.value && !nr))
+			err = -EPROTO;
+		else
+			err = rolling_take_ends(r, names, fds, nr);
+		while (err && nr)
+			close(fds[--nr]);
+	} while (msg.value && !err);
+	return err;
 }
 
 static int rolling_connect(struct rolling *r)
@@ -179,6 +197,19 @@ static int rolling_cut(const struct rolling *r, int dir, unsigned int i)
 	return ret < 0 ? ret : 0;
 }
 
+/* The ranks are as in the image, and have no MPI library: have the shim tell them of a new one. */
+static int rolling_renew(const struct rolling *r)
+{
+	_cleanup_fd_ int shm = -1;
+	char path[64];
+
+	if (!json_object_get(r->args, "library"))
+		return 0;
+	snprintf(path, sizeof(path), "/proc/%d/root/dev/shm", (int)rolling_init(r));
+	shm = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return shm < 0 ? -errno : shim_ask_with(r->shim, SHIM_RENEW, shm);
+}
+
 static int rolling_on_complete(void *arg)
 {
 	const struct rolling *r = arg;
@@ -186,7 +217,9 @@ static int rolling_on_complete(void *arg)
 				    O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	int ret = dir < 0 ? -errno : rolling_cut(r, dir, 0);
 
-	return ret ? ret : rolling_cut(r, dir, 1);
+	if (!ret)
+		ret = rolling_cut(r, dir, 1);
+	return ret ? ret : rolling_renew(r);
 }
 
 /* -------------------------------------------------------------------- all */
@@ -217,6 +250,7 @@ static json_t *rolling_run(struct rolling *r)
 	}
 	while (r->nr_ends)
 		close(r->ends[--r->nr_ends].fd);
+	free(r->ends);
 	if (r->shim >= 0)
 		close(r->shim);
 	return outcome;

@@ -92,6 +92,8 @@ int shim_ranks_open(struct shim *shim);
 /* Make the "go" message for init, with each rank's environment; serve ranks from now on. */
 json_t *shim_ranks_go(struct shim *shim, int *ret_err);
 void shim_ranks_close(struct shim *shim);
+/* SHIM_RENEW; 0, or negative errno: the ranks can never go on. */
+int shim_ranks_renew(struct shim *shim, int shm);
 /* Take the ranks' pids from init's outcome. */
 void shim_ranks_started(struct shim *shim, const json_t *pids);
 void shim_ranks_message(struct shim *shim, const struct shim_msg *msg);
@@ -102,6 +104,8 @@ void shim_ranks_fenced(struct shim *shim, const struct shim_msg *msg, const void
 /* shim_pages.c; nothing is done for a job without status pages. */
 void shim_pages_open(struct shim *shim, int dir);
 void shim_pages_close(struct shim *shim);
+/* The ranks were rolled back: open the pages in their /dev/shm anew; the ranks find @envs there. */
+int shim_pages_renew(struct shim *shim, int shm, json_t *envs);
 /* Note that the rank at @index has ended. */
 void shim_pages_over(struct shim *shim, unsigned int index);
 /* Handle SHIM_WATCH to SHIM_EXCLUDE; 0, or negative errno: drop the client. */

@@ -17,6 +17,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "mpi-glue/status_page.h"
 
 #define BROKEN_MS	60000	/* a job that cannot go on is ended after so long unwatched */
@@ -153,6 +154,29 @@ void shim_pages_close(struct shim *shim)
 	shim->watch.pages = NULL;
 	json_decref(shim->watch.envs);
 	shim->watch.envs = NULL;
+}
+
+int shim_pages_renew(struct shim *shim, int shm, json_t *envs)
+{
+	struct shim_watch *watch = &shim->watch;
+	_cleanup_fd_ int dir = -1;
+	unsigned int i;
+
+	if (!spec_has_pages(&shim->spec))
+		return 0;
+	dir = pages_find_in(shm, shim->spec.pages);
+	if (dir < 0)
+		return dir;
+	/* also what has become of the ranks' last start anew, and orders of a checkpoint */
+	shim_pages_close(shim);
+	watch->is_broken = false;
+	watch->error = 0;
+	watch->envs = json_incref(envs);
+	shim_pages_open(shim, dir);
+	for (i = 0; watch->pages && i < shim->spec.ranks.nr; i++)
+		if (shim->ranks[i].state == SHIM_RANK_OVER)
+			pages_over(watch->pages, i);
+	return watch->error;
 }
 
 void shim_pages_unwatch(struct shim *shim, const struct shim_client *client)

@@ -106,14 +106,12 @@ int shim_ranks_open(struct shim *shim)
 	return ops ? ops->create(&config, &shim->pm) : 0;
 }
 
-json_t *shim_ranks_go(struct shim *shim, int *ret_err)
+/* Add each rank's environment to @envs. */
+static int find_envs(const struct shim *shim, json_t *envs)
 {
-	json_t *envs = json_array();
 	unsigned int i;
 	int err = 0;
 
-	if (shim->pm)
-		err = shim_ranks_base(shim)->ops->serve(shim->pm);
 	for (i = 0; shim->pm && i < shim->spec.ranks.nr && !err; i++) {
 		json_t *env = json_array();
 
@@ -130,10 +128,43 @@ json_t *shim_ranks_go(struct shim *shim, int *ret_err)
 		ranks_env_put(env, shim->spec.ranks.env);
 		json_array_append_new(envs, env);
 	}
+	return err;
+}
+
+json_t *shim_ranks_go(struct shim *shim, int *ret_err)
+{
+	json_t *envs = json_array();
+
+	*ret_err = shim->pm ? shim_ranks_base(shim)->ops->serve(shim->pm) : 0;
+	if (!*ret_err)
+		*ret_err = find_envs(shim, envs);
 	if (shim->spec.restore)
 		shim->watch.envs = json_incref(envs);
-	*ret_err = err;
 	return json_pack("{s:o}", "env", envs);
+}
+
+int shim_ranks_renew(struct shim *shim, int shm)
+{
+	json_t *envs;
+	int err = 0;
+
+	/* Read init's messages first: the ends of ranks belong to the server that there was. */
+	shim_hear(shim);
+	if (!shim->ranks || shim->ended || shim->aborted)
+		return -ESRCH;
+	fence_end(&shim->fence);
+	envs = json_array();
+	if (shim->pm)
+		err = shim_ranks_base(shim)->ops->renew(shim->pm);
+	if (!err)
+		err = find_envs(shim, envs);
+	if (!err)
+		err = shim_pages_renew(shim, shm, envs);
+	json_decref(envs);
+	if (err)
+		log_error(&shim->log, "job %lld: process management after its rollback: %s",
+			  (long long)shim->spec.job, strerror(-err));
+	return err;
 }
 
 void shim_ranks_close(struct shim *shim)

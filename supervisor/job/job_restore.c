@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "mpi-glue/lower/lower.h"
 #include "supervisor/job/job_images.h"
 #include "supervisor/job/job_writes.h"
 #include "supervisor/job/launch.h"
@@ -240,8 +241,17 @@ static json_t *job_restore_roll_back(struct job_restore *r, const json_t *note)
 	char state[PATH_MAX], images[PATH_MAX];
 	int err;
 
+	if (json_array_size(r->images) != 1 || json_object_get(args, "roots") ||
+	    json_object_get(args, "others")) {
+		json_decref(args);
+		return outcome_ok(json_pack("{s:b, s:b, s:s}", "in_place", false, "ended", false,
+					    "why", "its ranks were on other nodes then"));
+	}
 	job_writes_own(jobs_common(r->job->jobs), state, images);
 	json_object_set_new(args, "init", json_integer(r->job->init));
+	if (rank_record_has_mpi(r->job->record.ranks))
+		json_object_set_new(args, "library", json_pack("[I, I]", (json_int_t)LOWER_BASE,
+							       (json_int_t)LOWER_END));
 	/* memory in doubt may have changed without a write */
 	json_object_set_new(args, "reread", json_boolean(r->reread || r->job->record.tainted));
 	if (!job_writes_has(r->job))

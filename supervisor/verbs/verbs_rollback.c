@@ -17,10 +17,13 @@
 
 #include "base/outcome.h"
 #include "supervisor/catalog/trust.h"
+#include "supervisor/checkpoint/coord_driver.h"
+#include "supervisor/checkpoint/ranks_up.h"
 #include "supervisor/checkpoint/scrub.h"
 #include "supervisor/control/confines.h"
 #include "supervisor/job/job_restore.h"
 #include "supervisor/job/jobs.h"
+#include "supervisor/job/rank_record.h"
 #include "supervisor/restart/precheck.h"
 #include "supervisor/verbs/caller.h"
 #include "supervisor/verbs/user_limits.h"
@@ -41,6 +44,7 @@ struct rollback {
 	bool unknown;		/* the job may be ending, or run on */
 	const char *never;	/* why it is not tried in place; NULL: it is */
 	json_t *asker;		/* who asks, op_asker.h; NULL: root */
+	json_t *done;		/* the outcome of a rollback whose ranks do not run yet; or NULL */
 	json_t *instead;	/* what a restart in its stead adds to its answer */
 	unsigned int looks;
 };
@@ -157,6 +161,38 @@ static void rollback_succeeded(struct rollback *r, json_t *outcome)
 	rollback_answer(r, outcome);
 }
 
+/* The ranks have made a new MPI library theirs (@failure: NULL), or cannot go on. */
+static void rollback_on_ranks(json_t *failure, void *arg)
+{
+	struct rollback *r = arg;
+	json_t *outcome = r->done;
+	const char *why;
+
+	r->done = NULL;
+	if (!failure) {
+		rollback_succeeded(r, outcome);
+		return;
+	}
+	json_decref(outcome);
+	why = json_string_value(json_object_get(json_object_get(failure, "error"), "text"));
+	rollback_replace(r, why ?: "its ranks cannot go on", true);
+	json_decref(failure);
+}
+
+/* The processes are as they were. Ranks have no MPI library yet: wait until they run. */
+static void rollback_rolled(struct rollback *r, json_t *outcome)
+{
+	int err;
+
+	r->done = outcome;
+	err = coord_driver_wanted(r->job) ? ranks_up_wait(r->job, rollback_on_ranks, r) : 1;
+	if (err < 0)
+		rollback_on_ranks(outcome_error(err, "its ranks cannot be watched: %s",
+						strerror(-err)), r);
+	else if (err)
+		rollback_on_ranks(NULL, r);
+}
+
 static void rollback_on_ended(json_t *outcome, void *arg)
 {
 	struct rollback *r = arg;
@@ -176,7 +212,7 @@ static void rollback_on_ended(json_t *outcome, void *arg)
 		json_decref(outcome);
 		rollback_replace(r, r->never, false);
 	} else if (done) {
-		rollback_succeeded(r, outcome);
+		rollback_rolled(r, outcome);
 	} else {
 		r->unknown = json_is_true(json_object_get(result, "unknown"));
 		rollback_replace(r, why, ended || r->unknown);
@@ -194,8 +230,8 @@ static void rollback_on_progress(json_t *progress, void *arg)
 /* Why a rollback in place need not be tried. NULL: try it. */
 static const char *rollback_never(const struct job *job)
 {
-	if (job->record.ranks)
-		return "it has ranks";
+	if (rank_record_nodes(job->record.ranks))
+		return "it has ranks on several nodes";
 	if (job->host_ns)
 		return "it has no PID namespace of its own";
 	return job->shim < 0 ? "its shim has gone" : NULL;
@@ -214,6 +250,11 @@ static void rollback_start(struct rollback *r)
 	if (r->never && r->only) {
 		rollback_replace(r, r->never, false);
 		return;
+	}
+	/* the driver of checkpoints watches the ranks, and knows them as they are now */
+	if (!r->never) {
+		coord_driver_close(r->job->coord);
+		r->job->coord = NULL;
 	}
 	how = json_pack("{s:I, s:b, s:b, s:b, s:b, s:b}", "generation", r->generation,
 			"accept_changed", r->accept_changed, "any_rights", r->request->uid == 0,
