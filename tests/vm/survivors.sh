@@ -107,22 +107,5 @@ try "$kind: it ends well" timeout $((300 * VM_SLOW)) "$top/build/bin/ckptctl" \
 cmp -s "$work/want" "$work/images/1/stdout"
 verdict $? "$kind: the residuals are those of a run without us" \
 	"$(diff "$work/want" "$work/images/1/stdout" | head -10)"
-
-# With labels each rank has pipes of its own.
-"mpiexec.$kind" $([ "$kind" = mpich ] || echo --oversubscribe) -n "$ranks" \
-	"$program" $size 80 2>>"$work/want.err" | sed 's/^/[0] /' >"$work/want.labels"
-lines() { wc -l <"$work/images/2/stdout"; }
-labels() {
-	local saved
-	run --detach --label -n "$ranks" "$program" $size 80 $rest && reaches 10 || return
-	before=$(who)
-	ctl checkpoint 2 || return
-	saved=$(lines)
-	reaches $((saved + 10)) && ctl rollback 2 --in-place || return
-	[ "$(who)" = "$before" ] || { echo "before: $before, now: $(who)"; return 1; }
-	timeout $((300 * VM_SLOW)) "$top/build/bin/ckptctl" --socket "$work/sock" wait 2 &&
-		diff "$work/want.labels" "$work/images/2/stdout"
-}
-try "$kind: with labels its processes stay, too" labels
 sed 's/^/# /' "$work/log" "$work/images/1/stderr" 2>/dev/null | tail -40
 echo "1..$n"
