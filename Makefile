@@ -211,7 +211,7 @@ VM_LONG := $(addprefix tests/vm/,smoke.t daemon.t cr.t capture.t badluck.t resto
 # within the machine or programs of other people: of check-cluster
 VM_CLUSTER := $(addprefix tests/vm/,crash_consistency.t devices.t anomalies.t held.t \
 	slurm_short.t slurm.t slurm_script.t slurm_release.t slurm_often.t lease.t diagnose.t \
-	vote_mpi.t real_programs.t scale.t) tests/security/unit.t
+	vote_mpi.t real_programs.t scale.t no_alarm.t) tests/security/unit.t
 # an hour and more: of check-long
 VM_MEASURE := tests/vm/io_recall.t
 TESTS  ?= $(VM_LONG) $(filter-out $(VM_LONG) $(VM_CLUSTER) $(VM_MEASURE),$(sort \
@@ -299,7 +299,7 @@ check-long: export MPI_SUBSET := all
 check-long: export TAP_TIMEOUT := 28800
 check-long: export VM_SLICES := no
 check-long: long-programs check-vm-all check-sim-long check-levels-long check-slurm-long \
-	check-recall-long
+	check-recall-long check-alarm-long
 # what some tests of programs of other people need, who are skipped without
 .PHONY: long-programs
 long-programs:
@@ -312,6 +312,12 @@ check-levels-long: modules-$(CLUSTER_KERNEL) user
 	@KERNEL=$(CLUSTER_KERNEL) scripts/tap check-levels-long tests/cluster/levels.t
 check-slurm-long: modules-$(CLUSTER_KERNEL) user
 	@KERNEL=$(CLUSTER_KERNEL) KILLS=50 scripts/tap check-slurm-long tests/vm/slurm_often.t
+# hours of jobs that do not hang
+.PHONY: check-alarm-long
+check-alarm-long: export TAP_TIMEOUT := 28800
+check-alarm-long: modules-$(CLUSTER_KERNEL) user
+	@KERNEL=$(CLUSTER_KERNEL) ALARM_SECONDS=7200 TAP_COMMENTS=1 \
+		scripts/tap check-alarm-long tests/vm/no_alarm.t
 # recall and precision of verdicts on slow I/O; RECALL_RUNS of each kind
 RECALL_RUNS ?= 30
 check-recall-long: export TAP_TIMEOUT := 28800

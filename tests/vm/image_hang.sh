@@ -162,6 +162,40 @@ at_work() {
 	grep -q '0 of 4 ranks stayed' "$work/text"
 }
 
+# A code of other people, of Debian's packages (scripts/setup --real), built for Open MPI: LAMMPS
+# runs a command of its input on rank 0 that never ends; the other ranks wait for it.
+lammps_hangs() {
+	cat >"$work/in.melt" <<-'END'
+		units lj
+		lattice fcc 0.8442
+		region box block 0 4 0 4 0 4
+		create_box 1 box
+		create_atoms 1 box
+		mass 1 1.0
+		velocity all create 1.0 87287
+		pair_style lj/cut 2.5
+		pair_coeff 1 1 1.0 1.0 2.5
+		fix 1 all nve
+		run 100
+		shell sleep 100000
+		run 100
+	END
+	job=$("$top/build/bin/ckptrun" --socket "$work/sock" --collectives=interruptible --detach \
+		-n 4 lmp -in "$work/in.melt" -log "$work/log.lammps") || return
+	for _ in $(seq $((600 * VM_SLOW))); do
+		grep -q '^Dangerous builds' "$work/log.lammps" 2>/dev/null && break
+		sleep 0.1
+	done
+	sleep 3
+}
+lammps_found() {
+	ctl diag run --patience 1s "$job:2" >"$work/text" || return
+	cat "$work/text"
+	ctl diag stacks "$job:2" | tee "$work/tree"
+	grep -q "^job $job, generation 2, 4 ranks: HANGS (" "$work/text" &&
+		grep -q 'LAMMPS_NS5Input5shell' "$work/tree"
+}
+
 try 'a job whose rank 1 loops' hangs loop
 try 'its checkpoint' ctl checkpoint "$job"
 sleep 2
@@ -181,6 +215,17 @@ for way in circle receive; do
 	try 'it is killed' over
 	try "$way: found in one image" $way
 done
+if [ "$kind" = ompi ] && command -v lmp >/dev/null; then
+	try 'LAMMPS, rank 0 of which waits for a command' lammps_hangs
+	try 'its checkpoint' ctl checkpoint "$job"
+	sleep 2
+	try 'another checkpoint of it' ctl checkpoint "$job"
+	try 'it is killed' over
+	try 'LAMMPS: the rank, and where in its code' lammps_found
+else
+	n=$((n + 1))
+	echo "ok $n - $kind: LAMMPS # SKIP no lmp for this library: scripts/setup --real"
+fi
 export HANG_SECONDS=900
 try 'a job that computes' hangs clean
 try 'its checkpoint' ctl checkpoint "$job"
