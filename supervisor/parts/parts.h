@@ -141,7 +141,8 @@ bool parts_gives_up(const struct parts *parts);
 /*
  * parts_try() - ask the other nodes of @job whether they could restore their parts
  * @job: may be a draft (jobs.h)
- * @how: as in job_restore.h, with dry_run
+ * @how: as in job_restore.h, with dry_run; with rollback, too, they read all of their images, and
+ *	the parts may run
  * @own: the outcome of this node; taken over
  * @fn: called once, later or at once, with the sums of all nodes or all nodes' errors
  */

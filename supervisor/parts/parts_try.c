@@ -22,6 +22,8 @@
 
 /* Much less than a restore: no memory is read. */
 #define TRY_MS	30000
+/* All of the images is read. */
+#define READ_MS	(30 * 60 * 1000)
 
 /* ---------------------------------------------------------------- the home */
 
@@ -128,7 +130,8 @@ static json_t *parts_try_ask(struct common *common, const struct job *job, const
 		return outcome;
 	}
 	err = peer_ask(nodes_asks(common->nodes), (unsigned int)err, "try", args,
-		       TRY_MS, parts_try_on_tried, node, NULL);
+		       json_is_true(json_object_get(how, "rollback")) ? READ_MS : TRY_MS,
+		       parts_try_on_tried, node, NULL);
 	if (!err)
 		return NULL;
 	return outcome_error(err, "%s", err == -EHOSTUNREACH ?
@@ -247,10 +250,11 @@ static void parts_try_on_may(struct peer_question *q, json_t *outcome, struct co
 		  key_of_job_take(common, id, record, peer_question_from(q), args);
 	/*
 	 * A part left of an older run ends at the start; until then the engine sees it run.  The
-	 * other ends of its connections must be known before.
+	 * other ends of its connections must be known before. Before a rollback images are read.
 	 */
 	job = jobs_lookup(jobs, id);
-	if (!outcome && job && job->parts && job_is_alive(job)) {
+	if (!outcome && job && job->parts && job_is_alive(job) &&
+	    !json_is_true(json_object_get(how, "rollback"))) {
 		json_object_set_new(how, "links_only", json_true());
 		if (rank_record_has_mpi(json_object_get(record, "ranks")))
 			outcome = outcome_ok(NULL);

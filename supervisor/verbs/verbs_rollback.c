@@ -24,6 +24,7 @@
 #include "supervisor/job/job_restore.h"
 #include "supervisor/job/jobs.h"
 #include "supervisor/job/rank_record.h"
+#include "supervisor/parts/parts.h"
 #include "supervisor/restart/precheck.h"
 #include "supervisor/verbs/caller.h"
 #include "supervisor/verbs/user_limits.h"
@@ -44,6 +45,7 @@ struct rollback {
 	bool unknown;		/* the job may be ending, or run on */
 	const char *never;	/* why it is not tried in place; NULL: it is */
 	json_t *asker;		/* who asks, op_asker.h; NULL: root */
+	json_t *how;		/* as of job_restore.h */
 	json_t *done;		/* the outcome of a rollback whose ranks do not run yet; or NULL */
 	json_t *instead;	/* what a restart in its stead adds to its answer */
 	unsigned int looks;
@@ -53,6 +55,7 @@ static void rollback_free(struct rollback *r)
 {
 	r->job->busy = NULL;
 	json_decref(r->asker);
+	json_decref(r->how);
 	json_decref(r->instead);
 	free(r);
 }
@@ -193,6 +196,29 @@ static void rollback_rolled(struct rollback *r, json_t *outcome)
 		rollback_on_ranks(NULL, r);
 }
 
+static void rollback_refused(struct rollback *r, json_t *outcome)
+{
+	const json_t *error = json_object_get(outcome, "error");
+
+	log_warning(&r->request->common->log, "job %lld: no rollback to generation %lld: %s",
+		    (long long)r->job->id, (long long)r->generation,
+		    json_string_value(json_object_get(error, "text")) ?: "");
+	rollback_answer(r, outcome);
+}
+
+/* All nodes have read their images, before the job is ended, or one of them cannot. */
+static void rollback_on_read(json_t *outcome, void *arg)
+{
+	struct rollback *r = arg;
+
+	if (!outcome_is_ok(outcome)) {
+		rollback_refused(r, outcome);
+		return;
+	}
+	json_decref(outcome);
+	rollback_replace(r, r->never, false);
+}
+
 static void rollback_on_ended(json_t *outcome, void *arg)
 {
 	struct rollback *r = arg;
@@ -202,15 +228,9 @@ static void rollback_on_ended(json_t *outcome, void *arg)
 	const char *why = json_string_value(json_object_get(result, "why")) ?: "";
 
 	if (!outcome_is_ok(outcome)) {
-		log_warning(&r->request->common->log,
-			    "job %lld: no rollback to generation %lld: %s",
-			    (long long)r->job->id, (long long)r->generation,
-			    json_string_value(json_object_get(json_object_get(outcome, "error"),
-							      "text")) ?: "");
-		rollback_answer(r, outcome);
+		rollback_refused(r, outcome);
 	} else if (r->never) {
-		json_decref(outcome);
-		rollback_replace(r, r->never, false);
+		parts_try(r->job, r->how, outcome, rollback_on_read, r);
 	} else if (done) {
 		rollback_rolled(r, outcome);
 	} else {
@@ -243,7 +263,6 @@ static void rollback_start(struct rollback *r)
 	static const struct job_restore_ops ops = {
 		.progress = rollback_on_progress, .ended = rollback_on_ended,
 	};
-	json_t *how;
 	int err;
 
 	r->never = rollback_never(r->job);
@@ -256,12 +275,11 @@ static void rollback_start(struct rollback *r)
 		coord_driver_close(r->job->coord);
 		r->job->coord = NULL;
 	}
-	how = json_pack("{s:I, s:b, s:b, s:b, s:b, s:b}", "generation", r->generation,
-			"accept_changed", r->accept_changed, "any_rights", r->request->uid == 0,
-			"rollback", true, "reread", r->reread, "dry_run", r->never != NULL);
-	json_object_set(how, "asker", r->asker);
-	err = job_restore_start(r->job, how, -1, NULL, &ops, r);
-	json_decref(how);
+	r->how = json_pack("{s:I, s:b, s:b, s:b, s:b, s:b}", "generation", r->generation,
+			   "accept_changed", r->accept_changed, "any_rights", r->request->uid == 0,
+			   "rollback", true, "reread", r->reread, "dry_run", r->never != NULL);
+	json_object_set(r->how, "asker", r->asker);
+	err = job_restore_start(r->job, r->how, -1, NULL, &ops, r);
 	if (err)
 		rollback_answer(r, outcome_error(err, "the rollback cannot be begun: %s",
 						 strerror(-err)));

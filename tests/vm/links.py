@@ -400,8 +400,42 @@ def home_lost(pair):
         pair.home.start()
 
 
+def largest(directory):
+    """Path of the largest file below."""
+    return max((os.path.join(d, f) for d, _, names in os.walk(directory) for f in names),
+               key=os.path.getsize)
+
+
+def flip(path):
+    with open(path, 'r+b') as f:
+        f.seek(os.path.getsize(path) // 2)
+        byte = f.read(1)
+        f.seek(-1, os.SEEK_CUR)
+        f.write(bytes([byte[0] ^ 1]))
+
+
+def rolled_back(pair):
+    """rollback while the job runs: refused if the other node's image is damaged, and it runs on;
+    else the job is restarted"""
+    wanted = pair.undisturbed('turns', 1 << 20)
+    pair.begin('turns', 1 << 20)
+    pair.gets_to(0.2)
+    pair.home.ctl('checkpoint', str(pair.job))
+    pair.gets_to(0.3)
+    shims = [pair.shim(node) for node in pair.nodes]
+    stored = largest(f'{pair.home.images}/{pair.job}/gen-1/node-1')
+    flip(stored)
+    pair.home.fails(1, 'node n2', 'rollback', f'{pair.job}:1')
+    equal([pair.shim(node) for node in pair.nodes], shims, 'shims')
+    flip(stored)
+    pair.home.ctl('rollback', f'{pair.job}:1')
+    check(not any(pair.shim(node) in (None, shim) for node, shim in zip(pair.nodes, shims)),
+          'the parts are as they were')
+    equal(pair.wait(), wanted, 'result')
+
+
 TESTS = (goes_on, restarts, exchanged, half_closed, answer, orphan, many, wide, stranger, waiting,
-         taken, fewer_nodes, apart, ring, home_lost)
+         taken, fewer_nodes, apart, ring, home_lost, rolled_back)
 
 
 def main():
