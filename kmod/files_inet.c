@@ -416,6 +416,10 @@ static const char *ckpt_inet_unfit(struct ckpt_collect *c, struct ckpt_object *o
 	if (!skb_queue_empty_lockless(&sk->sk_error_queue))
 		return "a socket with a report of an error that nobody has read";
 	why = ckpt_sock_filter_unfit(c, obj);
+	/* restored, the filter might drop segments that the connection has had already */
+	if (!why && rcu_access_pointer(sk->sk_filter) && ckpt_inet_is_tcp(sk) &&
+	    ckpt_inet_has_peer(sk))
+		why = "a connection of TCP with a filter (SO_ATTACH_FILTER)";
 	if (!why)
 		why = ckpt_inet_unfit_ip(sk);
 	if (why)

@@ -184,7 +184,7 @@ $(call unit_test,tests/unit/test_io_merge,tests/unit/test_io_merge.c,$(CKPTD_LIB
 $(call unit_test,tests/unit/test_io_store,tests/unit/test_io_store.c,$(CKPTD_LIBS))
 # which rank hangs, and why: pure
 $(call unit_test,tests/unit/test_hardware,tests/unit/test_hardware.c \
-	supervisor/diagnose/hardware.c,-ljansson)
+	supervisor/diagnose/hardware.c supervisor/devices/asked.c,$(LIB)/libbase.a -ljansson)
 $(call unit_test,tests/unit/test_reach,tests/unit/test_reach.c supervisor/diagnose/reach.c \
 	base/clock.c,-ljansson)
 $(call unit_test,tests/unit/test_resent,tests/unit/test_resent.c \

@@ -57,10 +57,24 @@ static void asked_child(const struct asked *a, const char *state_dir, int fd, as
 
 /* ----------------------------------------------------------- in the parent */
 
+/* Children that were left alone, until the kernel lets them end; 0: a free place. */
+static pid_t asked_left[ASKED_MAX];
+
+static void asked_reap_left(void)
+{
+	size_t i;
+
+	for (i = 0; i < ASKED_MAX; i++) {
+		if (asked_left[i] && waitpid(asked_left[i], NULL, WNOHANG))
+			asked_left[i] = 0;
+	}
+}
+
 void asked_start(struct asked *a, const char *state_dir, asked_fn fn, void *arg)
 {
 	int pipes[2];
 
+	asked_reap_left();
 	*a = (struct asked){ .number = a->number, .fd = -1, .err = -ETIMEDOUT };
 	if (pipe2(pipes, O_CLOEXEC)) {
 		a->err = -errno;
@@ -103,9 +117,14 @@ static void asked_reap(struct asked *a)
 /* The answer is of no use, or does not come. */
 static void asked_leave(struct asked *a, int err)
 {
+	size_t i = 0;
+
 	kill(a->pid, SIGKILL);
 	/* what hangs in the kernel is not waited for */
-	waitpid(a->pid, NULL, WNOHANG);
+	while (i < ASKED_MAX && asked_left[i])
+		i++;
+	if (i < ASKED_MAX)
+		asked_left[i] = a->pid;
 	asked_end(a, err);
 }
 

@@ -16,6 +16,7 @@
 
 #define ASKED_LOCK_FILE	"asked.lock"	/* in the state directory; a byte for each number */
 #define ASKED_LUSTRE	(1u << 20)	/* below: NVMe controllers, by their numbers */
+#define ASKED_ADAPTERS	(ASKED_LUSTRE + 1)	/* of InfiniBand */
 #define ASKED_MAX	64		/* questions at once */
 #define ASKED_BYTES	(1u << 20)	/* of an answer */
 

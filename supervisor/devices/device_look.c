@@ -98,7 +98,8 @@ json_t *device_look_twice(const char *state_dir, unsigned int ms)
 			"/proc/diskstats cannot be read, or names no device"));
 	else if (!now.has_states)
 		json_object_set_new(all, "remark", json_string(
-			"Lustre does not tell the states of its targets: it waits for a server"));
+			"Lustre does not tell the states of its targets: it waits for a server, "
+			"or was being asked by somebody else"));
 	else if (now.nfs.cut || now.lustre.cut)
 		json_object_set_new(all, "remark", json_string(
 			"there are more mounts than are listed"));

@@ -50,7 +50,9 @@ struct diagnosis {
 	struct diagnose_options options;
 	struct threads_of of;
 	json_t *rows, *silent, *looks;	/* of all nodes that answered */
-	json_t *reach;			/* what others say of the silent ones (reach_round.h) */
+	json_t *errors;			/* texts of nodes that answered with an error; silent, too */
+	json_t *unheard;		/* the silent ones that did not answer at all */
+	json_t *reach;			/* what others say of those (reach_round.h) */
 	unsigned int waits;		/* pending: the worker, other nodes */
 	char path[4096];
 };
@@ -67,7 +69,8 @@ static json_t *diagnose_run(struct channel_reporter *reporter, void *arg)
 	struct diagnosis *d = arg;
 	_cleanup_fd_ int sock = shim_connect(d->path);
 	json_t *result = NULL;
-	int err = sock < 0 ? sock : look_at_ranks(sock, &d->of, &result);
+	int err = sock < 0 ? sock :
+		  look_at_ranks(sock, &d->of, d->common->config.state_dir, &result);
 
 	if (!err)
 		return outcome_ok(result);
@@ -96,6 +99,8 @@ static void diagnose_free(struct diagnosis *d)
 	json_decref(d->rows);
 	json_decref(d->silent);
 	json_decref(d->looks);
+	json_decref(d->errors);
+	json_decref(d->unheard);
 	json_decref(d->reach);
 	free(d);
 }
@@ -158,6 +163,7 @@ static void diagnose_silence(const struct diagnosis *d, json_t *result)
 	size_t i;
 
 	json_object_set(result, "silent_nodes", d->silent);
+	json_array_extend(json_object_get(result, "text"), d->errors);
 	if (!d->reach)
 		return;
 	json_object_set(result, "reach", d->reach);
@@ -221,11 +227,11 @@ static void diagnose_settle(struct diagnosis *d)
 
 	if (--d->waits)
 		return;
-	if (json_array_size(d->silent) && json_array_size(d->looks)) {
+	if (json_array_size(d->unheard) && json_array_size(d->looks)) {
 		voters = json_array();
 		json_array_foreach(d->looks, i, look)
 			json_array_append(voters, json_object_get(look, "node"));
-		err = reach_round_start(d->common, d->silent, voters, diagnose_on_reach, d);
+		err = reach_round_start(d->common, d->unheard, voters, diagnose_on_reach, d);
 		json_decref(voters);
 	}
 	if (err)
@@ -238,6 +244,21 @@ void diagnose_forget(struct diagnosis *d)
 		d->fn = NULL;
 }
 
+/* Node @name said nothing of its ranks, but @outcome if it did answer; NULL: it did not. */
+static void diagnose_miss(struct diagnosis *d, const char *name, const json_t *outcome)
+{
+	const json_t *error = json_object_get(outcome, "error");
+	const char *text = json_string_value(json_object_get(error, "text"));
+
+	json_array_append_new(d->silent, json_string(name));
+	/* what peer_ask() says of one that does not answer */
+	if (!outcome || outcome_errno(outcome) == -ETIMEDOUT)
+		json_array_append_new(d->unheard, json_string(name));
+	else
+		json_array_append_new(d->errors, json_sprintf("node %s says nothing of its ranks: "
+							      "%s", name, text ?: "?"));
+}
+
 /* Take over what node @name saw. False: it saw nothing. */
 static bool diagnose_take(struct diagnosis *d, const json_t *outcome, const char *name)
 {
@@ -246,7 +267,7 @@ static bool diagnose_take(struct diagnosis *d, const json_t *outcome, const char
 	size_t i;
 
 	if (!outcome_is_ok(outcome) || !json_is_array(rows)) {
-		json_array_append_new(d->silent, json_string(name));
+		diagnose_miss(d, name, outcome);
 		return false;
 	}
 	json_array_foreach(rows, i, row) {
@@ -291,7 +312,7 @@ static void diagnose_on_deadline(void *arg)
 	d->deadline = NULL;
 	worker_leave(d->worker);
 	d->worker = NULL;
-	diagnose_on_look(outcome_error(-ETIMEDOUT, "node %s did not say in time what its ranks do",
+	diagnose_on_look(outcome_error(-ETIME, "node %s did not say in time what its ranks do",
 				       d->node), d);
 }
 
@@ -357,7 +378,7 @@ static void diagnose_ask(struct diagnosis *d, const struct job *job)
 					   diagnose_on_node, node, NULL)) {
 			d->waits++;
 		} else {
-			json_array_append_new(d->silent, json_string(node->name));
+			diagnose_miss(d, node->name, NULL);
 			free(node);
 		}
 	}
@@ -384,6 +405,8 @@ static json_t *diagnose_begin(struct diagnosis *d, struct job *job)
 	d->node = d->common->config.node;
 	d->rows = json_array();
 	d->silent = json_array();
+	d->errors = json_array();
+	d->unheard = json_array();
 	d->looks = json_array();
 	d->of.init = job->init;
 	d->of.uid = job->uid;

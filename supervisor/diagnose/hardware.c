@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Reads counters of the node's hardware; see hardware.h. Owns nothing beyond a call. A counter that
- * is missing, as on a virtual machine, counts as zero. Must not wait for a device: all files are
- * answered by the kernel from memory.
+ * is missing, as on a virtual machine, counts as zero. Must not wait for a device: what the kernel
+ * does not answer from memory is read by a child (hardware_ask_adapters()).
  */
 #include "supervisor/diagnose/hardware.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
+#include "supervisor/devices/asked.h"
+
+#define ADAPTERS	"sys/class/infiniband"
 
 /*
  * One kind of counter: files @file of the entries of @dir whose names begin with @prefix. With
@@ -41,18 +46,22 @@ static const struct hardware_counter counters[] = {
 	/* once while the node starts is usual */
 	{ "link", "sys/class/net", "", NULL, "carrier_down_count",
 	  "network interface %s lost its carrier %llu times", 1 },
-	{ "link", "sys/class/infiniband", "", "ports", "counters/symbol_error",
-	  "link of %s had %llu symbol errors", 0 },
-	{ "link", "sys/class/infiniband", "", "ports", "counters/port_rcv_errors",
-	  "link of %s received %llu bad packets", 0 },
-	{ "link", "sys/class/infiniband", "", "ports", "counters/link_downed",
-	  "link of %s went down %llu times", 1 },
 	{ "disk", "sys/block", "", NULL, "device/ioerr_cnt", "disk %s had %llu I/O errors", 0 },
 	{ "file_system", "sys/fs/ext4", "", NULL, "errors_count",
 	  "the file system on %s had %llu errors", 0 },
 	{ "thermal", "sys/devices/system/cpu", "cpu", NULL,
 	  "thermal_throttle/core_throttle_count",
 	  "processor %s was slowed down %llu times for its temperature", 0 },
+};
+
+/* of ports of InfiniBand: the adapter's firmware is asked */
+static const struct hardware_counter asked_counters[] = {
+	{ "link", ADAPTERS, "", "ports", "counters/symbol_error",
+	  "link of %s had %llu symbol errors", 0 },
+	{ "link", ADAPTERS, "", "ports", "counters/port_rcv_errors",
+	  "link of %s received %llu bad packets", 0 },
+	{ "link", ADAPTERS, "", "ports", "counters/link_downed",
+	  "link of %s went down %llu times", 1 },
 };
 
 /* The number in a file, decimal or 0x..., or of its line TOTAL_...; 0: there is none. */
@@ -176,6 +185,40 @@ static void hardware_pressure(const char *root, json_t *signs)
 	}
 	if (f)
 		fclose(f);
+}
+
+/* Runs in a child. */
+static int hardware_ask(unsigned int number, void *arg, int fd)
+{
+	json_t *signs = json_array();
+	int err;
+
+	for (size_t i = 0; i < ARRAY_SIZE(asked_counters); i++)
+		hardware_count(arg, &asked_counters[i], signs);
+	err = json_dumpfd(signs, fd, 0);
+	json_decref(signs);
+	return err;
+}
+
+void hardware_ask_adapters(const char *root, const char *state_dir, unsigned int ms, json_t *signs)
+{
+	struct asked asked = { .number = ASKED_ADAPTERS };
+	json_t *found = NULL;
+	char path[256];
+
+	snprintf(path, sizeof(path), "%s/" ADAPTERS, root);
+	if (access(path, F_OK))
+		return;
+	asked_start(&asked, state_dir, hardware_ask, (void *)root);
+	asked_wait(&asked, 1, ms);
+	if (!asked.err && asked.size)
+		found = json_loadb(asked.answer, asked.size, 0, NULL);
+	json_array_extend(signs, found);
+	json_decref(found);
+	if (asked.err == -ETIMEDOUT || asked.err == -EBUSY)
+		hardware_sign(signs, "link", "infiniband", "counters", 1,
+			      "adapters of InfiniBand do not answer");
+	asked_free(&asked, 1);
 }
 
 json_t *hardware_signs(const char *root)

@@ -19,6 +19,12 @@
  */
 json_t *hardware_signs(const char *root);
 /*
+ * Add to @signs the counters of InfiniBand's ports ("link"), which the adapter's firmware is asked
+ * for. A child asks, for @ms at most, and nobody asks again while that child hangs (asked.h); then
+ * a sign of the kind "link" says so. Without adapters there is no child.
+ */
+void hardware_ask_adapters(const char *root, const char *state_dir, unsigned int ms, json_t *signs);
+/*
  * Add to @signs what has grown since @before, hardware_signs() of the same node a moment ago:
  * "new": 3, and words in the text.
  */

@@ -18,6 +18,8 @@
 #include "supervisor/diagnose/row.h"
 #include "supervisor/diagnose/stacks.h"
 
+#define ADAPTERS_MS	1000	/* for the firmware of InfiniBand's adapters to answer */
+
 struct look {
 	const struct threads *threads;
 	struct places *places;	/* of the process looked at last */
@@ -256,7 +258,7 @@ static json_t *look_resent(const struct threads *threads)
 	return signs;
 }
 
-int look_at_ranks(int shim, const struct threads_of *of, json_t **ret_result)
+int look_at_ranks(int shim, const struct threads_of *of, const char *state_dir, json_t **ret_result)
 {
 	struct reading *before = NULL, *after = NULL;
 	unsigned int nr = 0, nr_after = 0;
@@ -273,6 +275,8 @@ int look_at_ranks(int shim, const struct threads_of *of, json_t **ret_result)
 	/* before the rows: they may give up the rights that this needs */
 	hardware = err ? NULL : hardware_signs("");
 	hardware_compare(hardware, was);
+	if (!err)
+		hardware_ask_adapters("", state_dir, ADAPTERS_MS, hardware);
 	json_decref(was);
 	lost = err ? NULL : look_resent(&threads);
 	if (!err)

@@ -118,6 +118,8 @@ static void device_watch_tell(struct device_watch *w, const json_t *rows)
 			continue;
 		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s", n ? ", " : "",
 				      json_string_value(json_object_get(row, "level")));
+		if (n >= sizeof(text))
+			break;	/* the text is cut */
 	}
 	strcpy(w->degraded, text);
 	if (w->common->nodes)

@@ -131,6 +131,8 @@ static void test_more_signs(void **state)
 	    "MCE:          1          2   Machine check exceptions\n"
 	    "MCP:          7          7   Machine check polls\n");
 	signs = hardware_signs(root);
+	assert_null(sign(signs, "link", "mlx5_0:2"));
+	hardware_ask_adapters(root, root, 10000, signs);
 	is(signs, "bus", "0000:01:00.0", 5,
 	   "PCI device 0000:01:00.0 corrected 5 errors of its link");
 	is(signs, "link", "mlx5_0:2", 8, "link of mlx5_0:2 had 8 symbol errors");
