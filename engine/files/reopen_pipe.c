@@ -26,6 +26,8 @@
 #include "base/cleanup.h"
 #include "engine/core/rights.h"
 
+#define KERNEL_O_LARGEFILE	0100000	/* libc's is 0 where all files are large */
+
 #define PTY_TRIES	4096	/* default of kernel.pty.max */
 
 /* ---------------------------------------------------------------- pipes */
@@ -133,15 +135,32 @@ int reopen_pipes(struct reopen *r)
 	return ret;
 }
 
+/*
+ * Is it the end that pipe(2) had made? The others were opened, by /proc, and have O_LARGEFILE since,
+ * which F_GETFL tells and nobody can change.
+ */
+static bool reopen_pipe_is_first(const struct reopen *r, const struct state_file *file)
+{
+	if (file->rec->kind != CKPT_FILE_PIPE || file->rec->f_flags & KERNEL_O_LARGEFILE)
+		return false;
+	for (const struct state_file *other = r->state->files; other < file; other++)
+		if (other->pipe == file->pipe && !other->external &&
+		    !((other->rec->f_flags ^ file->rec->f_flags) & O_ACCMODE) &&
+		    !(other->rec->f_flags & KERNEL_O_LARGEFILE))
+			return false;
+	return true;
+}
+
 int reopen_pipe(struct reopen *r, const struct state_file *file)
 {
 	const int *ends = r->pipes[file->pipe - r->state->pipes];
 	int flags = reopen_flags(file) & ~O_DIRECT;
 	int base = (flags & O_ACCMODE) == O_RDONLY ? ends[0] : ends[1];
-	int fd = reopen_again(base, flags | O_NONBLOCK);
+	int fd = reopen_pipe_is_first(r, file) ? fcntl(base, F_DUPFD_CLOEXEC, 0) :
+						 reopen_again(base, flags | O_NONBLOCK);
 
 	if (fd < 0)
-		return reopen_failed(r, file, fd, "open");
+		return reopen_failed(r, file, -errno, "open");
 	/* open(2) takes no O_DIRECT for a pipe, and would wait without O_NONBLOCK: set both here */
 	if (fcntl(fd, F_SETFL, file->rec->f_flags & (O_NONBLOCK | O_DIRECT | O_APPEND))) {
 		close(fd);
