@@ -18,7 +18,8 @@ struct engine_sock_option {
 
 /*
  * SOCK_OPTIONS: the options of a socket (struct ckpt_rec_sock) that differ from those of a new
- * one.  nr struct engine_sock_option follow.
+ * one.  nr struct engine_sock_option follow.  One with SOCK_OPTION_WAS_ON (sock_options.h) was on
+ * when the socket was bound, and is off.
  */
 struct engine_rec_sock_options {
 	struct ckpt_rec_hdr hdr;

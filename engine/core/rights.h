@@ -21,6 +21,9 @@
 /* To give a socket the options that it had: sizes beyond the node's limits, a mark, a priority. */
 #define RIGHTS_SOCKETS	(1ULL << CAP_NET_ADMIN)
 
+/* To change the root directory for a moment, in which a socket gets a name that has no file. */
+#define RIGHTS_ROOT	(1ULL << CAP_SYS_CHROOT)
+
 /* The permitted capabilities; 0 if they cannot be read. */
 uint64_t rights_permitted(void);
 /* Set both sets; the inheritable set becomes empty. */

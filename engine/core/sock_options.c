@@ -9,7 +9,6 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <stdbool.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -223,14 +222,53 @@ void sock_options_room(int fd)
 		rights_lower(before);
 }
 
+/* Is it one of those that were on? Only these two decide about bind(2) and are often turned off. */
+static bool sock_option_is_was_on(const struct engine_sock_option *option)
+{
+	return (option->level == SOL_SOCKET &&
+		option->name == (SO_REUSEPORT | SOCK_OPTION_WAS_ON)) ||
+	       (option->level == IPPROTO_IP &&
+		option->name == (IP_FREEBIND | SOCK_OPTION_WAS_ON));
+}
+
+static int sock_option_turn(int fd, const struct engine_sock_option *option, int on)
+{
+	return sock_option_raised(fd, option->level, option->name & ~SOCK_OPTION_WAS_ON,
+				  &on, sizeof(on));
+}
+
+bool sock_option_was_on(int fd, int level, int name, struct engine_sock_option *ret)
+{
+	int value = 0;
+
+	if (!sock_option_get(fd, level, name, ret) || ret->len != sizeof(value))
+		return false;
+	memcpy(&value, ret->value, sizeof(value));
+	ret->name |= SOCK_OPTION_WAS_ON;
+	return !value;
+}
+
 int sock_options_set_early(int fd, const struct engine_sock_option *options, unsigned int nr)
 {
 	int ret = 0;
 
-	for (unsigned int i = 0; !ret && i < nr; i++)
+	for (unsigned int i = 0; !ret && i < nr; i++) {
 		if (sock_option_is_early(&options[i]))
 			ret = sock_option_raised(fd, options[i].level, options[i].name,
 						 options[i].value, options[i].len);
+		else if (sock_option_is_was_on(&options[i]))
+			ret = sock_option_turn(fd, &options[i], 1);
+	}
+	return ret;
+}
+
+int sock_options_set_late(int fd, const struct engine_sock_option *options, unsigned int nr)
+{
+	int ret = 0;
+
+	for (unsigned int i = 0; !ret && i < nr; i++)
+		if (sock_option_is_was_on(&options[i]))
+			ret = sock_option_turn(fd, &options[i], 0);
 	return ret;
 }
 
@@ -259,7 +297,7 @@ int sock_options_set(int fd, const struct engine_sock_option *options, unsigned 
 			break;
 		}
 	for (unsigned int i = 0; !ret && i < nr; i++) {
-		if (sock_filter_is_piece(&options[i]))
+		if (sock_filter_is_piece(&options[i]) || sock_option_is_was_on(&options[i]))
 			continue;
 		*ret_bad = &options[i];
 		if (!sock_option_is_known(&options[i]))

@@ -10,6 +10,7 @@
 #include "engine/dump/dump_run.h"
 
 #include <errno.h>
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -45,6 +46,50 @@ static int dump_sock_fresh_get(struct dump_sock_fresh *fresh, const struct ckpt_
 	return fd;
 }
 
+/* Does another socket of TCP or UDP, that is not connected, have the port? */
+static bool dump_sock_shares_port(const struct state *state, const struct state_sock *sock)
+{
+	uint16_t port = state_sock_port(state_sock_own(sock));
+
+	for (unsigned int i = 0; i < state->nr_socks; i++) {
+		const struct state_sock *other = &state->socks[i];
+
+		if (other != sock && !state_sock_is_unix(other) &&
+		    other->rec->type == sock->rec->type && other->rec->flags & CKPT_SOCK_NAMED &&
+		    (state_sock_is_datagram(sock) ||
+		     other->rec->state != CKPT_SOCK_CONNECTED) &&
+		    state_sock_port(state_sock_own(other)) == port)
+			return true;
+	}
+	return false;
+}
+
+/* May UDP sockets share a port, as SO_REUSEADDR is on? */
+static bool dump_sock_reuses(int fd)
+{
+	int value = 0;
+	socklen_t len = sizeof(value);
+
+	return !getsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &value, &len) && value;
+}
+
+/* Note in @ret, which has room for both, the options that were on when the socket was bound. */
+static unsigned int dump_sock_were_on(const struct state *state, const struct state_sock *sock,
+				      int fd, struct engine_sock_option *ret)
+{
+	bool udp = !state_sock_is_unix(sock) && state_sock_is_datagram(sock);
+	unsigned int nr = 0;
+
+	if (state_sock_is_unix(sock) || !(sock->rec->flags & CKPT_SOCK_NAMED))
+		return 0;
+	if (!dump_sock_addr_is_here(state_sock_own(sock)))
+		nr += sock_option_was_on(fd, IPPROTO_IP, IP_FREEBIND, &ret[nr]);
+	if ((udp ? !dump_sock_reuses(fd) : sock->rec->state != CKPT_SOCK_CONNECTED) &&
+	    dump_sock_shares_port(state, sock))
+		nr += sock_option_was_on(fd, SOL_SOCKET, SO_REUSEPORT, &ret[nr]);
+	return nr;
+}
+
 static int dump_sock_record(struct dump *d, const struct state_sock *sock, int fd, int fresh)
 {
 	_cleanup_free_ struct engine_sock_option *options = NULL;
@@ -55,7 +100,7 @@ static int dump_sock_record(struct dump *d, const struct state_sock *sock, int f
 	if (pieces < 0)
 		return error_fail(d->error, pieces, "cannot read the filter of a socket: %s",
 				  strerror(-pieces));
-	options = calloc(SOCK_OPTIONS_MAX + (unsigned int)pieces, sizeof(*options));
+	options = calloc(SOCK_OPTIONS_MAX + (unsigned int)pieces + 2, sizeof(*options));
 	if (!options)
 		return error_fail(d->error, -ENOMEM, "out of memory");
 	nr = sock_options_get(fd, fresh, options);
@@ -65,6 +110,7 @@ static int dump_sock_record(struct dump *d, const struct state_sock *sock, int f
 		return error_fail(d->error, ret, "cannot read the filter of a socket: %s",
 				  strerror(-ret));
 	nr += (unsigned int)pieces;
+	nr += dump_sock_were_on(d->cap.state, sock, fd, options + nr);
 	if (!nr)
 		return 0;
 	rec = dump_record_add(d, ENGINE_REC_SOCK_OPTIONS, sizeof(*rec), options,

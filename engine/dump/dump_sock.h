@@ -48,6 +48,8 @@ bool dump_sock_addr_v4(const struct sockaddr *addr, struct in_addr *ret);
 /* Is it an address without a port, that is the same on all nodes, or has a meaning here alone? */
 bool dump_sock_addr_is_narrow(const struct sockaddr *addr);
 bool dump_sock_addr_is_any(const struct sockaddr *addr);
+/* May a socket be bound to it here? Not if the node has lost it since, or never had it. */
+bool dump_sock_addr_is_here(const struct sockaddr *addr);
 /* As struct sock_link has it: "10.0.0.1:80", "[fe80::1]:80". */
 void dump_sock_addr_text(const struct sockaddr *addr, char *buf, size_t size);
 /* dump_sock.c: add a record of the options of each socket that is saved whole. */

@@ -21,6 +21,7 @@
 #include "engine/dump/dump_sock.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <stddef.h>
@@ -29,9 +30,11 @@
 #include <sys/ioctl.h>
 #include <sys/select.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include <linux/sockios.h>
 
@@ -247,6 +250,40 @@ static bool dump_sockets_is_near(const struct state_sock *sock)
 	       strcmp(sock->path + path_len - len, tail) == 0;
 }
 
+/* stat(2) of a path that the process @pid sees; false: it cannot be known. */
+static bool dump_sockets_stat(pid_t pid, const char *path, struct stat *ret)
+{
+	char seen[PATH_MAX];
+
+	*ret = (struct stat){ 0 };
+	if (snprintf(seen, sizeof(seen), "/proc/%d/root%s", pid, path) >= (int)sizeof(seen))
+		return false;
+	return !stat(seen, ret) || errno == ENOENT || errno == ENOTDIR;
+}
+
+/* Why a restart could not give the socket, whose file is there, its name, or NULL. */
+static const char *dump_sockets_name_flaw(const struct state_sock *sock)
+{
+	char text[sizeof(((struct sockaddr_un *)0)->sun_path) + 1] = "", root[40], to[2] = "";
+	struct stat file, name;
+	pid_t pid = sock->file->rec->pid;
+
+	memcpy(text, sock->name, sock->rec->name_len);
+	snprintf(root, sizeof(root), "/proc/%d/root", pid);
+	if (readlink(root, to, sizeof(to)) > 0 && memcmp(to, "/", 2))
+		return "whose file is in another root directory:";
+	if (text[0] != '/' && !dump_sockets_is_near(sock))
+		return "whose name is relative, and whose file was moved:";
+	if (!dump_sockets_stat(pid, sock->path, &file))
+		return NULL;
+	if (!S_ISSOCK(file.st_mode))
+		return "whose file is hidden by a mount:";
+	if (text[0] == '/' && dump_sockets_stat(pid, text, &name) &&
+	    (name.st_ino != file.st_ino || name.st_dev != file.st_dev))
+		return "whose file was moved away from its name:";
+	return NULL;
+}
+
 /* ------------------------------------------------------------ TCP and UDP */
 
 static bool dump_sockets_is_udp(const struct state_sock *sock)
@@ -278,20 +315,33 @@ static const char *dump_sockets_datagrams(const struct state *state, const struc
 	return NULL;
 }
 
+/* The same of any socket of TCP or UDP. A connection needs routes from its own address. */
+static const char *dump_sockets_inet_flaw(const struct state *state, const struct state_sock *sock)
+{
+	if (sock->rec->state == CKPT_SOCK_CONNECTED && sock->rec->flags & CKPT_SOCK_NAMED &&
+	    !(sock->rec->flags & (CKPT_SOCK_PEER_GONE | CKPT_SOCK_ENDED)) &&
+	    !dump_sock_addr_is_here(state_sock_own(sock)))
+		return "that is connected from an address which this node has not:";
+	return state_sock_is_datagram(sock) ? dump_sockets_datagrams(state, sock) : NULL;
+}
+
 /* Why a socket that is to be saved whole could not be made again, or NULL. */
 static const char *dump_sockets_flaw(const struct state *state, const struct state_sock *sock)
 {
 	bool named = sock->rec->flags & CKPT_SOCK_NAMED;
 	const struct state_sock *peer = sock->peer;
+	const char *why = NULL;
 
 	for (unsigned int i = 0; i < state->nr_socks; i++)
 		if (state->socks[i].listener == sock && state_sock_is_outside(&state->socks[i]) &&
 		    !state_sock_is_cut(&state->socks[i]))
 			return "that a client outside waits to be accepted by:";
 	if (!state_sock_is_unix(sock))
-		return state_sock_is_datagram(sock) ? dump_sockets_datagrams(state, sock) : NULL;
-	if (sock->path[0] && sock->name[0] != '/' && !dump_sockets_is_near(sock))
-		return "whose name is relative, and whose file was moved:";
+		return dump_sockets_inet_flaw(state, sock);
+	if (sock->path[0] && !(sock->rec->flags & CKPT_SOCK_UNLINKED) && sock->file)
+		why = dump_sockets_name_flaw(sock);
+	if (why)
+		return why;
 	if (!state_sock_is_datagram(sock))
 		return NULL;
 	if (peer && !(peer->rec->flags & CKPT_SOCK_NAMED) && (peer->peer != sock || named))

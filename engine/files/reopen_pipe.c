@@ -136,8 +136,8 @@ int reopen_pipes(struct reopen *r)
 }
 
 /*
- * Is it the end that pipe(2) had made? The others were opened, by /proc, and have O_LARGEFILE since,
- * which F_GETFL tells and nobody can change.
+ * Is it the end that pipe(2) had made? The others were opened, by /proc, and have O_LARGEFILE
+ * since, which F_GETFL tells and nobody can change.
  */
 static bool reopen_pipe_is_first(const struct reopen *r, const struct state_file *file)
 {

@@ -3,10 +3,10 @@
  * Making the unix sockets of an image: names, listening, connections.
  *
  * Sockets with names come first, those whose file had been removed before those whose file is to
- * stay, as both may have had one path.  Then pairs: two ends without a name by socketpair(2);
- * else one end was accepted from a listening socket, whose name it has, and it is accepted again,
- * from that socket or, if that is gone, from one that is made for the purpose.  A socket whose
- * peer has gone gets one for now.
+ * stay, as both may have had one path, and may need it (reopen_sock_name.c).  Then pairs: two ends
+ * without a name by socketpair(2); else one end was accepted from a listening socket, whose name it
+ * has, and it is accepted again, from that socket or, if that is gone, from one that is made for
+ * the purpose.  A socket whose peer has gone gets one for now.
  *
  * Connections that wait to be accepted are made last (reopen_sock_fill.c), or they would be
  * accepted here.

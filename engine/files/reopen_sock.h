@@ -73,6 +73,10 @@ int reopen_sock_stream(struct reopen *r, const struct state_sock *sock, int fd);
 /* reopen_sock_name.c */
 /* Give @fd the name of @sock; *ret_place gets its file, -1 for an abstract name. */
 int reopen_sock_bind(struct reopen *r, const struct state_sock *sock, int fd, int *ret_place);
+/* Go to the directory @dir, also one that the owner of the socket may not search. */
+int reopen_sock_go(int dir);
+/* The current directory, also one that the owner may not search, as O_PATH; -errno. */
+int reopen_sock_here(void);
 /*
  * Bind @fd to @len bytes of @name, which a stranger may have chosen, and if that makes a file,
  * remove it again. What exists stays, and is not touched unless a socket of this user left it
@@ -85,5 +89,12 @@ socklen_t reopen_sock_address(const struct state_sock *sock, int place, struct s
 int reopen_sock_connect(int fd, const struct sockaddr_un *addr, socklen_t len);
 /* Give the file of the name its owner and mode, and close @place. */
 int reopen_sock_own_name(struct reopen *r, const struct state_sock *sock, int *place);
+
+/* reopen_sock_gone.c */
+/*
+ * Give @fd the name of @sock, whose file was removed, and touch no file that has the name now.
+ * -errno, not described; with *ret_lost the root directory is another now, and nothing can go on.
+ */
+int reopen_sock_bind_gone(const struct state_sock *sock, int fd, int *ret_place, bool *ret_lost);
 
 #endif /* STILLPOINT_REOPEN_SOCK_H */

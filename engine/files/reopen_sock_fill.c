@@ -300,6 +300,8 @@ static int reopen_sock_finish(struct reopen *r, const struct state_sock *sock)
 		ret = reopen_inet_settle(r, sock, fd);
 	if (!ret && options)
 		ret = sock_options_set(fd, (const void *)(options + 1), options->nr, &bad);
+	if (!ret && options)
+		ret = sock_options_set_late(fd, (const void *)(options + 1), options->nr);
 	if (!ret && fcntl(fd, F_SETFL, sock->file->rec->f_flags & O_NONBLOCK))
 		ret = -errno;
 	if (ret)

@@ -6,8 +6,8 @@
  * when its socket is gone: a restart finds the file of the job that ended.  It is replaced if it
  * is a socket that nobody has any more; another file, and a socket that somebody has, are not
  * touched.  A relative text is bound from the directory where it leads to the file's path.  The
- * file of a name that had been removed is removed at once; sockets are connected by an O_PATH
- * descriptor of it, not by their text.
+ * file of a name that had been removed is made elsewhere (reopen_sock_gone.c).  Sockets are
+ * connected by an O_PATH descriptor of their file, not by their text.
  */
 #include "engine/files/reopen_sock.h"
 
@@ -63,7 +63,7 @@ int reopen_sock_connect(int fd, const struct sockaddr_un *addr, socklen_t len)
 
 /* ---------------------------------------------------------------- relative names */
 
-static int reopen_sock_go(int dir)
+int reopen_sock_go(int dir)
 {
 	uint64_t before;
 	int ret = fchdir(dir) ? -errno : 0;
@@ -75,8 +75,7 @@ static int reopen_sock_go(int dir)
 	return ret;
 }
 
-/* The current directory, also one that the owner of the socket may not search; or -errno. */
-static int reopen_sock_here(void)
+int reopen_sock_here(void)
 {
 	int here = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	uint64_t before;
@@ -175,8 +174,17 @@ static int reopen_sock_bind_here(struct reopen *r, const struct state_sock *sock
 int reopen_sock_bind(struct reopen *r, const struct state_sock *sock, int fd, int *ret_place)
 {
 	int back, ret, left;
+	bool lost;
 
 	*ret_place = -1;
+	if (sock->rec->flags & CKPT_SOCK_UNLINKED && sock->rec->name_len && sock->name[0]) {
+		ret = reopen_sock_bind_gone(sock, fd, ret_place, &lost);
+		if (lost)
+			return reopen_sock_failed(r, sock, ret, "go back after naming");
+		if (!ret)
+			return 0;
+		/* without the right to change the root directory: at the name itself */
+	}
 	ret = reopen_sock_enter(sock, &back);
 	if (!ret)
 		ret = reopen_sock_bind_here(r, sock, fd, ret_place);

@@ -260,8 +260,8 @@ static int builder_rights_become(const struct plan_owner *owner)
 	    setresgid(owner->gid, owner->gid, owner->gid) ||
 	    setresuid(owner->uid, owner->uid, owner->uid))
 		return -errno;
-	ret = rights_set(owner->keep_caps | ((RIGHTS_FILES | RIGHTS_PIPES | RIGHTS_SOCKETS) &
-				       rights_permitted()),
+	ret = rights_set(owner->keep_caps | ((RIGHTS_FILES | RIGHTS_PIPES | RIGHTS_SOCKETS |
+					      RIGHTS_ROOT) & rights_permitted()),
 			 owner->keep_caps);
 	if (ret)
 		return ret;
