@@ -18,7 +18,9 @@
 #include "ckptctl/cli_image.h"
 #include "ckptctl/cli_table.h"
 #include "ckptctl/diag_diff.h"
+#include "ckptctl/diag_incidents.h"
 #include "ckptctl/diag_place.h"
+#include "ckptctl/diag_tree.h"
 #include "ckptctl/stack_tree.h"
 
 enum { OPT_RANK = 255, OPT_SAMPLES, OPT_INTERVAL, OPT_PATIENCE, OPT_FORMAT, OPT_OUT };
@@ -97,49 +99,6 @@ static void diag_print_run(struct cli *cli, json_t *result)
 }
 
 /* ------------------------------------------------------------ diag stacks */
-
-#define DIAG_FRAMES	64
-#define DIAG_NAME	600
-
-/* The stack of a row, the outermost first; below it the call, as MPI calls it. */
-static int diag_add_stack(struct stack_tree *tree, const json_t *row)
-{
-	const json_t *frames = json_object_get(json_object_get(row, "thread"), "frames");
-	char (*text)[DIAG_NAME] = calloc(DIAG_FRAMES + 1, sizeof(*text));
-	const char *name[DIAG_FRAMES + 1];
-	size_t nr = json_array_size(frames), i;
-	int err;
-
-	if (!text)
-		return -ENOMEM;
-	nr = nr > DIAG_FRAMES ? DIAG_FRAMES : nr;
-	for (i = 0; i < nr; i++)
-		name[i] = diag_place(json_array_get(frames, nr - 1 - i), false, text[i],
-				     sizeof(text[i]));
-	if (!nr) {
-		snprintf(text[0], sizeof(text[0]), "%s, state %s, place not known",
-			 json_object_get(row, "call") ? cli_str(row, "call") : "outside MPI",
-			 cli_str(json_object_get(row, "thread"), "state"));
-		name[nr++] = text[0];
-	}
-	err = stack_tree_add(tree, cli_int(row, "rank"), name, nr);
-	free(text);
-	return err;
-}
-
-/* The stacks of all ranks; NULL: no memory. */
-static struct stack_tree *diag_tree(const json_t *result)
-{
-	struct stack_tree *tree = stack_tree_new();
-	const json_t *row;
-	size_t i;
-
-	json_array_foreach(json_object_get(result, "mpi_ranks"), i, row) {
-		if (tree && diag_add_stack(tree, row))
-			break;
-	}
-	return tree;
-}
 
 static void diag_print_stacks(const json_t *result, enum stack_format format)
 {
@@ -405,6 +364,13 @@ static bool diag_is_image(int argc, char **argv)
 	return optind < argc && (strchr(argv[optind], ':') || strchr(argv[optind], '/'));
 }
 
+/* True if @what is about incidents that ckptd has kept, not about a job as it is. */
+static bool diag_is_incident(const char *what, int argc, char **argv)
+{
+	return !strcmp(what, "incidents") || !strcmp(what, "bundle") ||
+	       (!strcmp(what, "show") && optind < argc && diag_incident_number(argv[optind]));
+}
+
 /* Ask and print; takes over @args. */
 static int diag_run_part(struct cli *cli, int argc, char **argv, const struct diag_options *options,
 			 diag_print_fn print, json_t *args)
@@ -450,11 +416,20 @@ static int cmd_diag_run(struct cli *cli, int argc, char **argv)
 		what = optind < argc ? argv[optind++] : "";
 		if (!strcmp(what, "diff") && !options.format && !options.out)
 			return diag_run_diff(cli, argc, argv, args);
+		if (diag_is_incident(what, argc, argv) && !options.format) {
+			status = json_object_size(args) ?
+				 cli_usage(cli, "diag %s of incidents takes none of these options",
+					   what) :
+				 diag_incidents_run(cli, what, argc, argv, options.out);
+			json_decref(args);
+			return status;
+		}
 		print = diag_print_of(what, options.format);
 		if (!print)
 			status = cli_usage(cli, "%s", options.format ?
 					   "--format is tree, folded or dot, of stacks" :
-					   "say what: run, stacks, colls, show or diff");
+					   "say what: run, stacks, colls, show, diff, incidents "
+					   "or bundle");
 	}
 	if (status) {
 		json_decref(args);
@@ -468,7 +443,8 @@ static int cmd_diag_run(struct cli *cli, int argc, char **argv)
 const struct cli_verb cmd_diag = {
 	.name = "diag",
 	.run = cmd_diag_run,
-	.args = "run|stacks|colls|show [OPTIONS] JOB|JOB:GENERATION, or diff JOB:A JOB:B",
+	.args = "run|stacks|colls|show [OPTIONS] JOB|JOB:GENERATION, or diff JOB:A JOB:B,\n"
+		"       or incidents [JOB], show INCIDENT, bundle [--out DIR] INCIDENT",
 	.help = "which rank of an MPI job hangs, where and why",
 	.options =
 	"      --rank R              show: all that is known of the last calls of rank R\n"
@@ -476,6 +452,7 @@ const struct cli_verb cmd_diag = {
 	"      --interval DURATION   between two samples; default 200ms\n"
 	"      --patience DURATION   ranks that others wait for less long may be at work;\n"
 	"                            default 30s\n"
-	"      --out DIR             make DIR and write the evidence there, with all stacks\n"
+	"      --out DIR             run, bundle: make DIR and write the evidence there, with\n"
+	"                            all stacks; of bundle by default incident-N\n"
 	"      --format FORMAT       of stacks: tree, folded or dot; default tree\n",
 };

@@ -247,7 +247,7 @@ _ckptctl_operand()
 		fi ;;
 	diag)
 		if ((cword == at + 1)); then
-			_ckptctl_reply 'run stacks colls show diff'
+			_ckptctl_reply 'run stacks colls show diff incidents bundle'
 		else
 			_ckptctl_reply "$(_ckptctl_jobs "$1"; _ckptctl_generations "$1")"
 		fi ;;

@@ -192,6 +192,10 @@ $(call unit_test,tests/unit/test_resent,tests/unit/test_resent.c \
 $(call unit_test,tests/unit/test_reach_round,tests/unit/test_reach_round.c \
 	tests/unit/peer_fixture.c,$(CKPTD_LIBS) $(foreach f,nodes_peer nodes_asks,\
 		-Wl$(comma)--wrap=$(f)))
+# hangs that were found: states and record
+$(call unit_test,tests/unit/test_incident,tests/unit/test_incident.c \
+	supervisor/diagnose/incident.c supervisor/diagnose/incident_store.c,\
+	$(LIB)/libbase.a -ljansson -lsqlite3)
 $(call unit_test,tests/unit/test_place,tests/unit/test_place.c supervisor/diagnose/place.c)
 $(call unit_test,tests/unit/test_diagnose,tests/unit/test_diagnose.c supervisor/diagnose/filter.c \
 	supervisor/diagnose/match.c supervisor/diagnose/verdict.c,-lm)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The hang watch: with the setting diagnose = notify, ckptd diagnoses each MPI job that has its
- * home here again and again (diagnose_every), with the patience of the setting diagnose_patience,
- * and logs a confirmed hang once. It acts on nothing.
+ * home here again and again (diagnose_every), with the patience of the setting diagnose_patience.
+ * A confirmed hang becomes an incident (incident.h) with its evidence, and is then logged, once.
+ * When the ranks go on, or the job ends, the incident is closed. It acts on no job.
  */
 #ifndef STILLPOINT_HANG_WATCH_H
 #define STILLPOINT_HANG_WATCH_H

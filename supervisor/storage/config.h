@@ -43,7 +43,7 @@
  *	sockets = RULES				refuse, close or reset: sock_rules.h
  *	quiesce_timeout_ms = N			0: 30000
  *	node_mtbf = DURATION			mean time between failures of one node; 1y
- *	diagnose = off | notify			log jobs that hang: diagnose/hang_watch.h; off
+ *	diagnose = off | notify			note jobs that hang: diagnose/hang_watch.h; off
  *	diagnose_every = DURATION		from one look to the next; 1m
  *	diagnose_patience = DURATION		shorter waits may be work; 10m
  *	io_trace = on | off			count the I/O of all jobs: iotrace/collect.h; off

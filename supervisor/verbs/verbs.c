@@ -22,6 +22,7 @@ static const struct {
 	{ "ranks", verb_ranks, 0 },
 	{ "diagnose", verb_diagnose, 0 },
 	{ "diagnose_image", verb_diagnose_image, 0 },
+	{ "incidents", verb_incidents, 0 },
 	{ "kill", verb_kill, 0 },
 	{ "wait", verb_wait, 0 },
 	{ "attach", verb_attach, 0 },

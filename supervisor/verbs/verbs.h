@@ -56,6 +56,7 @@ void verb_ranks(struct request *request);
 int verb_ranks_register(struct jobs *jobs);	/* answer the question "ranks" of other nodes */
 /* verbs_diagnose.c */
 void verb_diagnose(struct request *request);
+void verb_incidents(struct request *request);
 /* verbs_io.c */
 void verb_io_watch(struct request *request);
 void verb_io_report(struct request *request);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The request diagnose: which rank of an MPI job hangs, where and why.
+ * The requests diagnose, which rank of an MPI job hangs, where and why, and incidents, which hangs
+ * ckptd has found by itself.
  *
  *	{"job": J, "samples": S, "interval_ms": I, "patience_ms": P,
  *	 "stacks": false, "recent": N, "rank": R}
@@ -8,6 +9,10 @@
  * All but the job may be left out.
  *
  * For the job's owner and root alone, as it tells where the job's programs are.
+ *
+ *	incidents	{"job": J, "incident": N, "bundle": false}
+ *
+ * All may be left out; the answer is that of incidents.h, and has the caller's own incidents alone.
  */
 #include "supervisor/verbs/verbs.h"
 
@@ -16,6 +21,7 @@
 #include "base/outcome.h"
 #include "supervisor/checkpoint/coord_driver.h"
 #include "supervisor/diagnose/diagnose.h"
+#include "supervisor/diagnose/incidents.h"
 #include "mpi-glue/status_progress.h"
 #include "supervisor/diagnose/threads.h"
 #include "supervisor/job/jobs.h"
@@ -68,4 +74,19 @@ void verb_diagnose(struct request *request)
 			return;
 	}
 	request_answer(request, outcome);
+}
+
+void verb_incidents(struct request *request)
+{
+	json_int_t job = 0, incident = 0;
+	json_error_t error;
+	int bundle = 0;
+
+	if (json_unpack_ex(request->args, &error, JSON_STRICT, "{s?I, s?I, s?b}", "job", &job,
+			   "incident", &incident, "bundle", &bundle))
+		request_answer(request, outcome_usage("incidents: %s", error.text));
+	else if (job < 0 || incident < 0 || (bundle && !incident))
+		request_answer(request, outcome_usage("incidents: bad arguments"));
+	else
+		incidents_answer(request, job, incident, bundle);
 }
