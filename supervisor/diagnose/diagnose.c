@@ -50,7 +50,7 @@ struct diagnosis {
 	struct diagnose_options options;
 	struct threads_of of;
 	json_t *rows, *silent, *looks;	/* of all nodes that answered */
-	json_t *errors;			/* texts of nodes that answered with an error; silent, too */
+	json_t *errors;			/* texts of nodes that answered so; silent, too */
 	json_t *unheard;		/* the silent ones that did not answer at all */
 	json_t *reach;			/* what others say of those (reach_round.h) */
 	unsigned int waits;		/* pending: the worker, other nodes */

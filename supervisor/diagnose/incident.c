@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * States and figures of incidents; see incident.h. Owns the table of states and the words of a
- * hang's place. Must not read a clock, nor do any I/O. A report comes from ranks' nodes: fields that
- * are missing or of another type count as empty.
+ * hang's place. Must not read a clock, nor do any I/O. A report comes from ranks' nodes: fields
+ * that are missing or of another type count as empty.
  */
 #include "supervisor/diagnose/incident.h"
 
