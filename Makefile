@@ -211,7 +211,7 @@ VM_LONG := $(addprefix tests/vm/,smoke.t daemon.t cr.t capture.t badluck.t resto
 # within the machine or programs of other people: of check-cluster
 VM_CLUSTER := $(addprefix tests/vm/,crash_consistency.t devices.t anomalies.t held.t \
 	slurm_short.t slurm.t slurm_script.t slurm_release.t slurm_often.t lease.t diagnose.t \
-	vote_mpi.t real_programs.t scale.t no_alarm.t) tests/security/unit.t
+	vote_mpi.t real_programs.t scale.t no_alarm.t hang_act.t) tests/security/unit.t
 # an hour and more: of check-long
 VM_MEASURE := tests/vm/io_recall.t
 TESTS  ?= $(VM_LONG) $(filter-out $(VM_LONG) $(VM_CLUSTER) $(VM_MEASURE),$(sort \

@@ -110,7 +110,7 @@ static void diag_print_incident(struct cli *cli, json_t *result)
 		printf("  there was no generation to restart from\n");
 	if (json_object_get(incident, "action"))
 		printf("  action: %s; %s\n", cli_str(incident, "action"),
-		       cli_str(incident, "result"));
+		       cli_printable(cli_str(incident, "result"), said, sizeof(said)));
 	json_array_foreach(json_object_get(incident, "text"), i, line)
 		printf("  %s\n", cli_printable(json_string_value(line), said, sizeof(said)));
 }

@@ -54,6 +54,7 @@
 #include "supervisor/storage/partner_server.h"
 #include "supervisor/storage/level_config_group.h"
 #include "supervisor/verbs/verbs.h"
+#include "supervisor/vote/release.h"
 
 /* Like mkdir -p; the last directory gets @mode. */
 static int make_directory(const char *path, mode_t mode)
@@ -324,6 +325,11 @@ static const struct job_ops job_ops = {
 	.describe_auto = schedule_describe,
 };
 
+static void on_rolled_back(struct job *job)
+{
+	vote_release(jobs_common(job->jobs), job->id, job->init);
+}
+
 /* Subscribers get each event of jobs in the order of these calls. */
 static int open_jobs(struct daemon *daemon, bool keyless)
 {
@@ -338,7 +344,8 @@ static int open_jobs(struct daemon *daemon, bool keyless)
 	if (!err)
 		err = writes_watch_open(daemon->services.jobs, &daemon->writes_watch);
 	if (!err)
-		err = hang_watch_open(daemon->services.jobs, &daemon->hang_watch);
+		err = hang_watch_open(daemon->services.jobs, on_rolled_back,
+				      &daemon->hang_watch);
 	if (!err)
 		err = io_watch_open(daemon->services.jobs, &daemon->services.io_watch);
 	if (!err)

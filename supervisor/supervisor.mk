@@ -196,6 +196,8 @@ $(call unit_test,tests/unit/test_reach_round,tests/unit/test_reach_round.c \
 $(call unit_test,tests/unit/test_incident,tests/unit/test_incident.c \
 	supervisor/diagnose/incident.c supervisor/diagnose/incident_store.c,\
 	$(LIB)/libbase.a -ljansson -lsqlite3)
+$(call unit_test,tests/unit/test_act,tests/unit/test_act.c supervisor/diagnose/act.c \
+	supervisor/diagnose/verdict.c)
 $(call unit_test,tests/unit/test_place,tests/unit/test_place.c supervisor/diagnose/place.c)
 $(call unit_test,tests/unit/test_diagnose,tests/unit/test_diagnose.c supervisor/diagnose/filter.c \
 	supervisor/diagnose/match.c supervisor/diagnose/verdict.c,-lm)

@@ -14,8 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/outcome.h"
 #include "supervisor/checkpoint/coord_driver.h"
+#include "supervisor/diagnose/hang_act.h"
 #include "supervisor/diagnose/incidents.h"
 
 /* A job with an open incident. */
@@ -23,13 +25,17 @@ struct hang_told {
 	int64_t job;
 	char uuid[64];
 	pid_t init;		/* of the run that hangs; 0: not known */
+	int64_t generation;	/* to which it was rolled back; 0: it was not */
+	uint64_t quiet_ns;	/* CLOCK_MONOTONIC: no look before; 0: none was forbidden */
 };
 
 struct hang_watch {
 	struct jobs *jobs;
+	hang_rolled_fn rolled_back;
 	struct reactor_source *timer;
 	struct diagnosis *under_way;
 	struct incident_work *note;	/* under way */
+	struct hang_act *act;		/* under way */
 	int64_t job;		/* looked at last in this round; 0: none */
 	bool evidence;		/* the diagnosis under way has stacks */
 	json_t *report;		/* that is being noted */
@@ -116,6 +122,18 @@ static void hang_watch_close_one(struct hang_watch *w, struct hang_told *told,
 	});
 }
 
+/* The ranks go on. */
+static void hang_watch_dissolved(struct hang_watch *w, struct hang_told *told)
+{
+	char result[64] = "the ranks go on";
+
+	if (told->generation)
+		snprintf(result, sizeof(result),
+			 "the ranks go on, rolled back to generation %lld",
+			 (long long)told->generation);
+	hang_watch_close_one(w, told, INCIDENT_RUNS, result);
+}
+
 /* Close the incident of one job that does not run any more. True: that is under way. */
 static bool hang_watch_ended(struct hang_watch *w)
 {
@@ -146,12 +164,31 @@ static void hang_watch_log(const struct hang_watch *w, const json_t *report)
 			    json_string_value(line));
 }
 
-/* The incident is stored: tell of a new one. */
+/* The act on the hang is over. A job that was rolled back has to hang anew. */
+static void hang_watch_on_acted(int64_t generation, void *arg)
+{
+	struct hang_watch *w = arg;
+	struct hang_told *told = hang_watch_find(w, w->job);
+	struct job *job = jobs_lookup(w->jobs, w->job);
+
+	w->act = NULL;
+	if (generation && told) {
+		told->generation = generation;
+		told->quiet_ns = clock_monotonic_ns() +
+				 1000000000ull * jobs_common(w->jobs)->config.diagnose_patience_s;
+	}
+	if (generation && job && w->rolled_back)
+		w->rolled_back(job);
+	hang_watch_round(w);
+}
+
+/* The incident is stored: tell of a new one, and do what is to be done. */
 static void hang_watch_on_confirmed(json_t *outcome, void *arg)
 {
 	struct hang_watch *w = arg;
 	const json_t *incident = json_object_get(outcome, "result");
 	const char *state = json_string_value(json_object_get(incident, "state")) ?: "";
+	const long long number = json_integer_value(json_object_get(incident, "incident"));
 	struct log *log = &jobs_common(w->jobs)->log;
 	struct job *job = jobs_lookup(w->jobs, w->job);
 
@@ -165,21 +202,19 @@ static void hang_watch_on_confirmed(json_t *outcome, void *arg)
 	w->report = NULL;
 	if (job && !hang_watch_find(w, w->job))
 		hang_watch_add(w, w->job, job->uuid, job->init);
-	if (!job || strcmp(state, incident_state_name(INCIDENT_CONFIRMED))) {
+	if (!job || !outcome_is_ok(outcome)) {
 		json_decref(outcome);
 		hang_watch_round(w);
 		return;
 	}
-	hang_watch_log(w, incident);
-	log_warning(log, "job %lld hangs: incident i%lld; ckptctl diag bundle i%lld has the "
-		    "evidence", (long long)w->job,
-		    (long long)json_integer_value(json_object_get(incident, "incident")),
-		    (long long)json_integer_value(json_object_get(incident, "incident")));
+	if (!strcmp(state, incident_state_name(INCIDENT_CONFIRMED))) {
+		hang_watch_log(w, incident);
+		log_warning(log, "job %lld hangs: incident i%lld; ckptctl diag bundle i%lld has "
+			    "the evidence", (long long)w->job, number, number);
+	}
+	if (hang_act_start(job, incident, hang_watch_on_acted, w, &w->act))
+		hang_watch_round(w);
 	json_decref(outcome);
-	hang_watch_note(w, &(const struct incident_note){
-		.job = w->job, .uuid = job->uuid, .event = INCIDENT_TELL, .action = "notify",
-		.result = "it is in the log",
-	});
 }
 
 static bool hang_watch_look(struct hang_watch *w, struct job *job, bool evidence);
@@ -216,7 +251,7 @@ static void hang_watch_on_verdict(json_t *outcome, void *arg)
 	if (job && !strcmp(verdict, "hangs"))
 		hang_watch_hangs(w, job, result);
 	else if (told && !strcmp(verdict, "runs"))
-		hang_watch_close_one(w, told, INCIDENT_RUNS, "the ranks go on");
+		hang_watch_dissolved(w, told);
 	else
 		hang_watch_round(w);
 	json_decref(outcome);
@@ -229,8 +264,10 @@ static struct job *hang_watch_next(const struct hang_watch *w)
 
 	for (job = jobs_next(w->jobs, NULL); job; job = jobs_next(w->jobs, job)) {
 		json_t *why;
+		const struct hang_told *told = hang_watch_find(w, job->id);
 
-		if (job->id <= w->job || job->busy || !coord_driver_wanted(job))
+		if (job->id <= w->job || job->busy || !coord_driver_wanted(job) ||
+		    (told && told->quiet_ns > clock_monotonic_ns()))
 			continue;
 		why = job_check_running(job);
 		if (!why)
@@ -291,17 +328,18 @@ static void hang_watch_on_loaded(json_t *outcome, void *arg)
 	hang_watch_later(w);
 }
 
-int hang_watch_open(struct jobs *jobs, struct hang_watch **ret_watch)
+int hang_watch_open(struct jobs *jobs, hang_rolled_fn rolled_back, struct hang_watch **ret_watch)
 {
 	struct hang_watch *w;
 
 	*ret_watch = NULL;
-	if (!jobs_common(jobs)->config.diagnose)
+	if (!strcmp(jobs_common(jobs)->config.diagnose, "off"))
 		return 0;
 	w = calloc(1, sizeof(*w));
 	if (!w)
 		return -ENOMEM;
 	w->jobs = jobs;
+	w->rolled_back = rolled_back;
 	w->note = incidents_load(jobs_common(jobs), hang_watch_on_loaded, w);
 	if (!w->note)
 		hang_watch_later(w);
@@ -316,6 +354,7 @@ void hang_watch_close(struct hang_watch *w)
 	reactor_remove(w->timer);
 	diagnose_forget(w->under_way);
 	incidents_forget(w->note);
+	hang_act_forget(w->act);
 	json_decref(w->report);
 	free(w->told);
 	free(w);

@@ -207,6 +207,35 @@ json_t *incident_store_get(struct incident_store *s, int64_t number, uid_t uid,
 	return incident;
 }
 
+void incident_store_acts(struct incident_store *s, const json_t *of, int64_t after,
+			 unsigned int *ret_here, unsigned int *ret_lately)
+{
+	sqlite3_stmt *stmt = incident_sql(s, "SELECT number, figures FROM incident "
+		"WHERE job = ?1 AND uuid = ?2", json_integer_value(json_object_get(of, "job")),
+		json_string_value(json_object_get(of, "uuid")));
+	const json_t *place = json_object_get(of, "place");
+	unsigned int here = 0, lately = 0;
+	int code;
+
+	while (stmt && (code = sqlite3_step(stmt)) == SQLITE_ROW) {
+		json_t *incident = incident_of_row(stmt);
+		const char *action = json_string_value(json_object_get(incident, "action"));
+
+		if (!incident || (action && !strcmp(action, "rollback"))) {
+			here += !incident || json_equal(json_object_get(incident, "place"),
+							(json_t *)place);
+			lately += !incident || json_integer_value(json_object_get(
+				incident, "confirmed")) >= after;
+		}
+		json_decref(incident);
+	}
+	if (!stmt || code != SQLITE_DONE)
+		here = lately = INCIDENTS_OF_JOB;
+	sqlite3_finalize(stmt);
+	*ret_here = here;
+	*ret_lately = lately;
+}
+
 /* ------------------------------------------------------------------ writing */
 
 static int incident_write(struct incident_store *s, const json_t *incident)

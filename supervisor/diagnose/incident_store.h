@@ -61,6 +61,18 @@ int incident_store_move(struct incident_store *store, int64_t job, const char *u
 			int64_t now, struct ckpt_error *error);
 
 /*
+ * incident_store_acts() - how often a job has been rolled back for its hangs
+ * @incident: as it is stored; its own rollback counts as well
+ * @after: seconds since 1970
+ * @ret_here: for hangs at the incident's place
+ * @ret_lately: for hangs that were confirmed since @after
+ *
+ * What cannot be read counts as many, so that nothing is done again and again.
+ */
+void incident_store_acts(struct incident_store *store, const json_t *incident, int64_t after,
+			 unsigned int *ret_here, unsigned int *ret_lately);
+
+/*
  * incident_store_list() - incidents, the newest first, without "text"
  * @uid: of this user; 0: of all
  * @job: of this number; 0: of all

@@ -15,8 +15,11 @@
 
 #include "base/cleanup.h"
 #include "base/outcome.h"
+#include "supervisor/catalog/generation.h"
 #include "supervisor/catalog/history.h"
+#include "supervisor/catalog/trust.h"
 #include "supervisor/control/worker.h"
+#include "supervisor/diagnose/act.h"
 #include "supervisor/diagnose/incident_store.h"
 #include "supervisor/iotrace/io_store.h"
 
@@ -30,6 +33,7 @@ struct incident_work {
 	void *arg;
 	struct incident_note note;
 	char uuid[IO_STORE_UUID];
+	char result[INCIDENT_RESULT_MAX];	/* note.result, if there is one */
 	uid_t uid;			/* who asks */
 	int64_t job, incident;
 	bool bundle;
@@ -63,6 +67,55 @@ static char *incidents_bundle(const struct incident_work *w)
 	return text;
 }
 
+/* When the generation was taken, as its images say; 0: they cannot be read here. */
+static json_int_t incidents_taken(const struct incident_work *w, int64_t generation)
+{
+	const struct common *common = w->common;
+	const struct op_env env = { .key = common->config.key, .secret = common->config.secret };
+	char label[64 + IO_STORE_UUID];
+	json_t *outcome;
+	json_int_t taken;
+
+	snprintf(label, sizeof(label), "%lld-%s", (long long)w->note.job, w->uuid);
+	outcome = generation_describe(&env, &common->catalog, w->note.job, generation, label);
+	taken = json_integer_value(json_object_get(json_object_get(outcome, "result"),
+						   "created"));
+	json_decref(outcome);
+	return taken;
+}
+
+/* The newest generation that is not doubted and is older than the hang; 0: none. */
+static int64_t incidents_back_to(const struct incident_work *w, const json_t *generations,
+				 json_int_t since)
+{
+	for (size_t i = json_array_size(generations); i-- > 0;) {
+		int64_t generation = json_integer_value(json_array_get(generations, i));
+		json_int_t taken;
+
+		if (trust_is_doubted(trust_get(&w->common->catalog, w->note.job, generation,
+					       NULL)))
+			continue;
+		taken = incidents_taken(w, generation);
+		if (taken && taken < since)
+			return generation;
+	}
+	return 0;
+}
+
+/* Add to the incident what act.h asks for. */
+static void incidents_add_acts(const struct incident_work *w, struct incident_store *store,
+			       const json_t *generations, json_t *incident)
+{
+	const json_int_t since = json_integer_value(json_object_get(incident, "since"));
+	unsigned int here, lately;
+
+	incident_store_acts(store, incident, (int64_t)time(NULL) - ACTS_DAY, &here, &lately);
+	json_object_set_new(incident, "acts_here", json_integer(here));
+	json_object_set_new(incident, "acts_lately", json_integer(lately));
+	json_object_set_new(incident, "back_to",
+			    json_integer((json_int_t)incidents_back_to(w, generations, since)));
+}
+
 static json_t *incidents_confirm(const struct incident_work *w, struct incident_store *store)
 {
 	_cleanup_free_ char *bundle = incidents_bundle(w);
@@ -78,6 +131,8 @@ static json_t *incidents_confirm(const struct incident_work *w, struct incident_
 	if (!bundle)
 		json_object_set_new(incident, "result", json_string("no evidence could be kept"));
 	err = incident ? incident_store_confirm(store, incident, bundle, &stored, &error) : -ENOMEM;
+	if (!err && !strcmp(w->common->config.diagnose, "recover"))
+		incidents_add_acts(w, store, generations, stored);
 	json_decref(incident);
 	json_decref(generations);
 	return err ? outcome_error(err, "%s", error.text) : outcome_ok(stored);
@@ -97,7 +152,8 @@ static json_t *incidents_write(struct channel_reporter *reporter, void *arg)
 		outcome = incidents_confirm(w, store);
 	} else {
 		err = incident_store_move(store, w->note.job, w->uuid, w->note.event,
-					  w->note.action, w->note.result, (int64_t)time(NULL),
+					  w->note.action, w->note.result ? w->result : NULL,
+					  (int64_t)time(NULL),
 					  &error);
 		outcome = err ? outcome_error(err, "%s", error.text) : outcome_ok(json_object());
 	}
@@ -206,6 +262,7 @@ struct incident_work *incidents_note(struct common *common, const struct inciden
 	struct incident_work *w = NULL;
 
 	snprintf(what.uuid, sizeof(what.uuid), "%s", note->uuid);
+	snprintf(what.result, sizeof(what.result), "%s", note->result ?: "");
 	return incidents_start(&what, &write_work, &w) ? NULL : w;
 }
 

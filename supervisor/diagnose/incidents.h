@@ -3,6 +3,10 @@
  * Incidents in the daemon: workers that note and read them in STATE_DIR/incidents.db.
  *
  * A bundle is {"report": the report with all stacks, "history": history_read() of the job}.
+ *
+ * Where the policy is to recover, the result of INCIDENT_CONFIRM tells what act.h asks for, too:
+ * "back_to", the newest generation that is not doubted and was taken before the hang began (0:
+ * none), "acts_here" and "acts_lately".
  */
 #ifndef STILLPOINT_DIAGNOSE_INCIDENTS_H
 #define STILLPOINT_DIAGNOSE_INCIDENTS_H
@@ -10,11 +14,14 @@
 #include "supervisor/diagnose/incident.h"
 #include "supervisor/job/jobs.h"
 
+#define INCIDENT_RESULT_MAX	512
+
 /*
  * struct incident_note - what is to be noted of a job
  * @event: INCIDENT_CONFIRM begins or updates an incident, all others are of the open one
  * @report: of INCIDENT_CONFIRM, else NULL; a reference is kept
- * @action, @result: as of incident_store_move(); constants
+ * @action: as of incident_store_move(); a constant
+ * @result: the same, copied
  */
 struct incident_note {
 	int64_t job;

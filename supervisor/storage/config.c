@@ -41,10 +41,10 @@
 
 /* Kinds whose values are strings come first: config_done() frees all below NUMBER. */
 enum kind {
-	PATH, NAME, ADDRESS, KEY, USERS, GROUPS, GROUP, SOCKETS, SCRUB, DEVICES, KEYS,
+	PATH, NAME, ADDRESS, KEY, USERS, GROUPS, GROUP, SOCKETS, SCRUB, HANGS, DEVICES, KEYS,
 	PUBLIC, NUMBER,
 	MILLISECONDS, BASES, PERCENT, EVERY, LEVEL, SECONDS, INTERVAL, LEASE, SIZE, SIZEOFF, MEMORY,
-	PORT, SWITCH, MODE, NOTIFY, ONOFF
+	PORT, SWITCH, MODE, ONOFF
 };
 
 static const struct setting {
@@ -83,7 +83,7 @@ static const struct setting {
 	{ "sockets", SOCKETS, offsetof(struct config, sockets), "refuse" },
 	{ "quiesce_timeout_ms", MILLISECONDS, offsetof(struct config, quiesce_timeout_ms), "0" },
 	{ "node_mtbf", SECONDS, offsetof(struct config, node_mtbf_s), "1y" },
-	{ "diagnose", NOTIFY, offsetof(struct config, diagnose), "off" },
+	{ "diagnose", HANGS, offsetof(struct config, diagnose), "off" },
 	{ "diagnose_every", SECONDS, offsetof(struct config, diagnose_every_s), "1m" },
 	{ "diagnose_patience", SECONDS, offsetof(struct config, diagnose_patience_s), "10m" },
 	{ "io_trace", ONOFF, offsetof(struct config, io_trace), "off" },
@@ -138,7 +138,7 @@ static const char *const allowed[] = {
 	[MEMORY] = "bytes, as 48M, at least 32M",
 	[PORT] = "a number, at most 65535",
 	[SWITCH] = "yes or no",
-	[NOTIFY] = "off or notify",
+	[HANGS] = "off, notify or recover",
 	[ONOFF] = "on or off",
 	[MODE] = "an octal mode, as 0660: read and write alone",
 };
@@ -332,6 +332,8 @@ int config_set(struct config *config, const char *name, const char *value)
 		return sock_rules_valid(value) ? set_string(field, value) : -EINVAL;
 	case SCRUB:
 		return set_choice(field, value, "off", "report", "stop");
+	case HANGS:
+		return set_choice(field, value, "off", "notify", "recover");
 	case DEVICES:
 		return set_choice(field, value, "off", "notify", "avoid");
 	case KEYS:
@@ -363,8 +365,6 @@ int config_set(struct config *config, const char *name, const char *value)
 		return set_memory(field, value);
 	case SWITCH:
 		return set_word(field, value, "yes", "no");
-	case NOTIFY:
-		return set_word(field, value, "notify", "off");
 	case ONOFF:
 		return set_word(field, value, "on", "off");
 	case MODE:

@@ -43,7 +43,7 @@
  *	sockets = RULES				refuse, close or reset: sock_rules.h
  *	quiesce_timeout_ms = N			0: 30000
  *	node_mtbf = DURATION			mean time between failures of one node; 1y
- *	diagnose = off | notify			note jobs that hang: diagnose/hang_watch.h; off
+ *	diagnose = off | notify | recover	jobs that hang: diagnose/hang_watch.h; off
  *	diagnose_every = DURATION		from one look to the next; 1m
  *	diagnose_patience = DURATION		shorter waits may be work; 10m
  *	io_trace = on | off			count the I/O of all jobs: iotrace/collect.h; off
@@ -115,7 +115,7 @@ struct config {
 	char *sockets;			/* engine/core/sock_rules.h */
 	unsigned int quiesce_timeout_ms;
 	unsigned int node_mtbf_s;
-	bool diagnose;			/* notify */
+	char *diagnose;			/* "off", "notify", "recover" */
 	unsigned int diagnose_every_s;
 	unsigned int diagnose_patience_s;
 	bool io_trace;

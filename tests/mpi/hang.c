@@ -3,13 +3,15 @@
  * An MPI program that hangs in the way that its argument says, for diagnose.t:
  *
  *	hang WAY	loop, stop, sleep, miss, other, receive, any, request, circle, operation,
- *			eat, wait, write, clean, uneven, slow
+ *			eat, wait, write, clean, uneven, slow, once, lost
  *
  * Rank HANG_RANK (1) is the one to blame, in a circle ranks 0 to 2. All ranks first do some
  * collectives and messages together. Rank 0 says "begun" when the others may hang. Clean ways run
  * for the number of seconds in HANG_SECONDS, then end. In "wait" rank 1 sleeps outside MPI for that
  * time; in "eat" it takes memory until somebody ends it, once there is the file HANG_GO if one is
  * named; in "write", which is clean else, it writes the file HANG_FILE and waits for its disk.
+ * "once" and "lost" are clean, for HANG_TURNS turns, until there is the file HANG_GO: then rank 1
+ * loops, or receives what nobody sends.
  */
 #include <fcntl.h>
 #include <mpi.h>
@@ -130,6 +132,40 @@ static void operation(void)
 	MPI_Allreduce(&rank, &sum, 1, MPI_INT, op, MPI_COMM_WORLD);
 }
 
+/* Until somebody gives the job an earlier state. */
+static void hang_if_told(const char *way)
+{
+	const char *go = getenv("HANG_GO");
+	int got;
+
+	if (!go || access(go, F_OK))
+		return;
+	if (!strcmp(way, "lost"))
+		MPI_Recv(&got, 1, MPI_INT, 0, 77, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	else
+		hang_loop();
+}
+
+/* Clean for HANG_TURNS of 10 ms, but for one time. Rank 0 says how it was. */
+static void hang_once(const char *way)
+{
+	const char *number = getenv("HANG_TURNS");
+	long last = number ? atol(number) : 500, sum = 0, turns = 0, all;
+	int mine;
+
+	for (int on = 1; on; turns++) {
+		hang_compute(0.01);
+		if (rank == blamed)
+			hang_if_told(way);
+		sum += turns * (rank + 1);
+		mine = turns + 1 < last;
+		MPI_Allreduce(&mine, &on, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+	}
+	MPI_Reduce(&sum, &all, 1, MPI_LONG, MPI_SUM, 0, MPI_COMM_WORLD);
+	if (!rank)
+		puts(all == turns * (turns - 1) / 2 * size * (size + 1) / 2 ? "right" : "wrong");
+}
+
 /* Work that is spread unevenly: rank 1 always comes last; the others work for @theirs. */
 static void clean(double share, double theirs)
 {
@@ -189,6 +225,8 @@ int main(int argc, char **argv)
 		operation();
 	if (!strcmp(way, "write"))
 		hang_write();
+	if (!strcmp(way, "once") || !strcmp(way, "lost"))
+		hang_once(way);
 	if (!strcmp(way, "clean"))
 		clean(0.01, 0);
 	if (!strcmp(way, "uneven"))

@@ -37,7 +37,7 @@ static void test_defaults(void **state)
 	assert_int_equal(config.max_pause_ms, 0);
 	assert_string_equal(config.sockets, "refuse");
 	assert_int_equal(config.node_mtbf_s, 365 * 86400);
-	assert_false(config.diagnose);
+	assert_string_equal(config.diagnose, "off");
 	assert_false(config.io_trace);
 	assert_null(config.metrics_file);
 	assert_string_equal(config.degraded_devices, "notify");
@@ -121,7 +121,7 @@ static void test_good(void **state)
 	assert_int_equal(config.log_level, LOG_LEVEL_DEBUG);
 	assert_int_equal(config.max_pause_ms, 250);
 	assert_int_equal(config.node_mtbf_s, 36 * 3600);
-	assert_true(config.diagnose);
+	assert_string_equal(config.diagnose, "notify");
 	assert_true(config.io_trace);
 	assert_string_equal(config.metrics_file, "/x.prom");
 	assert_string_equal(config.degraded_devices, "avoid");
@@ -190,7 +190,8 @@ static void test_bad(void **state)
 		{ "l0_memory = off\n", 0, 1 },
 		{ "log_level = loud\n", -EINVAL, 1 },
 		{ "node_mtbf = 0\n", -EINVAL, 1 },
-		{ "diagnose = recover\n", -EINVAL, 1 },
+		{ "diagnose = recover\n", 0, 1 },
+		{ "diagnose = restart\n", -EINVAL, 1 },
 		{ "io_trace = yes\n", -EINVAL, 1 },
 		{ "metrics_file = x.prom\n", -EINVAL, 1 },
 		{ "degraded_devices = on\n", -EINVAL, 1 },

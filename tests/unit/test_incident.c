@@ -261,6 +261,49 @@ static void bounded(void **state)
 	free(text);
 }
 
+static void acts_are_counted(void **state)
+{
+	struct incident_store *store = opened();
+	struct ckpt_error error = {};
+	unsigned int here, lately;
+	json_t *of = incident(7, "u", 1000, NOW + 500);
+
+	incident_store_acts(store, of, NOW, &here, &lately);
+	assert_int_equal(here + lately, 0);
+	/* told only; rolled back; rolled back elsewhere; another job; of another run of numbers */
+	confirm(store, incident(7, "u", 1000, NOW), NULL, NULL);
+	assert_int_equal(move(store, 7, INCIDENT_TELL), 0);
+	assert_int_equal(move(store, 7, INCIDENT_RUNS), 0);
+	for (int i = 0; i < 2; i++) {
+		json_t *one = incident(7, "u", 1000, NOW + i);
+
+		if (i)
+			json_object_set_new(one, "place", json_string("another"));
+		confirm(store, one, NULL, NULL);
+		assert_int_equal(incident_store_move(store, 7, "u", INCIDENT_ACT, "rollback",
+						     NULL, NOW + 1, &error), 0);
+		incident_store_acts(store, of, NOW, &here, &lately);
+		assert_int_equal(here, 1);
+		assert_int_equal(lately, 1 + i);
+		assert_int_equal(incident_store_move(store, 7, "u", INCIDENT_RUNS, NULL, "goes on",
+						     NOW + 2, &error), 0);
+	}
+	confirm(store, incident(8, "u", 1000, NOW), NULL, NULL);
+	assert_int_equal(incident_store_move(store, 8, "u", INCIDENT_ACT, "rollback", NULL, NOW,
+					     &error), 0);
+	confirm(store, incident(7, "v", 1000, NOW), NULL, NULL);
+	assert_int_equal(incident_store_move(store, 7, "v", INCIDENT_ACT, "rollback", NULL, NOW,
+					     &error), 0);
+	incident_store_acts(store, of, NOW, &here, &lately);
+	assert_int_equal(here, 1);
+	assert_int_equal(lately, 2);
+	incident_store_acts(store, of, NOW + 1, &here, &lately);
+	assert_int_equal(here, 1);
+	assert_int_equal(lately, 1);
+	json_decref(of);
+	incident_store_close(store);
+}
+
 static void damaged(void **state)
 {
 	struct incident_store *store = NULL;
@@ -292,6 +335,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(one_for_each_hang, new_file, no_file),
 		cmocka_unit_test_setup_teardown(for_its_owner, new_file, no_file),
 		cmocka_unit_test_setup_teardown(bounded, new_file, no_file),
+		cmocka_unit_test_setup_teardown(acts_are_counted, new_file, no_file),
 		cmocka_unit_test_setup_teardown(damaged, new_file, no_file),
 	};
 
