@@ -27,7 +27,7 @@ enum health { HEALTH_OK, HEALTH_WARNING, HEALTH_CRITICAL, HEALTH_UNKNOWN };
 struct findings {
 	enum health health;
 	char text[512];
-	int nodes, silent, without_module, jobs, lost;
+	int nodes, silent, without_module, jobs, lost, hangs;
 };
 
 static void health_say(struct findings *f, enum health health, const char *text)
@@ -88,6 +88,22 @@ static void health_jobs(struct findings *f, const json_t *outcome)
 	}
 }
 
+/* Jobs whose hang is found and not over. A node that looks for none has no record of them. */
+static void health_hangs(struct findings *f, const json_t *outcome)
+{
+	const json_t *incident;
+	char text[64];
+	size_t i;
+
+	json_array_foreach(json_object_get(json_object_get(outcome, "result"), "incidents"), i,
+			   incident)
+		f->hangs += !json_object_get(incident, "closed");
+	if (f->hangs) {
+		snprintf(text, sizeof(text), "%d jobs hang: ckptctl diag incidents", f->hangs);
+		health_say(f, HEALTH_WARNING, text);
+	}
+}
+
 static const char *health_name(enum health health)
 {
 	static const char *const names[] = { "OK", "WARNING", "CRITICAL", "UNKNOWN" };
@@ -97,10 +113,12 @@ static const char *health_name(enum health health)
 
 static void health_print(struct cli *cli, json_t *result)
 {
-	printf("STILLPOINT %s - %s | nodes=%d silent=%d without_module=%d jobs=%d lost=%d\n",
+	printf("STILLPOINT %s - %s | nodes=%d silent=%d without_module=%d jobs=%d lost=%d "
+	       "hangs=%d\n",
 	       cli_str(result, "health"), cli_str(result, "text"), (int)cli_int(result, "nodes"),
 	       (int)cli_int(result, "silent"), (int)cli_int(result, "without_module"),
-	       (int)cli_int(result, "jobs"), (int)cli_int(result, "lost"));
+	       (int)cli_int(result, "jobs"), (int)cli_int(result, "lost"),
+	       (int)cli_int(result, "hangs"));
 }
 
 static void health_ask(struct cli *cli, struct findings *f)
@@ -116,6 +134,9 @@ static void health_ask(struct cli *cli, struct findings *f)
 	json_decref(outcome);
 	outcome = cli_call(cli, "nodes", json_object());
 	health_nodes(f, outcome);
+	json_decref(outcome);
+	outcome = cli_call(cli, "incidents", json_object());
+	health_hangs(f, outcome);
 	json_decref(outcome);
 	if (f->health == HEALTH_OK && !*f->text)
 		health_say(f, HEALTH_OK, "ckptd answers");
@@ -136,9 +157,9 @@ static int cmd_health_run(struct cli *cli, int argc, char **argv)
 		return cli_usage(cli, "%s is too much", argv[optind]);
 	health_ask(cli, &f);
 	status = cli_finish(cli, outcome_ok(json_pack(
-		"{s:s, s:s, s:i, s:i, s:i, s:i, s:i}", "health", health_name(f.health), "text",
+		"{s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:i}", "health", health_name(f.health), "text",
 		f.text, "nodes", f.nodes, "silent", f.silent, "without_module", f.without_module,
-		"jobs", f.jobs, "lost", f.lost)), health_print);
+		"jobs", f.jobs, "lost", f.lost, "hangs", f.hangs)), health_print);
 	if (status)
 		return status;
 	return nagios ? (int)f.health : f.health == HEALTH_OK ? CLI_DONE : CLI_FAILED;

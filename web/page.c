@@ -58,6 +58,7 @@ void page_begin(struct page *page, const char *title)
 	html_raw(h, "</bdi></p>\n<nav aria-label=\"Pages\"><ul>");
 	page_nav_item(page, ROUTE_JOBS, "/", "Jobs");
 	page_nav_item(page, ROUTE_FINDINGS, "/findings", "Findings");
+	page_nav_item(page, ROUTE_INCIDENTS, "/incidents", "Incidents");
 	page_nav_item(page, ROUTE_NODES, "/nodes", "Nodes");
 	page_nav_item(page, ROUTE_DEVICES, "/devices", "Devices");
 	html_raw(h, "</ul></nav>\n</header>\n<main id=\"main\" tabindex=\"-1\">\n<h1>");
@@ -77,7 +78,8 @@ void page_make(struct page *page)
 	static void (*const makers[])(struct page *page) = {
 		[ROUTE_JOBS] = page_jobs, [ROUTE_JOB] = page_job, [ROUTE_IO] = page_io,
 		[ROUTE_HANG] = page_hang, [ROUTE_FINDINGS] = page_findings,
-		[ROUTE_NODES] = page_nodes, [ROUTE_DEVICES] = page_devices,
+		[ROUTE_INCIDENTS] = page_incidents, [ROUTE_NODES] = page_nodes,
+		[ROUTE_DEVICES] = page_devices,
 	};
 
 	page->status = 200;

@@ -44,6 +44,10 @@ json_t *page_job_head(struct page *page, json_t *list);
 void page_io(struct page *page);
 /* page_hang.c */
 void page_hang(struct page *page);
+/* page_incident.c */
+void page_incidents(struct page *page);
+/* The table of incidents in the answer of the request incidents; nothing if there are none. */
+void page_incident_table(struct page *page, const json_t *result);
 /* page_findings.c */
 void page_findings(struct page *page);
 /* page_node.c */

@@ -3,8 +3,8 @@
  * The page of findings: everything of the viewer's jobs and of the nodes that somebody should look
  * at, and what to do.
  *
- * Found in the answers of ps, list and nodes at the time of asking; nothing is kept. Of each job
- * only the newest generations are looked at: a page must not take longer the older a job is.
+ * Found in the answers of list, nodes and incidents at the time of asking; nothing is kept. Of each
+ * job only the newest generations are looked at: a page must not take longer the older a job is.
  */
 #include "web/page.h"
 
@@ -143,11 +143,33 @@ static void page_findings_jobs(struct findings *f, const json_t *result)
 	}
 }
 
+/* Hangs that are not over. A node that looks for none has no answer, which is no finding. */
+static void page_findings_hangs(struct findings *f, const json_t *outcome)
+{
+	const json_t *incident;
+	size_t i;
+
+	json_array_foreach(json_object_get(json_object_get(outcome, "result"), "incidents"), i,
+			   incident) {
+		if (json_object_get(incident, "closed"))
+			continue;
+		page_findings_row(f, true, page_int(incident, "job"));
+		html_textf(&f->page->html, "hangs (%s), incident i%lld",
+			   page_str(incident, "cause"), (long long)page_int(incident, "incident"));
+		if (*page_str(incident, "result")) {
+			html_raw(&f->page->html, ": ");
+			html_text(&f->page->html, page_str(incident, "result"));
+		}
+		page_findings_advice(f, "<code>ckptctl diag show</code> says more; "
+				     "<code>ckptctl diag bundle</code> has the evidence");
+	}
+}
+
 void page_findings(struct page *page)
 {
 	static const char *const headings[] = { "Kind", "Of", "Finding", "Advice", NULL };
 	json_t *jobs = ask_call(page->ask, "list", json_pack("{s:i}", "last", LOOKED_AT));
-	json_t *nodes = NULL;
+	json_t *nodes = NULL, *incidents;
 	const json_t *result;
 	struct findings f = { .page = page };
 
@@ -160,6 +182,9 @@ void page_findings(struct page *page)
 		page_table(page, "Findings", headings);
 		page_findings_jobs(&f, result);
 		page_findings_nodes(&f, nodes);
+		incidents = ask_call(page->ask, "incidents", json_object());
+		page_findings_hangs(&f, incidents);
+		json_decref(incidents);
 		if (!f.nr)
 			html_raw(&page->html, "<tr><td colspan=\"4\" class=\"well\">Nothing was "
 					      "found.</td></tr>\n");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The page that says whether an MPI job hangs: the answer of the request diagnose.
+ * The page that says whether an MPI job hangs: the answer of the request diagnose, and the job's
+ * incidents.
  *
  * The request looks at the ranks' status pages and samples threads; nothing is stopped. It is made
  * only when the viewer asks for this page.
@@ -88,10 +89,12 @@ void page_hang(struct page *page)
 {
 	const json_int_t job = (json_int_t)page->route->job;
 	json_t *list = ask_call(page->ask, "list", json_pack("{s:I, s:i}", "job", job, "last", 1));
-	json_t *outcome = NULL;
+	json_t *outcome = NULL, *incidents = NULL;
 	const json_t *result = NULL;
 
 	if (page_job_head(page, list)) {
+		incidents = ask_call(page->ask, "incidents", json_pack("{s:I}", "job", job));
+		page_incident_table(page, json_object_get(incidents, "result"));
 		outcome = ask_call(page->ask, "diagnose", json_pack("{s:I}", "job", job));
 		html_raw(&page->html, "<h2>Does it hang?</h2>\n");
 		result = page_result(page, outcome, true);
@@ -101,6 +104,7 @@ void page_hang(struct page *page)
 		page_hang_ranks(page, result);
 		page_json_link(page, "/api/diag/run?", page->route->job);
 	}
+	json_decref(incidents);
 	json_decref(outcome);
 	json_decref(list);
 }

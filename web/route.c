@@ -30,6 +30,7 @@ static const struct route_api apis[] = {
 	{ "io/top", "io_top", 0 },
 	{ "dev/list", "devices", 0 },
 	{ "diag/run", "diagnose", API_JOB | API_JOB_NEEDED },
+	{ "diag/incidents", "incidents", API_JOB },
 };
 
 static const struct {
@@ -37,7 +38,7 @@ static const struct {
 	enum route_kind kind;
 } pages[] = {
 	{ "/", ROUTE_JOBS }, { "/findings", ROUTE_FINDINGS }, { "/nodes", ROUTE_NODES },
-	{ "/devices", ROUTE_DEVICES },
+	{ "/incidents", ROUTE_INCIDENTS }, { "/devices", ROUTE_DEVICES },
 }, of_job[] = {
 	{ "", ROUTE_JOB }, { "/io", ROUTE_IO }, { "/hang", ROUTE_HANG },
 };

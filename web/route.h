@@ -4,7 +4,7 @@
  *
  *	/				the jobs
  *	/job/N[/io|/hang]		one job
- *	/findings /nodes /devices
+ *	/findings /incidents /nodes /devices
  *	/static/NAME
  *	/api/VERB			the JSON of a request, as ckptctl VERB --json prints it
  */
@@ -16,8 +16,8 @@
 #include <stdint.h>
 
 enum route_kind {
-	ROUTE_JOBS, ROUTE_JOB, ROUTE_IO, ROUTE_HANG, ROUTE_FINDINGS, ROUTE_NODES, ROUTE_DEVICES,
-	ROUTE_STATIC, ROUTE_API,
+	ROUTE_JOBS, ROUTE_JOB, ROUTE_IO, ROUTE_HANG, ROUTE_FINDINGS, ROUTE_INCIDENTS,
+	ROUTE_NODES, ROUTE_DEVICES, ROUTE_STATIC, ROUTE_API,
 };
 
 struct route_api;

@@ -150,8 +150,8 @@ def pages_are_quiet(node):
     nothing"""
     example(node)
     with Web(node) as pages, Browser() as browser:
-        for path in ('', '?all=1', 'job/1', 'job/2', 'job/1/io', 'job/77', 'findings', 'nodes',
-                     'devices'):
+        for path in ('', '?all=1', 'job/1', 'job/2', 'job/1/io', 'job/77', 'findings', 'incidents',
+                     'nodes', 'devices'):
             browser.open(pages.url + path)
             title = browser.js('return document.title')
             check(title.endswith('– Stillpoint') and title != 'owned', f'{path}: {title}')
@@ -215,7 +215,7 @@ def screen_reader(node):
     and a name for each link, picture and control"""
     example(node)
     with Web(node) as pages, Browser() as browser:
-        for path in ('?all=1', 'job/1', 'devices', 'findings'):
+        for path in ('?all=1', 'job/1', 'devices', 'findings', 'incidents'):
             browser.open(pages.url + path)
             tree = browser.cdp('Accessibility.getFullAXTree')['nodes']
             nodes = [(n['role']['value'], n.get('name', {}).get('value', ''))
@@ -241,7 +241,8 @@ def narrow_and_schemes(node):
     contrast of 4.5 or more"""
     example(node)
     with Web(node) as pages, Browser() as browser:
-        for path in ('?all=1', 'job/1', 'job/2', 'findings', 'devices', 'nodes', 'job/77'):
+        for path in ('?all=1', 'job/1', 'job/2', 'findings', 'incidents', 'devices',
+                     'nodes', 'job/77'):
             browser.width(400)
             browser.open(pages.url + path)
             width = browser.js('return document.documentElement.scrollWidth')

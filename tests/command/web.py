@@ -16,6 +16,7 @@ import re
 import shutil
 import signal
 import socket
+import sqlite3
 import statistics
 import subprocess
 import sys
@@ -454,6 +455,48 @@ def findings(node):
         text = web.page('/findings')
         check('job 2</a></td><td>is lost' in text, text)
         check('state lost' in web.page('/?all=1'), 'the page of jobs')
+
+
+def mkincident(node, number, job, uid=USER, **figures):
+    """Into the record of incidents, as ckptd would write it."""
+    with contextlib.closing(sqlite3.connect(f'{node.base}/jobs/incidents.db')) as db, db:
+        db.execute('CREATE TABLE IF NOT EXISTS incident (number INTEGER PRIMARY KEY AUTOINCREMENT,'
+                   ' job INTEGER, uuid TEXT, uid INTEGER, confirmed INTEGER, closed INTEGER '
+                   'DEFAULT 0, size INTEGER, figures TEXT, bundle TEXT)')
+        db.execute('PRAGMA user_version = 1')
+        figures = {'job': job, 'uid': uid, 'since': 1700000000, 'state': 'notified', 'rounds': 1,
+                   'cause': 'loops', 'suspects': [{'rank': 3, 'node': 'n1'}], 'nr_suspects': 1,
+                   **figures}
+        db.execute('INSERT INTO incident (number, job, uuid, uid, confirmed, closed, size, figures)'
+                   ' VALUES (?, ?, ?, ?, 1700000000, ?, 0, ?)',
+                   (number, job, 'u', uid, figures.get('closed', 0), json.dumps(figures)))
+
+
+@test
+def incidents(node):
+    """incidents are on their own page, on that of their job, and among the findings while they are
+    open; a hostile text runs nothing, and another user's are nowhere"""
+    mkjob(node, 1)
+    with Web(node) as web:
+        check('There are none' in web.page('/incidents'), 'no record')
+        mkincident(node, 4, 1, action='rollback', result=HOSTILE)
+        mkincident(node, 5, 1, state='cleared', closed=1700000100, result='the ranks go on')
+        mkincident(node, 6, 2, OTHER, result='secret')
+        text = web.page('/incidents')
+        check('<script>' not in text and 'secret' not in text, text)
+        check(text.index('>i5<') < text.index('>i4<') and '>i6<' not in text, text)
+        check('3 on <bdi>n1</bdi>' in text or '3 on n1' in text, text)
+        equal(text.count('class="bad"'), 1, text)
+        text = web.page('/findings')
+        check('incident i4' in text and 'incident i5' not in text and 'i6' not in text, text)
+        check('<script>' not in text, text)
+        text = web.page('/job/1/hang', web.get('/job/1/hang')[0])
+        check('>i4<' in text and '>i5<' in text and '>i6<' not in text, text)
+        equal([one['incident'] for one in web.api('diag/incidents')['result']['incidents']], [5, 4],
+              'the same as JSON')
+        mkincident(node, 7, 1, nr_suspects=9, suspects=[{'rank': i, 'node': 'n1'}
+                                                        for i in range(9)])
+        check('and 5 more' in web.page('/incidents'), 'many suspects')
 
 
 @test

@@ -190,8 +190,8 @@ no_false_alarm() {
 }
 
 healthy() {
-	ctl health && [ "$(ctl health --nagios)" = \
-		'STILLPOINT OK - ckptd answers | nodes=0 silent=0 without_module=0 jobs=1 lost=0' ]
+	local want='nodes=0 silent=0 without_module=0 jobs=1 lost=0 hangs=0'
+	ctl health && [ "$(ctl health --nagios)" = "STILLPOINT OK - ckptd answers | $want" ]
 }
 
 is_critical() {

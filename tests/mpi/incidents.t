@@ -121,6 +121,10 @@ shown() {
 		ctl diag incidents "$job" >"$work/shown" &&
 		grep -Eq "^i$(number) +$job .* notified +stopped +[0-3]@n1" "$work/shown"
 }
+counted() {
+	! ctl health >"$work/shown" && grep -q '1 jobs hang' "$work/shown" &&
+		grep -q 'hangs=1$' "$work/shown"
+}
 bundled() {
 	local dir=$work/bundle.$1
 	[ "$(ctl diag bundle --out "$dir" "i$(number)")" = "$dir" ] || return
@@ -159,6 +163,7 @@ for kind in $KINDS; do
 	hangs "$kind" clean $((50 * SLOW))
 	ok "$kind: a stopped rank becomes one incident" stops "$kind"
 	ok "$kind: the incident is shown" shown
+	ok "$kind: ckptctl health counts it" counted
 	ok "$kind: its evidence" bundled "$kind"
 	ok "$kind: it is nothing for other users" not_for_others
 	ok "$kind: it stays one when ckptd is killed" stays_one

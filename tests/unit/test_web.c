@@ -190,6 +190,7 @@ static void paths(void **state)
 	static const struct { const char *path; enum route_kind kind; int64_t job; } good[] = {
 		{ "/", ROUTE_JOBS, 0 }, { "/job/7", ROUTE_JOB, 7 }, { "/job/7/io", ROUTE_IO, 7 },
 		{ "/job/12/hang", ROUTE_HANG, 12 }, { "/findings", ROUTE_FINDINGS, 0 },
+		{ "/incidents", ROUTE_INCIDENTS, 0 }, { "/api/diag/incidents", ROUTE_API, 0 },
 		{ "/nodes", ROUTE_NODES, 0 }, { "/devices", ROUTE_DEVICES, 0 },
 		{ "/static/style.css", ROUTE_STATIC, 0 }, { "/api/ps", ROUTE_API, 0 },
 		{ "/api/io/report", ROUTE_API, 0 }, { "/api/io/anomalies", ROUTE_API, 0 },
