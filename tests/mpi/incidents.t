@@ -101,13 +101,25 @@ stops() {
 		'witnesses=["pages", "samples"]' 'action="notify"' &&
 		! grep -q '^generation=' "$work/one" && [ "$(told)" = 1 ]
 }
+# looked_at N: the incident is open, and was confirmed more than N times
+looked_at() {
+	local rounds
+	for ((i = 0; i < 300 * SLOW; i++)); do
+		incident && rounds=$(sed -n 's/^rounds=//p' "$work/one") &&
+			[ "${rounds:-0}" -gt "$1" ] && grep -qxF 'state="notified"' "$work/one" &&
+			return
+		sleep 0.1
+	done
+	cat "$work/list" "$work/log"
+	return 1
+}
 stays_one() {
 	comes 'state="notified"' || return
 	ckptd_ends KILL
 	ckptd_runs
 	local rounds
 	incident && rounds=$(sed -n 's/^rounds=//p' "$work/one")
-	comes 'state="notified"' "rounds=$((rounds + 1))" && [ "$(told)" = 1 ]
+	looked_at "$rounds" && [ "$(told)" = 1 ]
 }
 dissolves() {
 	kill -CONT "$(cat "$work/rank")"
